@@ -77,6 +77,11 @@ module.exports = {
       { pathNot: "^src/|(^|/)node_modules/(htmlparser2|@sinclair/typebox)/" },
     ),
     error(
+      "stores-know-nothing-of-http",
+      { path: "^src/.*-repository\\.ts$" },
+      { path: "^src/http/|endpoints?\\.ts$|(^|/)node_modules/@sinclair/typebox/" },
+    ),
+    error(
       "channels-are-strangers",
       { path: "^src/channels/([^/]+)/" },
       { path: "^src/channels/([^/]+)/", pathNot: "^src/channels/$1/" },
@@ -87,7 +92,8 @@ module.exports = {
       { path: "^src/config/" },
     ),
     error("nobody-imports-the-app", { path: "^src/", pathNot: APP }, { path: APP }),
-    error("src-knows-no-test", { path: "^src/" }, { path: "^(test|bench|infra)/" }),
+    error("src-knows-no-test", { path: "^src/" }, { path: "^(test|bench|infra|clients)/" }),
+    error("clients-stand-alone", { path: "^clients/" }, { pathNot: "^clients/" }),
     error(
       "simulation-runs-the-engine-alone",
       { path: "^test/(simulation|property)/" },
@@ -106,7 +112,7 @@ module.exports = {
     ),
     error(
       "no-unresolvable",
-      { path: "^(src|test|bench|infra)/" },
+      { path: "^(src|test|bench|infra|clients)/" },
       { couldNotResolve: true, pathNot: "^bun(:|$)|\\.(lua|pem)$" },
     ),
   ],

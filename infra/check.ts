@@ -5,7 +5,7 @@
 
 interface Check {
   readonly name: string;
-  /** A tool in node_modules/.bin with its arguments. */
+  /** A tool in node_modules/.bin, or a script of ours, with its arguments. */
   readonly command: readonly string[];
   /** What is wrong although the tool ended with 0, or null. */
   readonly doubt?: (output: string) => string | null;
@@ -24,10 +24,13 @@ const CHECK_LIMIT_MS = 5 * 60_000;
 /** Fewer modules than this: the tool did not understand the sources, and its silence says nothing. */
 const MODULES_MIN = 40;
 const ROOT = new URL("..", import.meta.url).pathname;
-const SOURCES = ["src", "test", "infra", ...["bench"].filter(hasSources)];
+const SOURCES = ["src", "test", "infra", "clients", ...["bench"].filter(hasSources)];
 
 const CHECKS: readonly Check[] = [
   { name: "types", command: ["tsc", "--noEmit", "-p", "."] },
+  // The client must do without Bun's types.
+  { name: "client-types", command: ["tsc", "--noEmit", "-p", "clients/typescript"] },
+  { name: "client", command: ["infra/generate-client.ts", "--check"] },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
   { name: "unused", command: ["knip", "--no-progress", "--no-config-hints"] },
   {
@@ -70,8 +73,9 @@ async function runAll(all: readonly Check[]): Promise<readonly Verdict[]> {
 async function run(check: Check): Promise<Verdict> {
   const startedMs = performance.now();
   const [tool, ...args] = check.command;
+  const program = tool?.endsWith(".ts") === true ? tool : `node_modules/.bin/${tool}`;
   // The tools ask for Node.js; under Bun they do not depend on which one the machine has.
-  const child = Bun.spawn([process.execPath, "--bun", `node_modules/.bin/${tool}`, ...args], {
+  const child = Bun.spawn([process.execPath, "--bun", program, ...args], {
     cwd: ROOT,
     stdin: "ignore",
     stdout: "pipe",

@@ -1,4 +1,4 @@
-import { SPAM_RULES } from "../src/channels/email/spam/spam-rules.ts";
+import { SPAM_RULES } from "../src/channels/email/spam/builtin-spam-filter.ts";
 
 /*
  * `bun infra/spam-rules-page.ts` writes docs/spam-rules.md from the rules themselves; a test holds the two equal.

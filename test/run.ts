@@ -8,7 +8,7 @@ import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/ru
  * last line is `N passed, N failed`.
  */
 
-/** One more than the cores that they are meant for: much of what is tested is waited for. */
+/** One more than the cores that they are meant for: tests spend much of their time waiting. */
 const PARALLEL = Math.min(3, cpus().length + 1);
 const ROOT = new URL("..", import.meta.url).pathname;
 

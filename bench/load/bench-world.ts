@@ -2,7 +2,7 @@ import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
 import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 
-export const JOURNAL_SHARDS = 16;
+export const QUEUE_SHARDS = 16;
 
 /**
  * The channels of the benchmarks' queues. The app's list would load every room, and loading at the start would count as
@@ -55,7 +55,7 @@ export const TEMPLATE_SEND_BODY = JSON.stringify({
 export function benchTenants(count: number): readonly Tenant[] {
   return Array.from({ length: count }, (_, i) => ({
     tenantId: `bench-${i}`,
-    shard: tenantShard(`bench-${i}`, JOURNAL_SHARDS),
+    shard: tenantShard(`bench-${i}`, QUEUE_SHARDS),
     name: `Bench ${i}`,
     plan: { name: "bench", requestsPerMinute: 1_000_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE },
     channels: new Set(["email"] as const),

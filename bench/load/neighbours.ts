@@ -49,7 +49,7 @@ const MEBIBYTE = 1024 * 1024;
 const SHARDS = 8;
 const SLOW_MS = 10_000;
 
-/** What may happen to other tenants while a healthy tenant sends at its own rate. */
+/** Trouble of other tenants while a healthy tenant sends at its own rate. */
 export const SITUATIONS: readonly Situation[] = [
   { name: "60 tenants whose relay hangs", inSmoke: false, measure: (load) => besideHanging({ ...load, hanging: 60 }) },
   { name: "many tenants whose relay hangs", inSmoke: true, measure: besideHanging },
@@ -225,7 +225,7 @@ async function besideMoves(load: NeighbourLoad): Promise<NeighbourResult> {
     await stopped;
     sender.stop();
     const run = await running;
-    const note = `${SHARDS} deliveries of ${SLOW_MS / 1000} s under way at each move, ${relay.repeats} sent twice`;
+    const note = `${SHARDS} deliveries of ${SLOW_MS / 1000} s in flight at each move, ${relay.repeats} sent twice`;
     return { alone: alone.handOverMs, beside: run.handOverMs, missing: run.missing, note };
   } finally {
     await undo.run();
@@ -239,7 +239,7 @@ async function sendSlow(front: Waybill, relay: ScriptedRelay, tenants: readonly 
   await Promise.all(tenants.map(({ apiKey }) => front.request(apiKey, "POST", "/v1/send/email", mail)));
   const areTaken = () =>
     relay.arrivals.filter(({ recipient }) => recipient.startsWith("slow")).length >= before + tenants.length;
-  await eventually("the slow deliveries are under way", areTaken, 4 * SLOW_MS);
+  await eventually("the slow deliveries are in flight", areTaken, 4 * SLOW_MS);
 }
 
 async function untilOwners(redis: RedisServer, count: number): Promise<void> {

@@ -172,15 +172,15 @@ class EndingJobs {
     await Promise.all(
       Array.from({ length: count }, () => this.queue.accept(tenant, null, { ...job, jobId: this.ids.next() })),
     );
-    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
     const pulled = await this.queue.pull(lease, {
-      boxes: [{ box, after: null, entriesMax: count, bytesMax: PULL_BYTES }],
+      tenantQueues: [{ tenantQueue, after: null, entriesMax: count, bytesMax: PULL_BYTES }],
       survey: false,
       bytesMax: PULL_BYTES,
       shardTimeMs: null,
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
-    await this.queue.settle(lease, (pulled.boxes[0]?.jobs ?? []).map(sent), null);
+    await this.queue.settle(lease, (pulled.tenantQueues[0]?.jobs ?? []).map(sent), null);
   }
 }
 

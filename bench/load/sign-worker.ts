@@ -19,6 +19,7 @@ if (identity === null) throw new Error("the identity that was made cannot be rea
 const { signer: credentials } = identity;
 const telemetry = { count() {}, gauge() {}, time() {}, log() {} };
 const signer = await new PassSigners({ telemetry, nowMs: Date.now }).open(credentials, "-");
+if ("why" in signer) throw new Error(signer.why);
 
 const field = (key: string) => ({ key, label: key.toUpperCase(), value: `value of ${key}`, changeMessage: "now %@" });
 const pass = {

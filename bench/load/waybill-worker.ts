@@ -8,7 +8,7 @@ import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, JOURNAL_SHARDS, noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
+import { benchTenants, noTelemetry, QUEUE_CHANNELS, QUEUE_SHARDS } from "./bench-world.ts";
 
 const [, , redisUrl = "", jobs = "0", tenantCount = "50"] = process.argv;
 const tenants = new Map(benchTenants(Number(tenantCount)).map((tenant) => [tenant.tenantId, tenant]));
@@ -39,7 +39,7 @@ const dispatcher = new Dispatcher({
   channels: [{ name: "email", slots: 512, deliver: async () => ({ kind: "delivered", result: {} }) }],
   suppressions: { fill: async () => true },
   owner: "bench",
-  shards: JOURNAL_SHARDS,
+  shards: QUEUE_SHARDS,
   clock: systemClock,
   random: systemRandom,
   telemetry: noTelemetry,

@@ -111,12 +111,12 @@ async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): P
     if (i % 100 === 0) await Bun.sleep(1);
   }
   await Promise.all(accepts);
-  const box = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
+  const tenantQueue = { tenantId: tenant.tenantId, channel: "whatsapp" } as const;
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
-    const boxes = [{ box, after, entriesMax: 256, bytesMax: PULL_BYTES }];
-    const pulled = await queue.pull(lease, { boxes, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
-    const mail = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+    const tenantQueues = [{ tenantQueue, after, entriesMax: 256, bytesMax: PULL_BYTES }];
+    const pulled = await queue.pull(lease, { tenantQueues, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
+    const mail = pulled === FENCED ? [] : (pulled.tenantQueues[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;
     const event = { type: "sent", result: {} } as const;

@@ -3,9 +3,9 @@
 import { bench, do_not_optimize, run, summary } from "mitata";
 import { checkHtml } from "../../src/channels/email/html-rules.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
+import { Template } from "../../src/channels/email/template.ts";
 import { nextEventId } from "../../src/domain/event.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { Template } from "../../src/domain/template.ts";
 import { ChannelLetters, decodeEntry, decodeRecord, decodeRow } from "../../src/engine/queue/codec.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
@@ -35,7 +35,7 @@ summary(() => {
   bench("render: compile the template", () => do_not_optimize(Template.parse(source)));
 });
 summary(() => {
-  bench("encode: box entry to job", () => do_not_optimize(decodeEntry(ours, "1-0", entry, "")));
+  bench("encode: queue entry to job", () => do_not_optimize(decodeEntry(ours, "1-0", entry, "")));
   bench("encode: job record", () => do_not_optimize(decodeRecord(letters, jobId, record, () => "")));
   bench("encode: outbox row", () => do_not_optimize(decodeRow(letters, row)));
 });

@@ -8,7 +8,7 @@ export async function sign({ rounds, seconds }: SectionOptions): Promise<unknown
   for (let i = 0; i < rounds; i += 1) {
     for (const variant of SIGN_VARIANTS) runs.get(variant)?.push(await signRound(variant, seconds));
   }
-  console.log(`\nSign: one Apple pass over and over, four under way, ${rounds} rounds of ${seconds} s\n`);
+  console.log(`\nSign: one Apple pass over and over, four in flight, ${rounds} rounds of ${seconds} s\n`);
   console.table([...runs].map(([variant, all]) => rowOf(variant, all)));
   const ratios = ratiosOf(runs.get("waybill") ?? [], runs.get("passkit-generator") ?? [], (one) => one.perSecond);
   console.log(`waybill / passkit-generator: ${describeRatios(ratios)}`);

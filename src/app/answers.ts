@@ -1,8 +1,21 @@
 import type { DeviceComplaint, DeviceLog } from "../channels/wallet/devices/device-log.ts";
-import type { SandboxMailbox, SandboxView } from "../domain/report.ts";
+import type { Calls } from "../domain/calls.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
+import type { SandboxInbox, SandboxView } from "../domain/report.ts";
 import type { WrongTokens } from "../http/operator-gate.ts";
 import type { Readiness } from "../http/readiness.ts";
 import type { MetricsParts } from "../runtime/telemetry/summed-metrics.ts";
+import {
+  ALL_COMPLAINTS,
+  ALL_METRICS,
+  ALL_READY,
+  COMPLAINTS,
+  METRICS,
+  READY,
+  SANDBOX_MESSAGES,
+  TELL_WRONG_TOKEN,
+  WRONG_TOKEN,
+} from "./process-calls.ts";
 
 /** What a process can report about itself. */
 export interface OwnAnswers {
@@ -12,7 +25,7 @@ export interface OwnAnswers {
   /** Complaints from devices. */
   readonly log: Pick<DeviceLog, "latest">;
   /** Messages that reached the sandboxes in this process; null if real providers are in use. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
 }
 
 /** Answers about all processes of a start, the same from whichever process is asked. */
@@ -27,5 +40,24 @@ export interface Answers {
 
 /** The answers of a lone process. */
 export function answersAlone(own: OwnAnswers): Answers {
-  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.mailbox, wrongTokens: null };
+  return { ...own, complaints: (limit) => own.log.latest(limit), sandbox: own.inbox, wrongTokens: null };
+}
+
+/** Reports on this process to the main process, and passes on the main process's answers about all of them. */
+export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
+  main.serve(METRICS, () => own.metricsParts());
+  main.serve(READY, () => own.readiness.look());
+  main.serve(COMPLAINTS, (limit) => own.log.latest(limit));
+  return {
+    metricsText: () => main.call(ALL_METRICS, null),
+    // Coalesced: a stranger's requests must not load the other processes.
+    readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
+    complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
+    // The sandboxes run in the main process.
+    sandbox: own.inbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
+    wrongTokens: {
+      tell: (caller) => void main.call(TELL_WRONG_TOKEN, caller).catch(() => undefined),
+      hear: (listener) => main.serve(WRONG_TOKEN, listener),
+    },
+  };
 }

@@ -1,17 +1,17 @@
+import type { LinkReader } from "../channels/email/links/link-tokens.ts";
 import type { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
-import type { EventExport } from "../domain/event-export.ts";
 import type { EventReader } from "../domain/event-store.ts";
-import type { LinkReader } from "../domain/links.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
-import type { DoorPorts } from "../http/door-ports.ts";
+import type { EventExport } from "../events/export-endpoint.ts";
+import type { DoorPorts } from "../http/front-door.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 

@@ -1,17 +1,19 @@
+import type { LinkSigner } from "../channels/email/links/link-tokens.ts";
 import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
-import type { LinkSigner } from "../domain/links.ts";
-import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
+import type { ChannelMembers } from "../domain/tenant.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
+import { credentials } from "../tenants/tables.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AwayParts } from "./away-parts.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -49,7 +51,7 @@ export interface StartedChannel {
   /** Where its providers are. */
   readonly urls?: Partial<ProviderUrls>;
   /** Null: there is no sandbox. */
-  readonly mailbox?: SandboxMailbox | null;
+  readonly inbox?: SandboxInbox | null;
   /** Where the API is, for callbacks of the sandbox. */
   callBack?(apiUrl: string): void;
   /** Called once, when the API is reachable. */
@@ -68,4 +70,25 @@ export interface ChannelContext {
   readonly links: LinkSigner;
   readonly registry: { readonly passes: PassStore; readonly devices: PassDevices };
   readonly bundles: AppleBundles;
+}
+
+/** What all channels together add to a tenant. */
+export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
+  const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
+  return {
+    templates: Object.assign({}, ...parts.map(({ templates }) => templates)),
+    tables: parts.flatMap(({ tables }) => tables),
+    // Each member of the type is one of a listed channel's.
+    members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,
+  };
+}
+
+/** Every column that holds secrets which the vault sealed. */
+export function sealedColumnsOf(channels: readonly AppChannel[]) {
+  return [credentials.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+}
+
+/** Of the channels whose messages can come from templates. */
+export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
+  return channels.flatMap(({ templateKind }) => templateKind ?? []);
 }

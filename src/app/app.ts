@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import type { EventWriter } from "../domain/event-store.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
@@ -27,20 +27,19 @@ import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { serveControl } from "./control-socket.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
+import { openDomains } from "./email.ts";
 import { freePort, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
-import { openDomains } from "./open-domains.ts";
-import { openPassKit } from "./open-pass-kit.ts";
-import { openPayloads, type Payloads } from "./open-payloads.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
-import { type OpenWallet, openWallet } from "./open-wallet.ts";
-import { openWhatsappWebhook } from "./open-whatsapp-webhook.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { Shutdown } from "./shutdown.ts";
+import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
+import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];
@@ -109,8 +108,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
-  const { mailbox } = providers;
-  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, mailbox });
+  const { inbox } = providers;
+  const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
   const listener = await startListener(
     { config: { ...config, port }, place: listens, channels: whole.channels },

@@ -7,7 +7,8 @@ import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../cha
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
+import { isLoopback } from "../domain/host.ts";
+import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -16,7 +17,6 @@ import type { Shutdown } from "./shutdown.ts";
 const PUBLIC_PUSH_URL = "https://api.push.apple.com";
 /** The sandbox's root, intermediate, pass certificate and push server, in the data folder. */
 const IDENTITY_FILE = "apple-sandbox.pem";
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
  * The platform's own credentials for Apple passes, or null. In the sandbox they are generated unless configured. Throws
@@ -44,7 +44,7 @@ export async function platformApple(config: Config): Promise<AppleSigner | null>
 export interface ApplePush {
   readonly connections: ApnsConnections;
   /** Null unless it is a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
   readonly url: string;
 }
 
@@ -60,14 +60,14 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   }
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
-    const verifies = !LOOPBACK.test(new URL(url).hostname);
-    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), mailbox: null, url };
+    const verifies = !isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ""));
+    return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);
   const sandbox = await startApnsSandbox({ server, clock: systemClock, telemetry });
   shutdown.add("providers", "push sandbox", () => sandbox.stop());
   const connections = new ApnsConnections({ url: sandbox.url, ca: rootPem, verifies: true, clock: systemClock });
-  return { connections, mailbox: sandbox.mailbox, url: sandbox.url };
+  return { connections, inbox: sandbox.inbox, url: sandbox.url };
 }
 
 /** Created once per data folder, so all processes using it sign with the same identity. */

@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
-import { ApiError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { resultOf } from "../http/store-results.ts";
 import type { Registry } from "../storage/registry.ts";
 
 const DEMO = "demo";
@@ -25,20 +25,15 @@ export async function openDemoTenant(
 }
 
 async function keysOfDemo(registry: Registry): Promise<number> {
-  try {
-    return (await registry.keys(DEMO)).length;
-  } catch (error) {
-    // The tenant does not exist.
-    if (error instanceof ApiError && error.status === 404) return 0;
-    throw error;
-  }
+  const keys = await registry.keys(DEMO);
+  return keys.kind === "done" ? keys.value.length : 0;
 }
 
 /** Null if there are tenants already. */
 async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } | null> {
-  const existing = await registry.tenants(null, 1);
+  const existing = resultOf(await registry.tenants(null, 1));
   if (existing.items.length > 0) return null;
-  await registry.createTenant({
+  const created = await registry.createTenant({
     id: DEMO,
     name: "Demo",
     plan: "pro",
@@ -46,6 +41,7 @@ async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } 
     permissions: ["allow_raw_html"],
     tokens: 100,
   });
+  if (created.kind !== "done") throw new Error(`the demo tenant was not created: ${created.kind}`);
   await registry.putTemplate(DEMO, {
     slug: "welcome",
     channel: "email",
@@ -53,6 +49,6 @@ async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } 
     html: "<h1>Welcome, {{.name}}</h1><p>This e-mail came from a template.</p>",
     text: null,
   });
-  const { api_key } = await registry.createKey(DEMO);
+  const { api_key } = resultOf(await registry.createKey(DEMO));
   return { apiKey: api_key };
 }

@@ -1,27 +1,36 @@
+import { getServers } from "node:dns";
+import { DomainService } from "../channels/email/domains/domain-service.ts";
+import { StubResolver } from "../channels/email/domains/stub-resolver.ts";
 import { EmailChannel, RELAY_CONNECTIONS_MAX } from "../channels/email/email-channel.ts";
 import { startSmtpSandbox } from "../channels/email/sandbox/smtp-sandbox.ts";
+import { SmtpProbe } from "../channels/email/smtp-probe.ts";
 import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
-import type { DeliveryReport, SandboxMailbox } from "../domain/report.ts";
+import type { Config } from "../config/config.ts";
+import { hostName } from "../config/values.ts";
+import type { DomainStore, Domains } from "../domain/domain.ts";
+import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
+import type { TenantDirectory } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
 import type { ChannelContext, ChannelPorts, StartedChannel } from "./app-channel.ts";
 import { outboundGuard } from "./outbound-guard.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 /** E-mail through the configured relay, or the sandbox. */
 export async function startEmail(ports: ChannelPorts, shutdown: Shutdown): Promise<StartedChannel> {
-  const { url, mailbox } = await startSmtp(ports, shutdown);
-  return { urls: { smtpUrl: url }, mailbox, open: (context) => openEmail(url, context, ports, shutdown) };
+  const { url, inbox } = await startSmtp(ports, shutdown);
+  return { urls: { smtpUrl: url }, inbox, open: (context) => openEmail(url, context, ports, shutdown) };
 }
 
 interface Stand {
   readonly url: string;
   /** Null: not a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
 }
 
 async function startSmtp({ config, telemetry, reports }: ChannelPorts, shutdown: Shutdown): Promise<Stand> {
-  if (config.smtpUrl !== null) return { url: config.smtpUrl, mailbox: null };
+  if (config.smtpUrl !== null) return { url: config.smtpUrl, inbox: null };
   const onReport = (report: DeliveryReport) => void reports.take(report);
   const sandbox = await startSmtpSandbox({ clock: systemClock, telemetry, onReport });
   shutdown.add("providers", "sandbox", () => sandbox.stop());
@@ -47,4 +56,30 @@ function openEmail(
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
+}
+
+/** Registers and verifies domains, using the configured name servers or else the system's. */
+export function openDomains(config: Config, store: DomainStore, directory: TenantDirectory): Domains {
+  const servers = config.dnsServers ?? getServers().map(withPort);
+  return new DomainService({
+    store,
+    directory,
+    dns: new StubResolver({ servers, clock: systemClock, random: systemRandom }),
+    relayProbe: new SmtpProbe({ guard: outboundGuard(config) }),
+    mailHost: mailHostOf(config),
+    clock: systemClock,
+    random: systemRandom,
+  });
+}
+
+/** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
+function mailHostOf({ mailHost, publicUrl, mailFrom }: Config): string {
+  const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
+  return mailHost ?? publicHost ?? mailFrom.address.slice(mailFrom.address.lastIndexOf("@") + 1).toLowerCase();
+}
+
+/** The system's list omits the default port: `10.0.0.2` and `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */
+function withPort(address: string): string {
+  if (/^\[.*\]:\d+$/.test(address) || /^[\d.]+:\d+$/.test(address)) return address;
+  return address.includes(":") ? `[${address}]:53` : `${address}:53`;
 }

@@ -8,8 +8,7 @@ import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import type { AppChannel } from "./app-channel.ts";
-import { templateKindsOf } from "./channel-parts.ts";
+import { type AppChannel, templateKindsOf } from "./app-channel.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {

@@ -1,13 +1,13 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
+import type { PassStore } from "../channels/wallet/passes.ts";
 import { startGoogleSandbox } from "../channels/wallet/sandbox/google-sandbox.ts";
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
-import type { GoogleClassOwners } from "../domain/google-classes.ts";
-import type { PassStore } from "../domain/passes.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
+import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { GoogleIssuer } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -38,7 +38,7 @@ function newPrivateKey(): string {
 export interface Google {
   readonly wallet: GoogleWallet;
   /** Null unless it is a sandbox. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
   /** The API's address, for the other processes of the start. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
@@ -74,7 +74,7 @@ export async function startGoogle(
     telemetry,
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());
-  return { wallet, mailbox: sandbox?.mailbox ?? null, apiUrl, tokenUrl };
+  return { wallet, inbox: sandbox?.inbox ?? null, apiUrl, tokenUrl };
 }
 
 /** The API's address. A bare host gets the path of the version that we speak. */

@@ -1,15 +1,15 @@
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
-import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service-server.ts";
+import { type ServiceServer, type ServiceServerPorts, serveService } from "../http/service.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";
-import type { PassKit } from "./open-pass-kit.ts";
 import type { Shutdown } from "./shutdown.ts";
+import type { PassKit } from "./wallet.ts";
 
 export interface Listening {
   readonly url: string;

@@ -127,7 +127,7 @@ export class MainProcess {
         const all = [...(await this.supervisor.askAll(COMPLAINTS, limit, ASK_MS)).values(), own.log.latest(limit)];
         return all.flat().sort(newestFirst).slice(0, limit);
       },
-      sandbox: own.mailbox,
+      sandbox: own.inbox,
       wrongTokens: null,
     };
     this.answers = answers;

@@ -1,18 +1,17 @@
 import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
+import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
-import type { ChangeFeed } from "../domain/change-feed.ts";
+import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import type { GoogleClassOwners } from "../domain/google-classes.ts";
-import type { PassDevices, PassStore } from "../domain/passes.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
+import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
@@ -25,8 +24,7 @@ import { CredentialRepository } from "../tenants/credential-repository.ts";
 import { tenantRegistry } from "../tenants/endpoints.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
-import type { AppChannel } from "./app-channel.ts";
-import { sealedColumnsOf, templateKindsOf, tenantPartOf } from "./channel-parts.ts";
+import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];

@@ -1,8 +1,7 @@
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { ProcessPlan } from "../processes/process-plan.ts";
-import { type Answers, answersAlone, type OwnAnswers } from "./answers.ts";
-import { answersOfChild } from "./child-answers.ts";
+import { type Answers, answersAlone, answersOfChild, type OwnAnswers } from "./answers.ts";
 import type { ListenerPlace } from "./listener.ts";
 import type { MainProcess, Role } from "./main-process.ts";
 import { joinStores, type MainStores, openStores, type StoresOptions } from "./open-stores.ts";

@@ -2,11 +2,10 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { SandboxMailbox } from "../domain/report.ts";
+import type { SandboxInbox } from "../domain/report.ts";
 import type { AppChannel, ChannelContext, ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import { platformApple } from "./apple.ts";
 import { type Google, platformGoogle, startGoogle } from "./google.ts";
-import { joinedMailbox } from "./joined-mailbox.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { platformWhatsapp } from "./whatsapp.ts";
@@ -14,7 +13,7 @@ import { platformWhatsapp } from "./whatsapp.ts";
 /** The connections between this process and the providers. */
 export interface Providers {
   /** Where the sandbox's messages can be read; null if real providers are in use. */
-  readonly mailbox: SandboxMailbox | null;
+  readonly inbox: SandboxInbox | null;
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
   /** The providers' addresses, for the other processes of the start: all sandboxes run in one process. */
@@ -50,7 +49,7 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   return {
     ...common,
     urls: urlsOf(urls),
-    mailbox: sandboxOf(config, [...started.map(({ mailbox = null }) => mailbox), google.mailbox]),
+    inbox: sandboxOf(config, [...started.map(({ inbox = null }) => inbox), google.inbox]),
     callBack(apiUrl) {
       for (const channel of started) channel.callBack?.(apiUrl);
     },
@@ -68,6 +67,19 @@ function urlsOf({ smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, a
 }
 
 /** In an `api` process without its own dispatcher it shows little: messages stay in the process that delivered them. */
-function sandboxOf(config: Config, mailboxes: readonly (SandboxMailbox | null)[]): SandboxMailbox | null {
-  return config.providers === "live" ? null : joinedMailbox(mailboxes.filter((mailbox) => mailbox !== null));
+function sandboxOf(config: Config, inboxes: readonly (SandboxInbox | null)[]): SandboxInbox | null {
+  return config.providers === "live" ? null : joinedInbox(inboxes.filter((inbox) => inbox !== null));
+}
+
+/** The messages of several sandboxes as one list, newest first. */
+export function joinedInbox(inboxes: readonly SandboxInbox[]): SandboxInbox {
+  return {
+    messages(to, limit) {
+      const all = inboxes.flatMap((inbox) => inbox.messages(to, limit));
+      // ISO 8601 times in UTC of equal length sort as text. The sort is stable.
+      return all
+        .sort((a, b) => Number(b.received_at > a.received_at) - Number(b.received_at < a.received_at))
+        .slice(0, limit);
+    },
+  };
 }

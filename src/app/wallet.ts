@@ -1,9 +1,26 @@
+import { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
+import { checkAppleSigner } from "../channels/wallet/apple/check-apple-signer.ts";
+import { PassSigners } from "../channels/wallet/apple/pass-signers.ts";
 import { PassPusher } from "../channels/wallet/apple/push/pass-pusher.ts";
+import { DeviceLog } from "../channels/wallet/devices/device-log.ts";
+import { DeviceWebhooks } from "../channels/wallet/devices/device-webhooks.ts";
+import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
+import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import type { WalletPorts } from "../channels/wallet/ports.ts";
 import { WalletChannel } from "../channels/wallet/wallet-channel.ts";
+import type { Config } from "../config/config.ts";
+import type { JobIds } from "../domain/ids.ts";
+import { limits } from "../domain/limits.ts";
+import type { PlatformCredentials } from "../domain/platform.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { AppleSigner } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import { WebhookClient } from "../runtime/webhook-client.ts";
 import type { ChannelPorts, StartedChannel } from "./app-channel.ts";
 import { startApplePush } from "./apple.ts";
+import type { OpenRegistry } from "./open-registry.ts";
+import { outboundGuard } from "./outbound-guard.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 /** Passes for Apple's wallet, whose devices are told of changes, and for Google's. */
@@ -11,10 +28,10 @@ export async function startWallet(
   { config, telemetry, google }: ChannelPorts,
   shutdown: Shutdown,
 ): Promise<StartedChannel> {
-  const { connections, mailbox, url } = await startApplePush(config, telemetry, shutdown);
+  const { connections, inbox, url } = await startApplePush(config, telemetry, shutdown);
   return {
     urls: { apnsUrl: url },
-    mailbox,
+    inbox,
     open({ registry: { passes, devices }, bundles }) {
       const pusher = new PassPusher({ connections, devices, clock: systemClock, random: systemRandom, telemetry });
       const wallet = new WalletChannel({ passes, bundles, pusher, google, telemetry });
@@ -23,3 +40,84 @@ export async function startWallet(
     },
   };
 }
+
+interface WalletContext {
+  readonly config: Config;
+  readonly registry: Pick<OpenRegistry, "passes" | "devices">;
+  readonly platform: PlatformCredentials;
+  readonly google: GoogleWallet;
+  readonly telemetry: Telemetry;
+  /** The address at which devices reach the API. Read when a pass is signed, since the port may only be known by then. */
+  publicUrl(): string;
+}
+
+/** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
+export interface OpenWallet extends WalletPorts {
+  readonly bundles: AppleBundles;
+  /** Updates time-dependent metrics. */
+  measure(): void;
+}
+
+/** Starts nothing except a check of the platform's certificate. */
+export function openWallet({ config, registry, platform, google, telemetry, publicUrl }: WalletContext): OpenWallet {
+  const { passes, devices } = registry;
+  const nowMs = () => systemClock.nowMs();
+  const signers = new PassSigners({ telemetry, nowMs });
+  const bundles = new AppleBundles({
+    passes,
+    signers,
+    platform,
+    telemetry,
+    nowMs,
+    get publicUrl() {
+      return publicUrl();
+    },
+  });
+  const note = (signer: AppleSigner, owner: string) =>
+    // Callers who use the certificate get the reason why it cannot be used.
+    signers.open(signer, owner).then(
+      () => undefined,
+      () => undefined,
+    );
+  if (platform.apple !== null) void note(platform.apple, "-");
+  return {
+    passes,
+    devices,
+    bundles,
+    google,
+    classes: google.classes,
+    saveLinks: google,
+    checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
+    noteSigner: note,
+    measure: () => signers.measure(),
+    outbound: outboundGuard(config),
+  };
+}
+
+export interface PassKit extends PassKitPorts {
+  readonly log: DeviceLog;
+  /** Delivers pending notifications until `limits.drainMs` have passed since `drainedFromMs` (monotonic). */
+  stop(drainedFromMs: number): Promise<void>;
+}
+
+/** The service for devices that hold passes. Starts nothing. */
+export function openPassKit({
+  config,
+  registry: { passes, devices, directory },
+  jobIds,
+  telemetry,
+}: {
+  readonly config: Config;
+  readonly registry: OpenRegistry;
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+}): PassKit {
+  const clock = systemClock;
+  const caller = new WebhookClient({ guard: outboundGuard(config) });
+  const webhooks = new DeviceWebhooks({ directory, caller, clock, jobIds, telemetry });
+  const log = new DeviceLog({ clock, telemetry, keptMax: config.providers === "live" ? 0 : COMPLAINTS_KEPT });
+  return { passes, devices, webhooks, log, stop: (drainedFromMs) => webhooks.stop(drainedFromMs + limits.drainMs) };
+}
+
+/** Most complaints kept for the sandbox view. */
+const COMPLAINTS_KEPT = 1_000;

@@ -9,8 +9,8 @@ import { type BackupFacts, type Manifest, verifyBackup, writeBackup } from "../s
 import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
-import { endOrphans } from "../storage/redis-orphan.ts";
-import { UsageError } from "./usage-error.ts";
+import { endOrphans } from "../storage/redis-recovery.ts";
+import { UsageError } from "./command-line.ts";
 
 export interface BackupOptions {
   readonly home: string;

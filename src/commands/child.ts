@@ -1,10 +1,9 @@
 import { type App, startApp } from "../app/app.ts";
 import { CHANNELS } from "../app/channels.ts";
 import { BEGIN, type ChildOrder } from "../app/process-calls.ts";
-import { openParentLine } from "../processes/parent-line.ts";
+import { openParentLine } from "../processes/child-process.ts";
 import { STOP } from "../processes/supervisor.ts";
-import { processTelemetry } from "./process-telemetry.ts";
-import { UsageError } from "./usage-error.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
 
 /**
  * Runs as a child of the main process, which directs it. Ends when told to or on a signal, and at once when the main process is

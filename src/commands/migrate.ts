@@ -6,7 +6,7 @@ import type { RedisAddress } from "../engine/queue/connection.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
-import { processTelemetry } from "./process-telemetry.ts";
+import { processTelemetry } from "./command-line.ts";
 
 const REDIS_MS = 10_000;
 

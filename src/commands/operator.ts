@@ -2,17 +2,19 @@ import { CHANNELS } from "../app/channels.ts";
 import { openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import { ApiError, UnavailableError } from "../domain/errors.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { UnavailableError } from "../domain/errors.ts";
+import { httpOrigin } from "../domain/host.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
+import { resultOf } from "../http/store-results.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 import type { Registry } from "../storage/registry.ts";
 import { Vault } from "../storage/vault.ts";
 import type { NewTenant } from "../tenants/registry.ts";
-import { processTelemetry } from "./process-telemetry.ts";
-import { UsageError } from "./usage-error.ts";
+import { createdTenant } from "../tenants/tenant-endpoints.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
 
 export interface TenantOptions {
   readonly id?: string | undefined;
@@ -28,7 +30,7 @@ export async function createTenant(config: Config, words: readonly string[], opt
   if (name === "") throw new UsageError('"tenant create" needs the name of the tenant');
   const tenant = newTenant(name, options);
   const created = await asOperator(config, {
-    directly: (registry) => registry.createTenant(tenant),
+    directly: async (registry) => createdTenant(await registry.createTenant(tenant)),
     over: (call) => call("/tenants", tenant),
   });
   console.log(JSON.stringify(created, null, 2));
@@ -40,7 +42,7 @@ export async function createKey(config: Config, words: readonly string[]): Promi
   const [tenantId, ...others] = words;
   if (tenantId === undefined || others.length > 0) throw new UsageError('"key create" needs the id of one tenant');
   const created = await asOperator(config, {
-    directly: (registry) => registry.createKey(tenantId),
+    directly: async (registry) => resultOf(await registry.createKey(tenantId)),
     over: (call) => call(`/tenants/${encodeURIComponent(tenantId)}/keys`, null),
   });
   console.log(JSON.stringify(created, null, 2));

@@ -7,7 +7,7 @@ import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { BackupError, extractBackup, type Manifest, verifyBackup } from "../storage/backup/archive.ts";
 import { PARTS } from "../storage/backup/parts.ts";
 import { NAMES, shownBytes } from "./backup.ts";
-import { UsageError } from "./usage-error.ts";
+import { UsageError } from "./command-line.ts";
 
 export interface RestoreOptions {
   /** A backup, or a folder of backups, of which the newest is taken. */

@@ -6,7 +6,7 @@ import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
-import { processTelemetry } from "./process-telemetry.ts";
+import { processTelemetry } from "./command-line.ts";
 
 /** The most time that stopping may take; anything slower is cut off. */
 const STOP_MS_MAX = 10_000;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { isLoopback } from "../domain/loopback.ts";
+import { isLoopback } from "../domain/host.ts";
 import { generatedSecret } from "./generated-secret.ts";
 import type { Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";

@@ -3,7 +3,7 @@ import type { Setting } from "./setting.ts";
 import { matching, TOKEN_CHARS_MIN, urlOf, wholeNumber } from "./values.ts";
 
 /** Where the event store is, how long it keeps its data, and who else may read it. */
-export const LEDGER_SETTINGS = {
+export const EVENT_STORE_SETTINGS = {
   clickhouseUrl: {
     name: "CLICKHOUSE_URL",
     default: null,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { parseSmtpUrl } from "../domain/smtp-url.ts";
-import { LEDGER_SETTINGS } from "./event-store-settings.ts";
+import { EVENT_STORE_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
 import {
@@ -120,7 +120,7 @@ export const SETTINGS = {
     expected: "postgres://user:password@host:5432/database",
     parse: (text) => urlOf(text, ["postgres:", "postgresql:"]),
   },
-  ...LEDGER_SETTINGS,
+  ...EVENT_STORE_SETTINGS,
   operatorToken: {
     name: "OPERATOR_TOKEN",
     default: null,

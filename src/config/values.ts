@@ -1,7 +1,8 @@
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { type GoogleServiceAccount, parseServiceAccount } from "../domain/google-service-account.ts";
+import { isJsonObject } from "../domain/json.ts";
+import type { GoogleIssuer } from "../domain/wallet.ts";
 
 /*
  * Parses environment text into typed values. Each parser returns undefined for invalid text; the table of settings says what is
@@ -13,7 +14,7 @@ export type RedisLocation =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "cluster"; readonly urls: readonly string[] };
 
-export interface TenantQueue {
+export interface Mailbox {
   readonly address: string;
   /** Empty if none was given. */
   readonly name: string;
@@ -117,7 +118,7 @@ export function masterKey(text: string): Uint8Array | undefined {
 }
 
 /** `Name <address>`, `"Name" <address>` or a bare address (RFC 5322, 3.4, without comments and groups). */
-export function mailbox(text: string): TenantQueue | undefined {
+export function mailbox(text: string): Mailbox | undefined {
   const [, name = "", named] = /^([^<>]*)<([^<>]+)>$/.exec(text) ?? [];
   const address = named ?? text;
   if (!/^[^\s<>()@,;:"]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address) || Buffer.byteLength(address) > 254)
@@ -199,3 +200,24 @@ function jsonOf(text: string): unknown {
     throw error;
   }
 }
+
+/** The account that signs for an issuer. */
+type GoogleServiceAccount = Pick<GoogleIssuer, "clientEmail" | "privateKeyPem">;
+
+/**
+ * Reads the JSON key of a service account, as Google's console issues it; null if the value is not one. Does not check
+ * whether the key can sign.
+ */
+function parseServiceAccount(value: unknown): GoogleServiceAccount | null {
+  if (!isJsonObject(value)) return null;
+  const { client_email, private_key } = value;
+  if (typeof client_email !== "string" || !/^[^\s@]{1,190}@[^\s@]{1,63}$/.test(client_email)) return null;
+  if (typeof private_key !== "string" || private_key.length > KEY_CHARS_MAX) return null;
+  // In environments and forms, line breaks often stay escaped as in JSON.
+  const privateKeyPem = private_key.replaceAll("\\n", "\n").trim();
+  const isPem = /^-----BEGIN (?:RSA )?PRIVATE KEY-----\r?\n[\s\S]+\n-----END (?:RSA )?PRIVATE KEY-----$/;
+  return isPem.test(privateKeyPem) ? { clientEmail: client_email, privateKeyPem: `${privateKeyPem}\n` } : null;
+}
+
+/** An 8192-bit key has some 6,400. */
+const KEY_CHARS_MAX = 10_000;

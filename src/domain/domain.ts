@@ -1,3 +1,5 @@
+import type { AllOfTenant, Done, Invalid, Missing } from "./store-result.ts";
+
 /** `pending`: not verified yet; `failed`: the last verification found a problem. */
 export type DomainStatus = "pending" | "verified" | "failed";
 
@@ -57,18 +59,25 @@ export interface DomainVerdict extends Pick<RegisteredDomain, "relayStatus" | "s
   readonly checkedAtMs: number;
 }
 
-/**
- * Stores domains. A tenant or domain that does not exist is an `ApiError` 404, a domain that is taken 409. All
- * processes see every change within a second.
- */
+export type NoNewDomain =
+  /** The tenant has as many domains as it may have. */
+  | { readonly kind: "full"; readonly most: number }
+  /** A tenant, this one or another, has the domain. */
+  | { readonly kind: "taken"; readonly domain: string };
+
+export type NewDomainResult<T> = Done<T> | Missing<"tenant"> | NoNewDomain;
+
+export type DomainResult<T> = Done<T> | Missing<"tenant" | "domain">;
+
+/** Stores domains. All processes see every change within a second. */
 export interface DomainStore {
-  create(domain: NewDomain): Promise<RegisteredDomain>;
+  create(domain: NewDomain): Promise<NewDomainResult<RegisteredDomain>>;
   /** Ordered by name. */
-  all(tenantId: string): Promise<readonly RegisteredDomain[]>;
-  one(tenantId: string, domain: string): Promise<RegisteredDomain>;
-  /** Records the result of verifying `domain`; 404 if the domain was deleted or registered again since. */
-  judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain>;
-  delete(tenantId: string, domain: string): Promise<void>;
+  all(tenantId: string): Promise<AllOfTenant<RegisteredDomain>>;
+  one(tenantId: string, domain: string): Promise<DomainResult<RegisteredDomain>>;
+  /** Records the result of verifying `domain`; it is missing if it was deleted or registered again since. */
+  judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<DomainResult<RegisteredDomain>>;
+  delete(tenantId: string, domain: string): Promise<DomainResult<null>>;
 }
 
 /** A domain as tenants see it, with the names of the public API. */
@@ -95,15 +104,15 @@ export interface DomainView {
   readonly details: DomainDetails;
 }
 
-/** Domain operations for the HTTP API. A missing tenant or domain is an `ApiError` 404. */
+/** Domain operations for the HTTP API. */
 export interface Domains {
-  /** Creates a key pair and stores the domain, unverified. 400 for an invalid domain, 409 for one that is taken. */
-  register(tenantId: string, request: DomainRequest): Promise<DomainView>;
-  all(tenantId: string): Promise<readonly DomainView[]>;
-  one(tenantId: string, domain: string): Promise<DomainView>;
+  /** Creates a key pair and stores the domain, unverified. */
+  register(tenantId: string, request: DomainRequest): Promise<NewDomainResult<DomainView> | Invalid>;
+  all(tenantId: string): Promise<AllOfTenant<DomainView>>;
+  one(tenantId: string, domain: string): Promise<DomainResult<DomainView>>;
   /** Runs all checks again, and returns the domain with the new results. */
-  verify(tenantId: string, domain: string): Promise<DomainView>;
-  delete(tenantId: string, domain: string): Promise<void>;
+  verify(tenantId: string, domain: string): Promise<DomainResult<DomainView>>;
+  delete(tenantId: string, domain: string): Promise<DomainResult<null>>;
 }
 
 export interface DomainRequest {

@@ -1,16 +1,4 @@
-import type { JsonObject } from "./json.ts";
-
-/** Payload of an e-mail job: the accepting side writes it, the e-mail channel reads it. */
-export interface EmailPayload {
-  readonly to: string;
-  readonly toName?: string;
-  /** Overrides the template's subject. */
-  readonly subject?: string;
-  /** Slug of a registered template; exactly one of `template` and `html` is present. */
-  readonly template?: string;
-  readonly html?: string;
-  readonly data?: JsonObject;
-}
+import { limits } from "./limits.ts";
 
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
@@ -46,4 +34,40 @@ export function normaliseAddress(address: string): string {
  */
 export function namesMachine(domain: string): boolean {
   return /^\[|(?:^|\.)(?:\d+|0x[0-9a-f]*|localhost)\.?$/i.test(domain);
+}
+
+/**
+ * Parses one mailbox as SMTP defines it (RFC 5321, 4.1.2): a dot-string or quoted local part of at most 64 bytes, and a
+ * domain. ASCII only: internationalised domains must be in their `xn--` form, and non-ASCII local parts (RFC 6531) are
+ * refused, because not every relay on the way carries them. Address literals are refused as well: mail to a machine's
+ * address goes into whatever network the relay is in.
+ *
+ * Returns the address without unnecessary quotes, which gives each mailbox one spelling; null when the text is anything
+ *       else (a list, a display name, a comment, a group, an empty part, too long).
+ */
+export function parseAddress(text: string): string | null {
+  if (text.length > limits.addressBytesMax || !PRINTABLE_ASCII.test(text)) return null;
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, Math.max(at, 0));
+  const domain = text.slice(at + 1);
+  if (local.length === 0 || local.length > LOCAL_BYTES_MAX || !isDomain(domain)) return null;
+  if (DOT_STRING.test(local)) return text;
+  return QUOTED_STRING.test(local) ? `${withoutNeedlessQuotes(local)}@${domain}` : null;
+}
+
+const LOCAL_BYTES_MAX = 64;
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+/** Without angle brackets: mail software on the way takes them for the ends of the address. */
+const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]|\\[\x20-\x3b\x3d\x3f-\x7e])*"$/;
+/** Labels of at most 63 letters, digits and inner hyphens (RFC 1035, 2.3.1). */
+const DOMAIN = /^(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+
+function withoutNeedlessQuotes(quoted: string): string {
+  const content = quoted.slice(1, -1).replace(/\\(.)/g, "$1");
+  return DOT_STRING.test(content) ? content : `"${content.replace(/["\\]/g, "\\$&")}"`;
+}
+
+function isDomain(domain: string): boolean {
+  return DOMAIN.test(domain) && !namesMachine(domain);
 }

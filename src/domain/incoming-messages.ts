@@ -1,5 +1,6 @@
 import type { JsonObject } from "./json.ts";
 import type { Page } from "./page.ts";
+import type { Done, InvalidCursor } from "./store-result.ts";
 
 /** A message that a person wrote to one of the tenants' sending numbers. */
 export interface IncomingMessage {
@@ -29,6 +30,6 @@ export interface ReceivedMessage extends IncomingMessage {
 export interface IncomingMessages {
   /** Resolves when they are on disk, with the number of new ones: a message is recorded once while it is kept. */
   record(messages: readonly IncomingMessage[]): Promise<number>;
-  /** Newest first. `ApiError` 400: invalid cursor. */
-  page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>>;
+  /** Newest first. */
+  page(cursor: string | null, limit: number): Promise<Done<Page<ReceivedMessage>> | InvalidCursor>;
 }

@@ -189,7 +189,7 @@ export interface TenantQueue {
 }
 
 export interface TenantQueuePull {
-  readonly box: TenantQueue;
+  readonly tenantQueue: TenantQueue;
   /** Entries up to and including this one have been read; null reads from the start of the tenant queue. */
   readonly after: string | null;
   readonly entriesMax: number;
@@ -201,7 +201,7 @@ export interface TenantQueuePull {
 }
 
 export interface PullRequest {
-  readonly boxes: readonly TenantQueuePull[];
+  readonly tenantQueues: readonly TenantQueuePull[];
   /** Names every tenant queue with jobs again: once after a lease was acquired, and when an answer got lost. */
   readonly survey: boolean;
   /**
@@ -223,7 +223,11 @@ export interface PullResult {
    * In the order of the request. `more` false: the tenant queue holds nothing beyond these jobs. True: it may hold
    * more, even if it returned nothing for lack of room.
    */
-  readonly boxes: readonly { readonly box: TenantQueue; readonly jobs: readonly QueuedJob[]; readonly more: boolean }[];
+  readonly tenantQueues: readonly {
+    readonly tenantQueue: TenantQueue;
+    readonly jobs: readonly QueuedJob[];
+    readonly more: boolean;
+  }[];
   /** Tenant queues with jobs that no owner has pulled. */
   readonly ready: readonly TenantQueue[];
   /** Whether there may be more due retries or ready tenant queues than one call handles. */
@@ -267,7 +271,7 @@ export type Settlement =
 
 /** A tenant queue's allowance for a day, and how many units the caller wants. */
 export interface AllowanceCall {
-  readonly box: TenantQueue;
+  readonly tenantQueue: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
   readonly day: number;
   /** Deliveries that may start on that day. */

@@ -23,7 +23,7 @@ export interface SandboxMessage {
   readonly source: string;
 }
 
-export interface SandboxMailbox {
+export interface SandboxInbox {
   /** Newest first; `to` null: all recipients. */
   messages(to: string | null, limit: number): readonly SandboxMessage[];
 }

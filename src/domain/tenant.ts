@@ -66,3 +66,10 @@ export interface TenantDirectory {
   /** The tenant as it is in memory, null if it is known to be gone; undefined: it would have to be loaded. */
   byIdNow?(tenantId: string): Tenant | null | undefined;
 }
+
+/** Tells every process that its cached data about a tenant is out of date. A hint: it can be lost, never wrong. */
+export interface ChangeFeed {
+  /** `tenantId` null: all tenants (a plan changed). Never rejects. */
+  announce(tenantId: string | null): void;
+  onChange(listener: (tenantId: string | null) => void): () => void;
+}

@@ -20,16 +20,6 @@ export const NOTIFICATION_KINDS = [
 ] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
-/** Payload of a wallet job: the pass itself is in the registry, stored before the job was accepted. */
-export interface WalletPayload {
-  readonly action: "create" | "update";
-  readonly passId: string;
-  /** The version of the pass that the job brings to its holders; a later one also satisfies it. */
-  readonly version: number;
-  /** Google: shown to the pass's holders. */
-  readonly notifyMessage?: string;
-}
-
 /** The content of a pass for Apple Wallet, ready to be signed. */
 export interface AppleContent {
   readonly type: "apple";
@@ -72,6 +62,11 @@ export interface AppleSigner {
   readonly passTypeId: string;
   /** Ten characters. */
   readonly teamId: string;
+}
+
+/** Why a provider, or the credentials for it, cannot be used now: a sentence for the tenant. */
+export interface Unusable {
+  readonly why: string;
 }
 
 /** A service account that may act for a Google Wallet issuer. */

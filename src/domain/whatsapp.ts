@@ -1,18 +1,3 @@
-/**
- * Payload of a chat job: the accepting side writes it, the chat channel reads it. Aliases are translated, values are
- * text.
- */
-export interface WhatsappPayload {
-  /** Digits, including the country code. */
-  readonly to: string;
-  /** The provider's name of the template. */
-  readonly template: string;
-  readonly language: string;
-  /** Values of `{{1}}`, `{{2}}`, … of the template's body, in order. */
-  readonly params: readonly string[];
-  readonly header?: HeaderMedia;
-}
-
 export const HEADER_MEDIA_TYPES = ["image", "video", "document"] as const;
 export type HeaderMediaType = (typeof HEADER_MEDIA_TYPES)[number];
 

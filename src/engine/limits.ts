@@ -17,8 +17,8 @@ export const engineLimits = {
   // Delivering.
   /** A tenant's deliveries in flight on a channel. */
   tenantWindowMax: 64,
-  pullEntriesPerBoxMax: 64,
-  pullBoxesMax: 64,
+  pullEntriesPerTenantQueueMax: 64,
+  pullTenantQueuesMax: 64,
   pullDueMax: 256,
   /** How far a shard's time may be from its owner's estimate: more than a call takes, less than any retry's wait. */
   shardTimeSlackMs: 1_000,
@@ -26,7 +26,7 @@ export const engineLimits = {
   /** An actor pulls more when fewer entries than this wait for a slot. */
   refillEntries: 48,
   /** Entries of a tenant queue that are pulled and not yet settled. */
-  boxOpenMax: 256,
+  tenantQueueOpenMax: 256,
   /** Payloads that a process holds before their delivery; above it a tenant queue hands out one job at a time. */
   backlogBytesMax: 128 * 1024 * 1024,
   settleBatchMax: 256,

@@ -1,8 +1,8 @@
 import { assert, UnavailableError } from "../domain/errors.ts";
-import type { EventExport, ExportFormat, ExportQuery } from "../domain/event-export.ts";
 import { limits } from "../domain/limits.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import type { EventExport, ExportFormat, ExportQuery } from "./export-endpoint.ts";
 import { eventLimits } from "./limits.ts";
 import type { ParquetFiles, ParquetStatement } from "./parquet-files.ts";
 import { selectSettings } from "./statement-settings.ts";

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { firstEventIdAt } from "../domain/event.ts";
+import { ApiError } from "../http/api-error.ts";
 import type { QueryParameter } from "../http/parameters.ts";
 
 /** UTC days, both inclusive, as the unix milliseconds at which the first and the last day begin. */

@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { EVENT_TYPES } from "../domain/event.ts";
 import type { EventReader, EventPage as FoundPage } from "../domain/event-store.ts";
 import type { ChannelName } from "../domain/job.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageOf, shownEvent } from "./answer-schemas.ts";

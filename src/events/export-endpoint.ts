@@ -1,16 +1,40 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock, Timer } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
-import { type EventExport, EXPORT_FORMATS, type ExportFormat, type ExportQuery } from "../domain/event-export.ts";
 import { limits } from "../domain/limits.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint } from "../http/endpoint.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { failure } from "../http/failures.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
 import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 import { eventLimits } from "./limits.ts";
+
+/** File formats for exported events. */
+const EXPORT_FORMATS = ["ndjson", "csv", "parquet"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+export interface ExportQuery {
+  /** Null: all tenants. */
+  readonly tenantId: string | null;
+  /** Event ids in [from, to). */
+  readonly fromEventId: number;
+  readonly toEventId: number;
+  readonly format: ExportFormat;
+}
+
+/** Exports the event store's events for analysts. */
+export interface EventExport {
+  /**
+   * The bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
+   * channel, event_type, result. The file contains events that existed at its start once, and later ones at most once.
+   *
+   * Rejects with `UnavailableError` before the first bytes; after that, the iteration throws, and the bytes so far are
+   * not a complete file. Aborting `signal` or ending the iteration early cancels the export.
+   */
+  open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>>;
+}
 
 export interface ExportPorts {
   readonly exports: EventExport;
@@ -40,13 +64,13 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
         headers: { "Content-Disposition": "A name for the file." },
       },
     },
-    fails: { 429: EXPORT_UNDER_WAY },
+    fails: { 429: EXPORT_RUNNING },
     // No byte is sent while a file is written that can only be read once complete.
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
       if (inFlight >= eventLimits.exportsMax) {
-        throw new ApiError(429, EXPORT_UNDER_WAY_ERROR, {}, EXPORT_RETRY_SECONDS);
+        throw new ApiError(429, EXPORT_RUNNING_ERROR, {}, EXPORT_RETRY_SECONDS);
       }
       inFlight += 1;
       const sending = new Sending(ports, exchange, () => (inFlight -= 1));
@@ -72,11 +96,11 @@ const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
   parquet: "application/vnd.apache.parquet",
 };
 
-const EXPORT_UNDER_WAY_ERROR = "an export is under way already: try again when it has ended";
-const EXPORT_UNDER_WAY = failure(
+const EXPORT_RUNNING_ERROR = "an export is under way already: try again when it has ended";
+const EXPORT_RUNNING = failure(
   "ExportUnderWay",
   "Another export is under way, or too many wrong tokens came from this address.",
-  EXPORT_UNDER_WAY_ERROR,
+  EXPORT_RUNNING_ERROR,
   { headers: ["Retry-After"] },
 );
 /** Nobody knows when the other one ends: most do by then. */

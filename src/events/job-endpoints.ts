@@ -1,4 +1,3 @@
-import { ApiError } from "../domain/errors.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
 import type { JobRecord } from "../domain/job.ts";
@@ -7,6 +6,7 @@ import type { Tenant } from "../domain/tenant.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { tenantFailure } from "../http/failures.ts";
 import type { PathParameter } from "../http/parameters.ts";
+import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, Job, JobEvents, shownJob, shownJobEvent } from "./answer-schemas.ts";
 
 export interface JobPorts {
@@ -87,6 +87,6 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
  */
 async function find({ queue, eventStore }: JobPorts, tenant: Tenant, id: string): Promise<JobRecord> {
   const job = isJobId(id) ? ((await queue.job(tenant, id)) ?? (await eventStore.job(tenant.tenantId, id))) : null;
-  if (job === null) throw new ApiError(404, "there is no such job");
+  if (job === null) throw noSuch("job");
   return job;
 }

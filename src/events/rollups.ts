@@ -1,7 +1,6 @@
 import { EVENT_TYPES, type EventType } from "../domain/event.ts";
 import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
-import { FIRST_CHANNELS } from "./stored-channels.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -9,6 +8,7 @@ import {
   type EventStoreTarget,
   enumOf,
   eventTime,
+  FIRST_CHANNELS,
   localName,
   onCluster,
   type Table,

@@ -1,7 +1,6 @@
 import { EVENT_TYPES } from "../domain/event.ts";
 import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { rollups } from "./rollups.ts";
-import { FIRST_CHANNELS } from "./stored-channels.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -9,6 +8,7 @@ import {
   type EventStoreTarget,
   enumOf,
   eventTime,
+  FIRST_CHANNELS,
   onCluster,
   replicated,
   type Table,

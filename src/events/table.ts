@@ -106,3 +106,6 @@ export function checked(target: EventStoreTarget): EventStoreTarget {
   );
   return target;
 }
+
+/** The channels that the steps of the schema name. Others are added to the columns behind them: `migrate-event-store.ts`. */
+export const FIRST_CHANNELS = ["email", "whatsapp", "wallet"] as const;

@@ -1,5 +1,4 @@
-import { timingSafeEqual } from "node:crypto";
-import { secretDigest } from "./secret-digest.ts";
+import { createHash, timingSafeEqual } from "node:crypto";
 
 /** A secret that requests carry as `Authorization: Bearer` (RFC 6750, 2.1). */
 export class BearerToken {
@@ -14,4 +13,9 @@ export class BearerToken {
     const given = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
     return given === undefined ? null : timingSafeEqual(secretDigest(given), this.expected);
   }
+}
+
+/** Digests have a fixed length, as `timingSafeEqual` requires, and hide the secret's length. */
+export function secretDigest(secret: string): Buffer {
+  return createHash("sha256").update(secret).digest();
 }

@@ -1,4 +1,4 @@
-import { ApiError } from "../domain/errors.ts";
+import { ApiError } from "./api-error.ts";
 
 const MIB = 1024 * 1024;
 

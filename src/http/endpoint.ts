@@ -2,13 +2,12 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { Tenant } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { OperatorBody } from "./operator-body.ts";
-import type { HeaderParameter, PathParameter, QueryParameter } from "./parameters.ts";
-import { readQuery } from "./request-query.ts";
-import { requireChannel } from "./require-channel.ts";
+import { type HeaderParameter, type PathParameter, type QueryParameter, readQuery } from "./parameters.ts";
 
 /*
  * The declaration of an endpoint. One object yields the route, the request checks, the handler's types, the operation in the
@@ -315,4 +314,10 @@ function bodyReader(body: TSchema | DocumentedBody | undefined): BodyReader {
 
 function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {
   return "schema" in body;
+}
+
+/** Throws 403 unless the tenant has the channel. */
+export function requireChannel(tenant: Tenant, channel: ChannelName): void {
+  if (tenant.channels.has(channel)) return;
+  throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
 }

@@ -1,6 +1,6 @@
-import type { ApiError } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { RateState } from "../domain/queue.ts";
+import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -44,6 +44,24 @@ export const TOO_LARGE = tenantFailure(
   "The body is larger than 10 MiB.",
   "the body is larger than 10485760 bytes",
 );
+const SLOW = [
+  "The body came too slowly.",
+  "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second",
+] as const;
+export const TOO_SLOW = tenantFailure("TooSlow", ...SLOW);
+export const OPERATOR_TOO_SLOW = failure("OperatorTooSlow", ...SLOW);
+export const BODIES_CROWDED = tenantFailure(
+  "BodiesCrowded",
+  "More large bodies arrive at one time than there is room for.",
+  "the service reads as many large requests as it has memory for: try again",
+  { headers: ["Retry-After"] },
+);
+export const OPERATOR_BODIES_CROWDED = failure(
+  "OperatorBodiesCrowded",
+  "More large bodies arrive at one time than there is room for.",
+  "too many large calls arrive at the moment: try again",
+  { headers: ["Retry-After"] },
+);
 export const TOO_MANY_REQUESTS = tenantFailure(
   "TooManyRequests",
   "The rate limit is reached.",

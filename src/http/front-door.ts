@@ -1,12 +1,45 @@
-import { ApiError, isOutage } from "../domain/errors.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { Clock } from "../domain/clock.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { JobIds } from "../domain/ids.ts";
+import type { PayloadStore } from "../domain/payload-store.ts";
+import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
-import type { DoorPorts } from "./door-ports.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
-import { OperatorGate } from "./operator-gate.ts";
+import type { MetricsReaders } from "./metrics-gate.ts";
+import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
+import type { Readiness } from "./readiness.ts";
 import { type JsonBody, RequestBodies } from "./request-body.ts";
-import { transportSecurity } from "./transport-security.ts";
+
+/** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
+export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
+  readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
+  /** Holds payloads that are too large for the queue. */
+  readonly payloads: Pick<PayloadStore, "put" | "remove">;
+  readonly directory: TenantDirectory;
+  readonly clock: Clock;
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+  /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
+  readonly processes?: number;
+  /** Base address shown in the documentation; by default, the address that the request came to. */
+  readonly publicUrl?: string;
+  readonly version: string;
+}
+
+/** What monitoring may ask about this process. */
+export interface ServiceAnswerPorts {
+  readonly readiness: Pick<Readiness, "look">;
+  /** The Prometheus text exposition of this process. */
+  metricsText(): Promise<string>;
+  /** Who may read the metrics; programs on this machine if absent. */
+  readonly metricsReaders?: MetricsReaders;
+  /** Aborts when the process begins to stop: `/ready` then fails and load balancers turn elsewhere. */
+  readonly whenDraining?: AbortSignal;
+}
 
 /** Does one request's work. An exception becomes the error answer. */
 export type Work = (exchange: Exchange) => Response | Promise<Response>;
@@ -152,4 +185,13 @@ function queueFull(what: "jobs" | "bytes"): ApiError {
   const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
   const message = `your share of the queue is used up: it holds ${share} as your plan allows`;
   return new ApiError(429, message, {}, QUEUE_FULL_RETRY_SECONDS);
+}
+
+/**
+ * Headers for pages served over TLS: browsers then use TLS only, for a year (RFC 6797). Subdomains are not included, because
+ * they are not ours to decide about.
+ */
+function transportSecurity(publicUrl: string | undefined): AnswerHeaders {
+  const isSecure = publicUrl !== undefined && new URL(publicUrl).protocol === "https:";
+  return isSecure ? { "strict-transport-security": "max-age=31536000" } : {};
 }

@@ -1,5 +1,5 @@
-import { ApiError } from "../domain/errors.ts";
-import { isLoopback } from "../domain/loopback.ts";
+import { isLoopback } from "../domain/host.ts";
+import { ApiError } from "./api-error.ts";
 import { BearerToken } from "./bearer-token.ts";
 import type { Exchange } from "./exchange.ts";
 

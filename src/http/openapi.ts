@@ -5,17 +5,21 @@ import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
 import type { Answer, CallerKind, DocumentedBody, Endpoint, Example } from "./endpoint.ts";
 import {
   BAD_REQUEST,
+  BODIES_CROWDED,
   type Failure,
   FORBIDDEN,
   INTERNAL_ERROR,
   OPERATOR_BAD_REQUEST,
+  OPERATOR_BODIES_CROWDED,
   OPERATOR_INTERNAL_ERROR,
   OPERATOR_SLOWED,
   OPERATOR_TOO_LARGE,
+  OPERATOR_TOO_SLOW,
   OPERATOR_UNKNOWN,
   PUBLIC_INTERNAL_ERROR,
   TOO_LARGE,
   TOO_MANY_REQUESTS,
+  TOO_SLOW,
   UNKNOWN_KEY,
 } from "./failures.ts";
 
@@ -146,7 +150,7 @@ function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): 
         400: BAD_REQUEST,
         401: UNKNOWN_KEY,
         ...(channel === undefined ? null : { 403: FORBIDDEN }),
-        ...(hasBody ? { 413: TOO_LARGE } : null),
+        ...(hasBody ? { 408: TOO_SLOW, 413: TOO_LARGE, 503: BODIES_CROWDED } : null),
         429: TOO_MANY_REQUESTS,
         500: INTERNAL_ERROR,
         ...fails,
@@ -155,7 +159,7 @@ function failuresOf({ caller, channel, documentedBody, fails = {} }: Endpoint): 
       return {
         400: OPERATOR_BAD_REQUEST,
         401: OPERATOR_UNKNOWN,
-        ...(hasBody ? { 413: OPERATOR_TOO_LARGE } : null),
+        ...(hasBody ? { 408: OPERATOR_TOO_SLOW, 413: OPERATOR_TOO_LARGE, 503: OPERATOR_BODIES_CROWDED } : null),
         429: OPERATOR_SLOWED,
         500: OPERATOR_INTERNAL_ERROR,
         ...fails,

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
-import { ApiError } from "../domain/errors.ts";
+import { ApiError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 

@@ -1,8 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { ApiError } from "./api-error.ts";
 import { BearerToken } from "./bearer-token.ts";
-import { RecentFailures } from "./recent-failures.ts";
 
 const WINDOW_MS = 60_000;
 const WRONG_TOKENS_MAX = 10;
@@ -71,4 +70,49 @@ function networkOf(address: string | null): string {
   const [head = ""] = plain.split("::");
   const groups = head.split(":").filter((group) => group !== "");
   return [...groups, "0", "0", "0", "0"].slice(0, 4).join(":");
+}
+
+interface RecentFailuresOptions {
+  readonly windowMs: number;
+  /** The most failures that one caller may have within a window. */
+  readonly failuresMax: number;
+  readonly callersMax: number;
+}
+
+/** Recent failures by caller. Bounded: the caller whose last failure is oldest is forgotten first. */
+export class RecentFailures {
+  /** Each caller's failure times, oldest first. Callers are ordered by their latest failure. */
+  private readonly timesMs = new Map<string, readonly number[]>();
+
+  constructor(private readonly options: RecentFailuresOptions) {}
+
+  get size(): number {
+    return this.timesMs.size;
+  }
+
+  /** How long the caller must wait before it may fail again, in ms; 0 if it may now. */
+  waitMs(caller: string, nowMs: number): number {
+    const { windowMs, failuresMax } = this.options;
+    const recent = this.recent(caller, nowMs);
+    const [oldest] = recent;
+    return oldest === undefined || recent.length < failuresMax ? 0 : oldest + windowMs - nowMs;
+  }
+
+  /** Returns the caller's number of failures, including this one. */
+  add(caller: string, nowMs: number): number {
+    const recent = [...this.recent(caller, nowMs), nowMs];
+    this.timesMs.delete(caller);
+    this.timesMs.set(caller, recent);
+    for (const [first, times] of this.timesMs) {
+      const isOver = (times.at(-1) ?? 0) + this.options.windowMs <= nowMs;
+      if (!isOver && this.timesMs.size <= this.options.callersMax) break;
+      this.timesMs.delete(first);
+    }
+    return recent.length;
+  }
+
+  private recent(caller: string, nowMs: number): readonly number[] {
+    const times = this.timesMs.get(caller) ?? [];
+    return times.filter((time) => time + this.options.windowMs > nowMs);
+  }
 }

@@ -1,7 +1,8 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "./api-error.ts";
 import { enumOf } from "./schemas.ts";
+import { noSuch } from "./store-results.ts";
 
 /** A path parameter. */
 export interface PathParameter<T> {
@@ -62,7 +63,7 @@ export const tenantIdParameter: PathParameter<string> = {
   description: "A tenant's id.",
   example: "acme",
   read(text) {
-    if (text === null || !TENANT_ID.test(text)) throw new ApiError(404, "there is no such tenant");
+    if (text === null || !TENANT_ID.test(text)) throw noSuch("tenant");
     return text;
   },
 };
@@ -86,3 +87,23 @@ export const paging = {
   cursor: queryText("The `next_cursor` of the previous page."),
   limit: limitParameter,
 } satisfies Record<string, QueryParameter<unknown>>;
+
+/** The query's parameters. Throws an `ApiError` 400 that names an unknown or repeated parameter. */
+export function readQuery<Name extends string>(
+  request: Request,
+  names: readonly Name[],
+): Readonly<Partial<Record<Name, string>>> {
+  const query: Partial<Record<Name, string>> = {};
+  const at = request.url.indexOf("?");
+  if (at === -1) return query;
+  for (const [given, value] of new URLSearchParams(request.url.slice(at + 1))) {
+    const name = names.find((known) => known === given);
+    if (name === undefined) {
+      const known = names.length === 0 ? "there is none" : `known are ${names.join(", ")}`;
+      throw new ApiError(400, `the query parameter "${given.slice(0, 100)}" is unknown: ${known}`);
+    }
+    if (query[name] !== undefined) throw new ApiError(400, `the query parameter ${name} is given more than once`);
+    query[name] = value;
+  }
+  return query;
+}

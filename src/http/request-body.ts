@@ -1,11 +1,9 @@
-import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
+import { type Clock, sleep, type Timer } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
+import { ApiError } from "./api-error.ts";
 import { BodyRoom, SMALL_BODY_BYTES } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
-import { costOfParsing, NESTING_MAX } from "./json-scan.ts";
-import { LargeBodies } from "./large-bodies.ts";
-import { SlowBodies } from "./slow-bodies.ts";
+import { parseJson } from "./parse-json.ts";
 
 export interface JsonBody {
   /** As received. */
@@ -127,24 +125,6 @@ function roomFor(bytes: number): number {
   return Math.ceil(bytes / step) * step;
 }
 
-/** Per body: members, elements and containers together. */
-const VALUES_MAX = 50_000;
-
-/** Parses the bytes as JSON. Throws an `ApiError` 400. */
-export function parseJson(bytes: Uint8Array, valuesMax: number = VALUES_MAX): unknown {
-  const cost = costOfParsing(bytes, valuesMax);
-  if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
-  if (cost === "values") throw new ApiError(400, `the body holds more than ${valuesMax} values`);
-  try {
-    return JSON.parse(UTF8.decode(bytes));
-  } catch (error) {
-    if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
-    if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
-    throw error;
-  }
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
 
 function isJsonType(contentType: string | null): boolean {
@@ -157,4 +137,101 @@ function tooLarge(bytesMax: number): ApiError {
 
 function tooSlow(): ApiError {
   return new ApiError(408, "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
+}
+
+/** A body that brings no bytes for this long is given up, */
+const BODY_STALL_MS = 10_000;
+/** as is one that takes longer than this plus the time its bytes need at the slowest tolerated rate. */
+const BODY_BASE_MS = 30_000;
+const BODY_BYTES_PER_MS_MIN = 64;
+/** How often all bodies are checked, with one timer. */
+const LOOK_MS = 500;
+
+/** One body being received. */
+interface BodyWatch {
+  /** Whether it was given up. */
+  readonly isLate: boolean;
+  /** This many more bytes have arrived. */
+  progressed(bytes: number): void;
+  /** The body has arrived, or is no longer wanted. */
+  end(): void;
+}
+
+interface Watched {
+  readonly startedMs: number;
+  /** Null if no length is declared; then the bytes received so far count. */
+  readonly declared: number | null;
+  received: number;
+  progressedMs: number;
+  isLate: boolean;
+  giveUp(): void;
+}
+
+/** Gives up on bodies that arrive too slowly, so no caller can hold room without sending. */
+class SlowBodies {
+  private readonly watched = new Set<Watched>();
+  private timer: Timer | null = null;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** `giveUp` is called once, when the body is late. */
+  watch(declared: number | null, giveUp: () => void): BodyWatch {
+    const nowMs = this.clock.monotonicMs();
+    const body: Watched = { startedMs: nowMs, declared, received: 0, progressedMs: nowMs, isLate: false, giveUp };
+    this.watched.add(body);
+    this.timer ??= this.clock.setTimer(LOOK_MS, () => this.look());
+    return {
+      get isLate() {
+        return body.isLate;
+      },
+      progressed: (bytes) => {
+        body.received += bytes;
+        body.progressedMs = this.clock.monotonicMs();
+      },
+      end: () => this.watched.delete(body),
+    };
+  }
+
+  private look(): void {
+    const nowMs = this.clock.monotonicMs();
+    for (const body of this.watched) {
+      if (!isLate(body, nowMs)) continue;
+      this.watched.delete(body);
+      body.isLate = true;
+      body.giveUp();
+    }
+    this.timer = this.watched.size === 0 ? null : this.clock.setTimer(LOOK_MS, () => this.look());
+  }
+}
+
+function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs: number): boolean {
+  if (nowMs - progressedMs > BODY_STALL_MS) return true;
+  return nowMs - startedMs > BODY_BASE_MS + (declared ?? received) / BODY_BYTES_PER_MS_MIN;
+}
+
+/** After each turn, other work gets this many times the turn's duration before the next turn. */
+const REST_FACTOR = 3;
+
+/**
+ * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own turn of the event loop.
+ * Together they take at most a quarter of the process, and a small request waits for at most one piece.
+ */
+export class LargeBodies {
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Runs synchronous work when its turn comes. */
+  async inTurn<T>(work: () => T): Promise<T> {
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const before = this.last;
+    this.last = done;
+    await before;
+    const startedMs = this.clock.monotonicMs();
+    try {
+      return work();
+    } finally {
+      void sleep(this.clock, REST_FACTOR * (this.clock.monotonicMs() - startedMs)).then(resolve);
+    }
+  }
 }

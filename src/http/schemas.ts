@@ -13,9 +13,13 @@ export function enumOf<const T extends string>(values: readonly T[], description
   return Type.Unsafe<T>({ type: "string", enum: values, ...(description === undefined ? null : { description }) });
 }
 
-/** A text without control characters, and therefore without line breaks. For bodies. */
+/** What a text that must not be blank adds to its schema: for the document, the store says it in its own words. */
+export const NOT_BLANK = { allOf: [{ type: "string", pattern: "\\S" }] } as const;
+
+/** A text without control characters, and therefore without line breaks, that is not blank. For bodies. */
 export function oneLine(description: string, maxLength: number, minLength: number) {
-  return Type.String({ minLength, maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", description });
+  const pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+  return Type.String({ minLength, maxLength, pattern, description, ...NOT_BLANK });
 }
 
 /** A member of a body that may be left out: null counts as absent. */

@@ -1,14 +1,14 @@
 import { Elysia } from "elysia";
 import { sleep } from "../domain/clock.ts";
-import { httpOrigin } from "../domain/http-origin.ts";
+import { httpOrigin } from "../domain/host.ts";
 import { limits } from "../domain/limits.ts";
+import { ApiError } from "./api-error.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
 import { docsEndpoints } from "./docs.ts";
-import type { DoorPorts } from "./door-ports.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";
-import { FrontDoor } from "./front-door.ts";
+import type { Exchange } from "./exchange.ts";
+import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { serviceEndpoints } from "./service.ts";
-import { type KnownRoute, Unrouted } from "./unrouted.ts";
 
 export interface Server {
   /** Answers a request without a socket. */
@@ -19,6 +19,12 @@ export interface Server {
   stop(): Promise<void>;
   /** Every route that this server answers. */
   readonly routes: readonly KnownRoute[];
+}
+
+interface KnownRoute {
+  readonly method: string;
+  /** Path parameters are written `:name`. */
+  readonly path: string;
 }
 
 export interface ListenAt {
@@ -156,3 +162,68 @@ class Listener {
 
 const IDLE_TIMEOUT_SECONDS = 60;
 const LAST_ANSWERS_MS = 250;
+
+/**
+ * Answers what no route matches: HEAD (as its GET, without the body), OPTIONS, methods that the path does not support (405 with
+ * `Allow`, RFC 9110, 15.5.6), and unknown addresses (404).
+ */
+class Unrouted {
+  private readonly methodsByPath: readonly { readonly pattern: RegExp; readonly methods: readonly string[] }[];
+
+  /** `get` answers a GET request. */
+  constructor(
+    private readonly door: FrontDoor,
+    routes: readonly KnownRoute[],
+    private readonly get: (request: Request) => Response | Promise<Response>,
+  ) {
+    const methods = new Map<string, string[]>();
+    for (const { path, method } of routes) methods.set(path, [...(methods.get(path) ?? []), method]);
+    this.methodsByPath = Array.from(methods, ([path, known]) => ({ pattern: toPattern(path), methods: known }));
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const path = pathOf(request.url);
+    const methods = this.methodsByPath.find(({ pattern }) => pattern.test(path))?.methods ?? [];
+    if (request.method === "HEAD" && methods.includes("GET")) return this.head(request);
+    return this.door.serve("unrouted", request, async (exchange) => {
+      await this.guard(exchange, path);
+      if (methods.length === 0) throw new ApiError(404, "there is nothing at this address");
+      const allow = allowOf(methods);
+      if (request.method === "OPTIONS") return exchange.body(204, null, { allow });
+      const error = `${path} does not take ${request.method.slice(0, 20)}: it takes ${allow}`;
+      return exchange.json(405, { error }, { allow });
+    });
+  }
+
+  private async head(request: Request): Promise<Response> {
+    const { url, headers } = request;
+    const asGet = new Request(url, { method: "GET", headers });
+    this.door.callers.standsFor(asGet, request);
+    const { status, headers: answered } = await this.get(asGet);
+    return new Response(null, { status, headers: answered });
+  }
+
+  /** Operator addresses reveal nothing to strangers, and a tenant's stray request counts like any other. */
+  private async guard(exchange: Exchange, path: string): Promise<void> {
+    if (path === "/dash/api" || path.startsWith("/dash/api/")) return this.door.requireOperator(exchange);
+    if (!path.startsWith("/v1/")) return;
+    const tenant = await this.door.tenantOf(exchange);
+    if (tenant !== null) await this.door.admit(exchange, tenant);
+  }
+}
+
+function pathOf(url: string): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return start === -1 ? "/" : url.slice(start, end === -1 ? undefined : end);
+}
+
+function toPattern(path: string): RegExp {
+  const segments = path.split("/").map((segment) => (segment.startsWith(":") ? "[^/]+" : RegExp.escape(segment)));
+  return new RegExp(`^${segments.join("/")}$`);
+}
+
+function allowOf(methods: readonly string[]): string {
+  const head = methods.includes("GET") ? ["HEAD"] : [];
+  return [...methods, ...head, "OPTIONS"].join(", ");
+}

@@ -1,12 +1,15 @@
 import { Type } from "@sinclair/typebox";
-import type { CallerAddresses } from "./caller-addresses.ts";
-import { type Answers, type Endpoint, endpoint, type Reply, reply } from "./endpoint.ts";
-import type { Exchange } from "./exchange.ts";
+import { httpOrigin } from "../domain/host.ts";
+import type { JobIds } from "../domain/ids.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { ApiError } from "./api-error.ts";
+import { CallerAddresses } from "./caller-addresses.ts";
+import { type Answers, type AnyReply, type Endpoint, endpoint, type Reply, reply, toResponse } from "./endpoint.ts";
+import { Exchange } from "./exchange.ts";
 import { failure, OPERATOR_INTERNAL_ERROR } from "./failures.ts";
-import type { FrontDoor } from "./front-door.ts";
+import type { FrontDoor, ServiceAnswerPorts } from "./front-door.ts";
 import { MetricsGate } from "./metrics-gate.ts";
 import { Timestamp } from "./schemas.ts";
-import type { ServiceAnswerPorts } from "./service-ports.ts";
 
 const AwayParts = Type.Array(Type.Object({ part: Type.String(), since: Timestamp }), {
   description: "All parts that are away, those too without which work goes on. Left out while none is.",
@@ -49,7 +52,7 @@ const READY = {
 } as const satisfies Answers;
 
 /** The answers for monitoring, by path. */
-export function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
+function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
   const { readiness, metricsText, metricsReaders = { kind: "this-machine" }, whenDraining } = ports;
   const gate = new MetricsGate(metricsReaders);
   return {
@@ -129,3 +132,56 @@ const METRICS_FAILS = {
   404: failure("MetricsElsewhere", "Metrics have an address of their own.", "there is nothing at this address"),
   500: OPERATOR_INTERNAL_ERROR,
 } as const;
+
+export interface ServiceServerPorts extends ServiceAnswerPorts {
+  readonly jobIds: JobIds;
+  readonly telemetry: Telemetry;
+}
+
+export interface ServiceServer {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * The listener of a process without the role `api`, or of metrics at their own address: health, readiness and metrics only.
+ * Throws if the address is not available.
+ */
+export function serveService(ports: ServiceServerPorts, at: { readonly host: string; readonly port: number }) {
+  const callers = new CallerAddresses();
+  const answers = serviceAnswers(ports, callers);
+  const known = new Map<string, (exchange: Exchange) => AnyReply | Promise<AnyReply | Response>>([
+    ["/health", answers.health],
+    ["/ready", answers.ready],
+    ["/metrics", answers.metrics],
+  ]);
+  const answer = async (request: Request): Promise<Response> => {
+    const exchange = new Exchange(request, ports.jobIds);
+    const work = known.get(new URL(request.url).pathname);
+    if (work === undefined)
+      return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
+    }
+    try {
+      return toResponse(exchange, await work(exchange));
+    } catch (error) {
+      if (error instanceof ApiError) return exchange.error(error);
+      throw error;
+    }
+  };
+  const server = Bun.serve({
+    hostname: at.host,
+    port: at.port,
+    fetch: answer,
+    reusePort: false,
+    development: false,
+    error: (error) => {
+      ports.telemetry.log("error", "a request broke the server", { error: error.stack ?? error.message });
+      return Response.json({ error: "internal error" }, { status: 500 });
+    },
+  });
+  callers.listensOn(server);
+  const url = httpOrigin(at.host, server.port ?? at.port);
+  return { url, stop: () => server.stop(true) } satisfies ServiceServer;
+}

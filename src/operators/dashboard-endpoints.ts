@@ -1,5 +1,5 @@
+import { join } from "node:path";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { DASHBOARD_PAGES, type DashboardPage } from "./dashboard/dashboard-pages.ts";
 
 const HEADERS = {
   "cache-control": "no-cache",
@@ -8,6 +8,41 @@ const HEADERS = {
     "form-action 'none'; frame-ancestors 'none'",
   "referrer-policy": "no-referrer",
 } as const;
+
+/** A file of the operators' dashboard. */
+interface DashboardPage {
+  readonly path: string;
+  /** Its operation and description in the API document. */
+  readonly operation: string;
+  readonly summary: string;
+  readonly mediaType: string;
+  readonly file: Bun.BunFile;
+}
+
+/** The operators' dashboard: three files that load nothing from other hosts. */
+const DASHBOARD_PAGES: readonly DashboardPage[] = [
+  {
+    path: "/dash",
+    operation: "dashboard",
+    summary: "The operators' page",
+    mediaType: "text/html",
+    file: fileNamed("page.html"),
+  },
+  {
+    path: "/dash/dashboard.js",
+    operation: "dashboardScript",
+    summary: "Part of the operators' page",
+    mediaType: "text/javascript",
+    file: fileNamed("dashboard.js"),
+  },
+  {
+    path: "/dash/dashboard.css",
+    operation: "dashboardStyle",
+    summary: "Part of the operators' page",
+    mediaType: "text/css",
+    file: fileNamed("dashboard.css"),
+  },
+];
 
 /** `GET /dash`: the operators' page and its files. They hold no secrets; their data comes from `/dash/api`. */
 export const dashboardEndpoints: readonly Endpoint[] = DASHBOARD_PAGES.map((page) => pageEndpoint(page));
@@ -24,4 +59,8 @@ function pageEndpoint({ path, operation, summary, mediaType, file }: DashboardPa
     handle: (door, exchange) =>
       exchange.body(200, file, { ...door.ofPages, ...HEADERS, "content-type": `${mediaType}; charset=utf-8` }),
   });
+}
+
+function fileNamed(name: string): Bun.BunFile {
+  return Bun.file(join(import.meta.dir, "dashboard", name));
 }

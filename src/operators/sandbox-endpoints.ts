@@ -1,11 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { SandboxView } from "../domain/report.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
-import { limitParameter, type QueryParameter } from "../http/parameters.ts";
-import { readQuery } from "../http/request-query.ts";
+import { limitParameter, type QueryParameter, readQuery } from "../http/parameters.ts";
 import { enumOf, listOf, Timestamp } from "../http/schemas.ts";
 
 function messageOf(channels: readonly ChannelName[]) {

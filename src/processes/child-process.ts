@@ -1,4 +1,4 @@
-import { callName } from "../domain/calls.ts";
+import { type Calls, callName } from "../domain/calls.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { type CallMessage, MessageCalls } from "./message-calls.ts";
 
@@ -75,4 +75,15 @@ export class ChildProcess {
     }
     return false;
   }
+}
+
+/** The line to the process that started this one, or null if that is not the main process of a start. */
+export function openParentLine(): Calls | null {
+  if (process.send === undefined) return null;
+  const calls = new MessageCalls((message) => void process.send?.(message));
+  // The main process runs the same build and sends messages of this form.
+  process.on("message", (message) => calls.take(message as CallMessage));
+  process.on("disconnect", () => calls.cut());
+  calls.serve(PING, () => null);
+  return calls;
 }

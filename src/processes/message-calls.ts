@@ -1,6 +1,5 @@
 import type { CallName, Calls } from "../domain/calls.ts";
-import { TransportError } from "../domain/errors.ts";
-import { type ErrorParts, errorOf, errorParts } from "./error-parts.ts";
+import { ConfigurationError, TransportError, UnavailableError } from "../domain/errors.ts";
 
 /** A message between two processes. */
 export type CallMessage =
@@ -121,4 +120,43 @@ function otherIsGone(): TransportError {
 
 function isClosed(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ERR_IPC_CHANNEL_CLOSED";
+}
+
+/** An error as it travels from one process to another. */
+interface ErrorParts {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+  /** The thrower's own description of the kind of error: SQLSTATE, constraint, code of the event store. */
+  readonly members: Readonly<Record<string, string | number | readonly string[]>>;
+}
+
+function errorParts(error: unknown): ErrorParts {
+  if (!(error instanceof Error)) return { name: "Error", message: String(error), stack: "", members: {} };
+  const members: Record<string, string | number | readonly string[]> = {};
+  for (const [name, value] of Object.entries(error)) {
+    if (typeof value === "string" || typeof value === "number" || isTexts(value)) members[name] = value;
+  }
+  return { name: error.name, message: error.message, stack: error.stack ?? "", members };
+}
+
+/** Restores the class of errors that callers distinguish by class. */
+function errorOf({ name, message, stack, members }: ErrorParts): Error {
+  const { problems } = members;
+  if (name === "ConfigurationError" && isTexts(problems)) return new ConfigurationError(...problems);
+  const known = KNOWN.get(name);
+  if (known !== undefined) return new known(message);
+  const error = Object.assign(new Error(message), members);
+  error.name = name;
+  error.stack = stack;
+  return error;
+}
+
+const KNOWN = new Map<string, new (message: string) => Error>([
+  ["TransportError", TransportError],
+  ["UnavailableError", UnavailableError],
+]);
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
 }

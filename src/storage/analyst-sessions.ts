@@ -7,7 +7,7 @@ import { EngineError } from "./engine-error.ts";
 import { analystLimits } from "./limits.ts";
 import { isCallable } from "./read-names.ts";
 import type { ReadStatement, Unavailable } from "./read-statement.ts";
-import { sqlString } from "./sql-string.ts";
+import { sqlString } from "./statement-tokens.ts";
 
 export interface AnalystQuery {
   readonly statement: ReadStatement;

@@ -2,7 +2,7 @@ import { Session, type StreamChunk } from "chdb";
 import type { AnalystWork, AnalystWorkAnswer } from "./analyst-thread.ts";
 import { EngineError } from "./engine-error.ts";
 import { checkRewritten } from "./read-statement.ts";
-import { sqlString } from "./sql-string.ts";
+import { sqlString } from "./statement-tokens.ts";
 
 /*
  * A thread that runs analysts' statements, one at a time. The engine's own threads do most of the work, but it parses a

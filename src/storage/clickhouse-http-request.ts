@@ -4,7 +4,7 @@ import { EngineError } from "./engine-error.ts";
 import { analystLimits } from "./limits.ts";
 import { isResultFormat } from "./read-names.ts";
 import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
-import { sqlString } from "./sql-string.ts";
+import { sqlString } from "./statement-tokens.ts";
 
 /** A request of ClickHouse's HTTP protocol. */
 export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {

@@ -1,6 +1,6 @@
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { type Clock, sleep } from "../domain/clock.ts";
-import { ApiError, TransportError, UnavailableError } from "../domain/errors.ts";
+import { TransportError, UnavailableError } from "../domain/errors.ts";
 import { sqlState } from "./sql-state.ts";
 
 /** A drizzle database or transaction on PostgreSQL, whatever drives it (PGlite, Bun.SQL). */
@@ -16,8 +16,8 @@ const READ_TIMEOUT_MS = 2_000;
 const WRITE_TIMEOUT_MS = 10_000;
 
 /**
- * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. An `ApiError`
- * thrown inside passes through, and so does any other error, which is a bug.
+ * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. Any other error
+ * passes through: it is a bug.
  */
 export class Database {
   constructor(
@@ -78,7 +78,6 @@ const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
 const LOST_CODES = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|TLS)|E(CONN|PIPE|HOST|NET|TIMEDOUT))/;
 
 function outage(error: unknown): "lost" | "refused" | null {
-  if (error instanceof ApiError) return null;
   const { state, code } = sqlState(error);
   if (state !== null) return LOST_STATES.test(state) ? "lost" : REFUSED_STATES.test(state) ? "refused" : null;
   if (code === REFUSED_CODE) return "refused";

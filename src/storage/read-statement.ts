@@ -1,6 +1,5 @@
 import { EngineError } from "./engine-error.ts";
-import { isBeforeParenthesis, isCallable, isResultFormat, isSystemTable } from "./read-names.ts";
-import { isReadSetting } from "./read-settings.ts";
+import { isBeforeParenthesis, isCallable, isReadSetting, isResultFormat, isSystemTable } from "./read-names.ts";
 import { isName, isSign, isWord, type Token, tokensOf } from "./statement-tokens.ts";
 
 /** A statement that an analyst may run. */

@@ -3,11 +3,9 @@ import { chmod, mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { cutZeroTail } from "./aof-tail.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
-import { type RedisListener, redisConfig } from "./redis-config.ts";
-import { endOrphans } from "./redis-orphan.ts";
-import { RedisProcess } from "./redis-process.ts";
+import { type RedisListener, RedisProcess, redisConfig } from "./redis-process.ts";
+import { cutZeroTail, endOrphans } from "./redis-recovery.ts";
 
 export interface RedisChildOptions {
   /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
-import { ApiError } from "../domain/errors.ts";
+import { type Done, type Missing, missing } from "../domain/store-result.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
 import type { AnyDb, Database } from "./database.ts";
-import { noSuchTenant } from "./no-such-tenant.ts";
 import { registryState, tenants } from "./tables.ts";
 
 /** Hears of changes after they were committed, or when it is unknown whether they were. */
@@ -9,6 +9,14 @@ export interface ChangeListener {
   onTenant(tenantId: string): void;
   /** Resolves when the change is in force in this process. Never rejects. */
   onPlans(): Promise<void>;
+}
+
+/** What a change returns instead of its result to have no effect: its transaction is rolled back, and nothing announced. */
+export class Undone<R> extends Error {
+  override readonly name = "Undone";
+  constructor(readonly result: R) {
+    super("a change was undone");
+  }
 }
 
 /**
@@ -23,31 +31,33 @@ export class RegistryChanges {
     private readonly listener: ChangeListener,
   ) {}
 
-  /** Rejects with `ApiError` 404 if there is no such tenant. */
-  ofTenant<T>(tenantId: string, change: (transaction: AnyDb) => Promise<T>): Promise<T> {
+  /** A change that returns `Undone` is rolled back, and its result returned. */
+  async ofTenant<T, R = never>(
+    tenantId: string,
+    change: (transaction: AnyDb) => Promise<T | Undone<R>>,
+  ): Promise<T | R | Missing<"tenant">> {
+    // PostgreSQL never sees a text that cannot be a tenant's id.
+    if (!TENANT_ID.test(tenantId)) return missing("tenant");
     const announce = () => this.listener.onTenant(tenantId);
-    return this.announced(announce, async (transaction) => {
+    return this.announced(announce, async (transaction): Promise<T | Undone<R | Missing<"tenant">>> => {
       const version = await nextVersion(transaction);
       const changed = await transaction
         .update(tenants)
         .set({ version })
         .where(eq(tenants.id, tenantId))
         .returning({ id: tenants.id });
-      if (changed.length === 0) throw noSuchTenant(tenantId);
-      return change(transaction);
+      return changed.length === 0 ? new Undone(missing("tenant")) : change(transaction);
     });
   }
 
   /** `create` returns the tenant that it created, with the version it was given. */
-  ofNewTenant<T extends { readonly id: string }>(
-    create: (transaction: AnyDb, version: number) => Promise<T>,
-  ): Promise<T> {
-    return this.database
-      .write(async (transaction) => create(transaction, await nextVersion(transaction)))
-      .then((created) => {
-        this.listener.onTenant(created.id);
-        return created;
-      });
+  async ofNewTenant<T extends Done<{ readonly id: string }>, R>(
+    create: (transaction: AnyDb, version: number) => Promise<T | Undone<R>>,
+  ): Promise<T | R> {
+    const result = await this.written(async (transaction) => create(transaction, await nextVersion(transaction)));
+    if (result instanceof Undone) return result.result;
+    this.listener.onTenant(result.value.id);
+    return result;
   }
 
   ofPlans<T>(change: (transaction: AnyDb) => Promise<T>): Promise<T> {
@@ -61,17 +71,34 @@ export class RegistryChanges {
     );
   }
 
-  private async announced<T>(
+  private async announced<T, R = never>(
     announce: () => void | Promise<void>,
-    change: (transaction: AnyDb) => Promise<T>,
-  ): Promise<T> {
+    change: (transaction: AnyDb) => Promise<T | Undone<R>>,
+  ): Promise<T | R> {
+    let result: T | Undone<R>;
     try {
-      const result = await this.database.write(change);
-      await announce();
-      return result;
+      result = await this.written(change);
     } catch (error) {
-      // Except for a refusal, the change may have been committed.
-      if (!(error instanceof ApiError)) await announce();
+      // The change may have been committed.
+      await announce();
+      throw error;
+    }
+    if (result instanceof Undone) return result.result;
+    await announce();
+    return result;
+  }
+
+  private async written<T, R>(change: (transaction: AnyDb) => Promise<T | Undone<R>>): Promise<T | Undone<R>> {
+    try {
+      return await this.database.write(async (transaction) => {
+        const result = await change(transaction);
+        // An error is how the database hears that it must roll back.
+        if (result instanceof Undone) throw result;
+        return result;
+      });
+    } catch (error) {
+      // Nothing but the line above throws one.
+      if (error instanceof Undone) return error as Undone<R>;
       throw error;
     }
   }

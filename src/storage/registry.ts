@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import type { Random } from "../domain/random.ts";
+import type { Done, Missing } from "../domain/store-result.ts";
 import type { Database } from "./database.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
 import type { Secret, Vault } from "./vault.ts";
@@ -17,7 +18,7 @@ export interface RegistryTools {
   readonly changes: RegistryChanges;
   readonly vault: Vault;
   /** Stores a tenant's own credentials sealed. They take effect once the tenant may use its own on the channel. */
-  readonly credentials: { put(secret: Secret): Promise<void> };
+  readonly credentials: { put(secret: Secret): Promise<Done | Missing<"tenant">> };
   readonly clock: Clock;
   readonly random: Random;
 }

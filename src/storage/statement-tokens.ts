@@ -83,3 +83,8 @@ function unquoted(name: string): string {
 }
 
 const unreadable = (why: string) => new EngineError(62, "SYNTAX_ERROR", `Syntax error: ${why}`);
+
+/** A text as a string literal of the engine's SQL. */
+export function sqlString(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\0", "\\0")}'`;
+}

@@ -1,5 +1,5 @@
+import { type Done, done, type Missing } from "../domain/store-result.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
-import { requireTenantId } from "../storage/require-tenant.ts";
 import type { Secret, Vault } from "../storage/vault.ts";
 import { credentials } from "./tables.ts";
 
@@ -11,15 +11,15 @@ export class CredentialRepository {
   ) {}
 
   /** Takes effect once the tenant may use its own credentials on the channel. */
-  async put({ place, text }: Secret): Promise<void> {
+  put({ place, text }: Secret): Promise<Done | Missing<"tenant">> {
     const { tenantId, kind } = place;
-    requireTenantId(tenantId);
     const sealed = this.vault.seal(place, text);
-    await this.changes.ofTenant(tenantId, (transaction) =>
-      transaction
+    return this.changes.ofTenant(tenantId, async (transaction) => {
+      await transaction
         .insert(credentials)
         .values({ tenantId, kind, sealed })
-        .onConflictDoUpdate({ target: [credentials.tenantId, credentials.kind], set: { sealed } }),
-    );
+        .onConflictDoUpdate({ target: [credentials.tenantId, credentials.kind], set: { sealed } });
+      return done(null);
+    });
   }
 }

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
 import { listOf, Timestamp } from "../http/schemas.ts";
+import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TenantRegistry } from "./registry.ts";
 
 const Key = Type.Object({ key_id: Type.String(), prefix: Type.String(), created_at: Timestamp }, { $id: "Key" });
@@ -18,7 +18,7 @@ const keyIdParameter: PathParameter<string> = {
   description: "The key's id.",
   example: "k1",
   read(text) {
-    if (text === null || !/^[\x21-\x7e]{1,128}$/.test(text)) throw new ApiError(404, "there is no such key");
+    if (text === null || !/^[\x21-\x7e]{1,128}$/.test(text)) throw noSuch("key");
     return text;
   },
 };
@@ -40,7 +40,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
         201: { description: "The key.", schema: NewKey, examples: [{ key_id: "k1", api_key: "wb_live_a1b2c3" }] },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(201, await registry.createKey(id)),
+      handle: async ({ params: { id } }) => reply(201, resultOf(await registry.createKey(id))),
     }),
     operatorEndpoint({
       method: "GET",
@@ -58,7 +58,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
         },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(200, { keys: await registry.keys(id) }),
+      handle: async ({ params: { id } }) => reply(200, { keys: resultOf(await registry.keys(id)) }),
     }),
     operatorEndpoint({
       method: "DELETE",
@@ -71,7 +71,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       answers: { 204: { description: "Done.", schema: null } },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id, key_id } }) {
-        await registry.revokeKey(id, key_id);
+        resultOf(await registry.revokeKey(id, key_id));
         return reply(204, null);
       },
     }),

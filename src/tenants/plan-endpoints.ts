@@ -1,9 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
 import { type Plan, queueShareOf, TENANT_ID } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
+import { resultOf } from "../http/store-results.ts";
 import { planBody } from "./body-schemas.ts";
 import type { TenantRegistry } from "./registry.ts";
 
@@ -77,7 +78,8 @@ export function planEndpoints({
       params: { name: nameParameter },
       body: planBody,
       answers: { 200: { description: "As it is now.", schema: PlanRecord, examples: [EXAMPLE] } },
-      handle: async ({ params: { name }, body }) => reply(200, toRecord(await registry.putPlan(toPlan(name, body)))),
+      handle: async ({ params: { name }, body }) =>
+        reply(200, toRecord(resultOf(await registry.putPlan(toPlan(name, body))))),
     }),
   ];
 }

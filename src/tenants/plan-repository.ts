@@ -1,10 +1,11 @@
 import { asc, eq } from "drizzle-orm";
-import { ApiError } from "../domain/errors.ts";
+import { type Done, done, type Invalid, invalid } from "../domain/store-result.ts";
 import type { Plan } from "../domain/tenant.ts";
-import { type AnyDb, type Database } from "../storage/database.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
 import { plans } from "../storage/tables.ts";
 import { planLimits } from "./limits.ts";
+import type { NoSuchPlan } from "./registry.ts";
 
 const PLAN_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const { requestsPerMinuteMax: REQUESTS_PER_MINUTE_MAX, deliveriesPerSecondMax: DELIVERIES_PER_SECOND_MAX } = planLimits;
@@ -19,51 +20,45 @@ export class PlanRepository {
     return this.database.read((db) => db.select().from(plans).orderBy(asc(plans.name)));
   }
 
-  async put(plan: Plan): Promise<Plan> {
-    checkPlan(plan);
+  async put(plan: Plan): Promise<Done<Plan> | Invalid> {
+    const fault = faultOf(plan);
+    if (fault !== null) return invalid(fault);
     const { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs } = plan;
     const row = { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs };
     await this.changes.ofPlans((transaction) =>
       transaction.insert(plans).values(row).onConflictDoUpdate({ target: plans.name, set: row }),
     );
-    return row;
+    return done(row);
   }
 }
 
-/** @throws ApiError 400 if there is no plan of this name. */
-export async function requirePlan(db: AnyDb, name: string): Promise<void> {
+/** Null if there is a plan of this name. */
+export async function missingPlan(db: AnyDb, name: string): Promise<NoSuchPlan | null> {
   const isName = PLAN_NAME.test(name);
   const found = isName ? await db.select({ name: plans.name }).from(plans).where(eq(plans.name, name)) : [];
-  if (found.length === 0) throw new ApiError(400, `There is no plan ${JSON.stringify(name.slice(0, 63))}.`);
-}
-
-function checkPlan(plan: Plan): void {
-  const { name, requestsPerMinute, deliveriesPerSecond } = plan;
-  if (!PLAN_NAME.test(name)) {
-    throw new ApiError(400, "A plan's name must be 1-63 lower-case letters, digits, hyphens or underscores.");
-  }
-  if (!Number.isInteger(requestsPerMinute) || requestsPerMinute < 1 || requestsPerMinute > REQUESTS_PER_MINUTE_MAX) {
-    throw new ApiError(400, `The field "requests_per_minute" must be an integer from 1 to ${REQUESTS_PER_MINUTE_MAX}.`);
-  }
-  if (deliveriesPerSecond !== null && !(deliveriesPerSecond > 0 && deliveriesPerSecond <= DELIVERIES_PER_SECOND_MAX)) {
-    throw new ApiError(
-      400,
-      `The field "deliveries_per_second" must be above 0 and at most ${DELIVERIES_PER_SECOND_MAX}.`,
-    );
-  }
-  checkShare(plan);
-}
-
-function checkShare({ queuedJobsMax, queuedBytesMax, holdMs }: Plan): void {
-  const { queuedJobsMax: jobsMax, queuedBytesMax: bytesMax, holdHoursMax } = planLimits;
-  requireWhole("queued_jobs_max", queuedJobsMax, jobsMax);
-  requireWhole("queued_bytes_max", queuedBytesMax, bytesMax);
-  requireWhole("hold_hours", holdMs / HOUR_MS, holdHoursMax);
+  return found.length === 0 ? { kind: "no_such_plan", plan: name } : null;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
 
-function requireWhole(field: string, value: number, max: number): void {
-  if (Number.isInteger(value) && value >= 1 && value <= max) return;
-  throw new ApiError(400, `The field "${field}" must be an integer from 1 to ${max}.`);
+function faultOf(plan: Plan): string | null {
+  const { name, requestsPerMinute, deliveriesPerSecond, queuedJobsMax, queuedBytesMax, holdMs } = plan;
+  if (!PLAN_NAME.test(name)) {
+    return "A plan's name must be 1-63 lower-case letters, digits, hyphens or underscores.";
+  }
+  const rate = notWhole("requests_per_minute", requestsPerMinute, REQUESTS_PER_MINUTE_MAX);
+  if (rate !== null) return rate;
+  if (deliveriesPerSecond !== null && !(deliveriesPerSecond > 0 && deliveriesPerSecond <= DELIVERIES_PER_SECOND_MAX)) {
+    return `The field "deliveries_per_second" must be above 0 and at most ${DELIVERIES_PER_SECOND_MAX}.`;
+  }
+  return (
+    notWhole("queued_jobs_max", queuedJobsMax, planLimits.queuedJobsMax) ??
+    notWhole("queued_bytes_max", queuedBytesMax, planLimits.queuedBytesMax) ??
+    notWhole("hold_hours", holdMs / HOUR_MS, planLimits.holdHoursMax)
+  );
+}
+
+function notWhole(field: string, value: number, max: number): string | null {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return null;
+  return `The field "${field}" must be an integer from 1 to ${max}.`;
 }

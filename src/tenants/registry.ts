@@ -1,8 +1,9 @@
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
+import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
+import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Permission, Plan } from "../domain/tenant.ts";
-import type { TemplateRecord } from "../http/template-kind.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -40,6 +41,12 @@ export interface KeyRecord {
   readonly created_at: string;
 }
 
+export interface NewKey {
+  readonly key_id: string;
+  /** The key itself. */
+  readonly api_key: string;
+}
+
 export interface TokenMovement {
   readonly amount: number;
   readonly reason: string;
@@ -50,47 +57,75 @@ export interface TokenMovement {
 
 /** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
 export interface SuppressionRegistry {
-  /** Adds the recipient, or changes the reason. Rejects with `ApiError` 404 when there is no such tenant. */
-  putSuppression(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
-  /** Whether the recipient was on the list. Rejects with `ApiError` 404 when there is no such tenant. */
-  deleteSuppression(tenantId: string, address: string): Promise<boolean>;
+  /** Adds the recipient, or changes the reason. */
+  putSuppression(
+    tenantId: string,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant">>;
+  /** Whether the recipient was on the list. */
+  deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">>;
   /** Why the recipient is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
   /** A tenant's list, ordered by address. */
-  suppressions(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>>;
+  suppressions(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>>;
   /** Suppressions of a shard's tenants after the given one, in a fixed order; none: that was the last page. */
   suppressionsOfShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]>;
 }
 
+/** A tenant was to have a plan that does not exist. */
+export interface NoSuchPlan {
+  readonly kind: "no_such_plan";
+  readonly plan: string;
+}
+
+/** There is a tenant of this id, or one of every id that was tried for the name. */
+export interface TenantTaken {
+  readonly kind: "taken";
+  readonly by: "id" | "name";
+}
+
+export type CreatedTenant = Done<TenantRecord> | Invalid | NoSuchPlan | TenantTaken;
+
+export type MovedTokens =
+  | Done<{ readonly balance: number }>
+  | Missing<"tenant">
+  | Invalid
+  /** The balance, which would fall below zero or become too large. */
+  | { readonly kind: "out_of_range"; readonly balance: number };
+
 /**
- * The tenants' part of the registry. A tenant that does not exist is an `ApiError` 404, a name that is taken or a
- * state that forbids the call 409, an unknown plan 400. All processes see every change within a second.
+ * The tenants' part of the registry. All processes see every change within a second. Rejects with `UnavailableError` (no
+ * effect) or `TransportError` (effect unknown) if the registry is away.
  */
 export interface TenantRegistry extends SuppressionRegistry {
-  createTenant(tenant: NewTenant): Promise<TenantRecord>;
-  tenant(tenantId: string): Promise<TenantRecord>;
-  tenants(cursor: string | null, limit: number): Promise<Page<TenantRecord>>;
-  changeTenant(tenantId: string, change: TenantChange): Promise<TenantRecord>;
+  createTenant(tenant: NewTenant): Promise<CreatedTenant>;
+  tenant(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">>;
+  tenants(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
+  changeTenant(
+    tenantId: string,
+    change: TenantChange,
+  ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan>;
 
   /** Returns the key itself, which cannot be read again. */
-  createKey(tenantId: string): Promise<{ key_id: string; api_key: string }>;
-  keys(tenantId: string): Promise<readonly KeyRecord[]>;
-  revokeKey(tenantId: string, keyId: string): Promise<void>;
+  createKey(tenantId: string): Promise<Done<NewKey> | Missing<"tenant">>;
+  keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
+  revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">>;
 
   plans(): Promise<readonly Plan[]>;
-  putPlan(plan: Plan): Promise<Plan>;
+  putPlan(plan: Plan): Promise<Done<Plan> | Invalid>;
 
   /** Creates the template or replaces it. The caller has checked that its channel can render it. */
-  putTemplate(tenantId: string, template: TemplateRecord): Promise<TemplateRecord>;
-  template(tenantId: string, slug: string): Promise<TemplateRecord>;
+  putTemplate(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid>;
+  template(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">>;
   /** Of all channels, ordered by slug. */
-  templates(tenantId: string): Promise<readonly TemplateRecord[]>;
-  deleteTemplate(tenantId: string, slug: string): Promise<void>;
+  templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>>;
+  deleteTemplate(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">>;
 
   /** The webhook for device registrations; null: none. The caller has checked the address. */
-  putWalletWebhook(tenantId: string, url: string | null): Promise<void>;
+  putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
 
-  /** Adds (or, if negative, takes) tokens; 409 when the balance would fall below zero. */
-  addTokens(tenantId: string, amount: number, reason: string): Promise<{ balance: number }>;
-  tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>>;
+  /** Adds (or, if negative, takes) tokens. */
+  addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens>;
+  tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<TokenMovement>>;
 }

@@ -1,14 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/address.ts";
-import { ApiError } from "../domain/errors.ts";
+import { parseAddress } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { paging, pathText, tenantIdParameter } from "../http/parameters.ts";
-import { readQuery } from "../http/request-query.ts";
+import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
+import { noSuch, resultOf } from "../http/store-results.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 
 const Suppression = Type.Object(
@@ -64,7 +64,7 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
       },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, query: { cursor, limit } }) {
-        const { items, nextCursor } = await suppressions.page(id, cursor, limit);
+        const { items, nextCursor } = resultOf(await suppressions.page(id, cursor, limit));
         return reply(200, { suppressions: items, next_cursor: nextCursor });
       },
     }),
@@ -82,7 +82,7 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
       async handle({ params: { id, address: text } }) {
         const tenant = await tenantOf(directory, id);
         const address = parseAddress(text);
-        const wasThere = address !== null && (await suppressions.remove(tenant, address));
+        const wasThere = address !== null && resultOf(await suppressions.remove(tenant, address));
         if (!wasThere) throw new ApiError(404, "this address is not suppressed");
         return reply(204, null);
       },
@@ -112,7 +112,7 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
       if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
       readQuery(exchange.request, []);
       const { reason = "manual" } = await body.read(door, exchange);
-      return reply(200, await suppressions.put(tenant, address, reason));
+      return reply(200, resultOf(await suppressions.put(tenant, address, reason)));
     },
   });
 }
@@ -120,6 +120,6 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
 /** Throws 404 if there is no such tenant. */
 async function tenantOf(directory: Ports["directory"], id: string): Promise<Tenant> {
   const tenant = await directory.byId(id);
-  if (tenant === null) throw new ApiError(404, "there is no such tenant");
+  if (tenant === null) throw noSuch("tenant");
   return tenant;
 }

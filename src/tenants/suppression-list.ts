@@ -1,7 +1,7 @@
 import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
-import type { Page } from "../domain/page.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
+import type { Done, Missing, PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TenantRef } from "../domain/tenant.ts";
 import type { SuppressionRegistry } from "./registry.ts";
@@ -26,22 +26,26 @@ export interface SuppressionListPorts {
 export class SuppressionList {
   constructor(private readonly ports: SuppressionListPorts) {}
 
-  async put(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<SuppressionRecord> {
+  async put(
+    tenant: TenantRef,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
     const record = await this.ports.registry.putSuppression(tenant.tenantId, recipient, reason);
-    await this.agree(tenant, recipient);
+    if (record.kind === "done") await this.agree(tenant, recipient);
     return record;
   }
 
   /** Whether the address was on the list. The index is corrected even if it was not: an earlier call may have died. */
-  async remove(tenant: TenantRef, address: string): Promise<boolean> {
+  async remove(tenant: TenantRef, address: string): Promise<Done<boolean> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
     const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient);
-    await this.agree(tenant, recipient);
+    if (wasThere.kind === "done") await this.agree(tenant, recipient);
     return wasThere;
   }
 
-  page(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
+  page(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>> {
     return this.ports.registry.suppressions(tenantId, cursor, limit);
   }
 
@@ -57,7 +61,8 @@ export class SuppressionList {
     const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
     const recipient = normaliseAddress(suppress.recipient);
-    await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
+    const stored = await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
+    if (stored.kind === "missing") return "unknown";
     const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
     // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
     // since.

@@ -1,13 +1,12 @@
 import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import type { SuppressionReason } from "../domain/job.ts";
-import type { Page } from "../domain/page.ts";
+import { type Done, done, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
+import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
-import { requireTenant } from "../storage/require-tenant.ts";
 import { tenants } from "../storage/tables.ts";
 import { suppressions } from "./tables.ts";
 
@@ -24,27 +23,31 @@ export class SuppressionRepository {
     private readonly clock: Clock,
   ) {}
 
-  put(tenantId: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord> {
+  put(
+    tenantId: string,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
-      await requireTenant(transaction, tenantId);
+      if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
       const [row] = await transaction
         .insert(suppressions)
         .values({ tenantId, address, reason, createdAt: new Date(this.clock.nowMs()) })
         .onConflictDoUpdate({ target: [suppressions.tenantId, suppressions.address], set: { reason } })
         .returning();
       if (row === undefined) throw new Error("a suppression was not stored");
-      return recordOf(row);
+      return done(recordOf(row));
     });
   }
 
-  delete(tenantId: string, address: string): Promise<boolean> {
+  delete(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
-      await requireTenant(transaction, tenantId);
+      if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
       const deleted = await transaction
         .delete(suppressions)
         .where(and(eq(suppressions.tenantId, tenantId), eq(suppressions.address, address)))
         .returning({ address: suppressions.address });
-      return deleted.length > 0;
+      return done(deleted.length > 0);
     });
   }
 
@@ -59,17 +62,18 @@ export class SuppressionRepository {
   }
 
   /** Ordered by address. */
-  page(tenantId: string, cursor: string | null, limit: number): Promise<Page<SuppressionRecord>> {
-    return this.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      const after = cursor === null ? undefined : gt(suppressions.address, addressOf(cursor));
+  page(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>> {
+    return readOfTenant(this.database, tenantId, async (db) => {
+      const last = cursor === null ? null : addressOf(cursor);
+      if (cursor !== null && last === null) return { kind: "invalid_cursor" };
+      const after = last === null ? undefined : gt(suppressions.address, last);
       const rows = await db
         .select()
         .from(suppressions)
         .where(and(eq(suppressions.tenantId, tenantId), after))
         .orderBy(asc(suppressions.address))
         .limit(rowsToRead(limit));
-      return pageOf(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) });
+      return done(pageOf(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) }));
     });
   }
 
@@ -93,12 +97,10 @@ function cursorOf(address: string): string {
   return Buffer.from(address, "utf8").toString("base64url");
 }
 
-function addressOf(cursor: string): string {
+/** Null: such a cursor was never given out. */
+function addressOf(cursor: string): string | null {
   const address = CURSOR.test(cursor) ? Buffer.from(cursor, "base64url").toString("utf8") : "";
-  if (address === "" || /\p{Cc}/u.test(address)) {
-    throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
-  }
-  return address;
+  return address === "" || /\p{Cc}/u.test(address) ? null : address;
 }
 
 function recordOf({ address, reason, createdAt }: typeof suppressions.$inferSelect): SuppressionRecord {

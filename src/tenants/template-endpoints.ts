@@ -1,13 +1,15 @@
 import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
-import { ApiError } from "../domain/errors.ts";
 import { isJsonObject } from "../domain/json.ts";
+import type { TemplateRecord } from "../domain/template-record.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
-import type { TemplateKind, TemplateRecord } from "../http/template-kind.ts";
+import { noSuch, resultOf } from "../http/store-results.ts";
+import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantRegistry } from "./registry.ts";
 
 const SAID_OF_SLUG = { description: "The template's slug: what `template_id` names.", example: "welcome" } as const;
@@ -15,7 +17,7 @@ const SAID_OF_SLUG = { description: "The template's slug: what `template_id` nam
 const slugParameter: PathParameter<string> = {
   ...SAID_OF_SLUG,
   read(text) {
-    if (!isSlug(text)) throw new ApiError(404, "there is no such template");
+    if (!isSlug(text)) throw noSuch("template");
     return text;
   },
 };
@@ -67,7 +69,7 @@ export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateK
           examples: [{ templates: [EXAMPLE] }],
         },
       },
-      handle: async ({ params: { id } }) => reply(200, { templates: await registry.templates(id) }),
+      handle: async ({ params: { id } }) => reply(200, { templates: resultOf(await registry.templates(id)) }),
     }),
     operatorEndpoint({
       ...COMMON,
@@ -79,7 +81,7 @@ export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateK
       body: { schema: body.schema },
       answers: one,
       handle: async ({ params: { id, slug }, body: given }) =>
-        reply(200, await registry.putTemplate(id, body.accept(slug, given))),
+        reply(200, resultOf(await registry.putTemplate(id, body.accept(slug, given)))),
     }),
     operatorEndpoint({
       ...COMMON,
@@ -89,7 +91,7 @@ export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateK
       summary: "One template",
       params: { id: tenantIdParameter, slug: slugParameter },
       answers: one,
-      handle: async ({ params: { id, slug } }) => reply(200, await registry.template(id, slug)),
+      handle: async ({ params: { id, slug } }) => reply(200, resultOf(await registry.template(id, slug))),
     }),
     deletion(registry),
   ];
@@ -105,7 +107,7 @@ function deletion(registry: Ports["registry"]): Endpoint {
     params: { id: tenantIdParameter, slug: slugParameter },
     answers: { 204: { description: "Done.", schema: null } },
     async handle({ params: { id, slug } }) {
-      await registry.deleteTemplate(id, slug);
+      resultOf(await registry.deleteTemplate(id, slug));
       return reply(204, null);
     },
   });

@@ -1,74 +1,75 @@
 import { and, asc, eq } from "drizzle-orm";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
-import { ApiError } from "../domain/errors.ts";
-import type { TemplateKind, TemplateRecord } from "../http/template-kind.ts";
+import {
+  type AllOfTenant,
+  type Done,
+  done,
+  type Invalid,
+  invalid,
+  type Missing,
+  missing,
+} from "../domain/store-result.ts";
+import type { TemplateForm, TemplateRecord } from "../domain/template-record.ts";
 import type { Database } from "../storage/database.ts";
-import type { RegistryChanges } from "../storage/registry-changes.ts";
-import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
+import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
+import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { templates } from "./tables.ts";
 
 export interface TemplateRepositoryOptions {
   readonly database: Database;
   readonly changes: RegistryChanges;
-  readonly kinds: readonly TemplateKind[];
+  readonly kinds: readonly TemplateForm[];
 }
 
 /** Templates of all channels, each stored in its channel's form. */
 export class TemplateRepository {
-  private readonly kinds: ReadonlyMap<string, TemplateKind>;
+  private readonly kinds: ReadonlyMap<string, TemplateForm>;
 
   constructor(private readonly options: TemplateRepositoryOptions) {
     this.kinds = new Map(options.kinds.map((kind) => [kind.channel, kind]));
   }
 
-  async put(tenantId: string, template: TemplateRecord): Promise<TemplateRecord> {
+  async put(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid> {
     const { slug, channel } = template;
-    const body = this.kind(channel).toStored(template);
-    requireTenantId(tenantId);
+    const stored = this.kind(channel).toStored(template);
+    if (stored.kind === "invalid") return stored;
     if (!TEMPLATE_SLUG.test(slug)) {
-      throw new ApiError(400, "A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
+      return invalid("A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
     }
-    await this.options.changes.ofTenant(tenantId, (transaction) =>
-      transaction
+    const body = stored.value;
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      await transaction
         .insert(templates)
         .values({ tenantId, slug, channel, body })
-        .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } }),
-    );
-    return template;
+        .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } });
+      return done(template);
+    });
   }
 
-  one(tenantId: string, slug: string): Promise<TemplateRecord> {
-    return this.options.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      if (!TEMPLATE_SLUG.test(slug)) throw noSuchTemplate(tenantId);
+  one(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">> {
+    return readOfTenant(this.options.database, tenantId, async (db) => {
+      if (!TEMPLATE_SLUG.test(slug)) return missing("template");
       const [row] = await db.select().from(templates).where(templateOf(tenantId, slug));
-      if (row === undefined) throw noSuchTemplate(tenantId);
-      return this.recordOf(row);
+      return row === undefined ? missing("template") : done(this.recordOf(row));
     });
   }
 
   /** Ordered by slug. */
-  all(tenantId: string): Promise<readonly TemplateRecord[]> {
-    return this.options.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      const rows = await db
-        .select()
-        .from(templates)
-        .where(eq(templates.tenantId, tenantId))
-        .orderBy(asc(templates.slug));
-      return rows.map((row) => this.recordOf(row));
+  all(tenantId: string): Promise<AllOfTenant<TemplateRecord>> {
+    return listOfTenant(this.options.database, tenantId, {
+      rows: (db) => db.select().from(templates).where(eq(templates.tenantId, tenantId)).orderBy(asc(templates.slug)),
+      item: (row) => this.recordOf(row),
     });
   }
 
-  async delete(tenantId: string, slug: string): Promise<void> {
-    requireTenantId(tenantId);
-    await this.options.changes.ofTenant(tenantId, async (transaction) => {
-      if (!TEMPLATE_SLUG.test(slug)) throw noSuchTemplate(tenantId);
+  delete(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      if (!TEMPLATE_SLUG.test(slug)) return new Undone(missing("template"));
       const deleted = await transaction
         .delete(templates)
         .where(templateOf(tenantId, slug))
         .returning({ slug: templates.slug });
-      if (deleted.length === 0) throw noSuchTemplate(tenantId);
+      return deleted.length === 0 ? new Undone(missing("template")) : done(null);
     });
   }
 
@@ -76,7 +77,7 @@ export class TemplateRepository {
     return this.kind(channel).fromStored(slug, body);
   }
 
-  private kind(channel: string): TemplateKind {
+  private kind(channel: string): TemplateForm {
     const kind = this.kinds.get(channel);
     if (kind === undefined) throw new Error(`the channel ${channel} has no templates`);
     return kind;
@@ -85,8 +86,4 @@ export class TemplateRepository {
 
 function templateOf(tenantId: string, slug: string) {
   return and(eq(templates.tenantId, tenantId), eq(templates.slug, slug));
-}
-
-function noSuchTemplate(tenantId: string): ApiError {
-  return new ApiError(404, `The tenant "${tenantId}" has no such template.`);
 }

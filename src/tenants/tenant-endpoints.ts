@@ -1,12 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
+import { resultOf } from "../http/store-results.ts";
 import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
-import type { TenantRegistry } from "./registry.ts";
+import type { CreatedTenant, NoSuchPlan, TenantRecord, TenantRegistry } from "./registry.ts";
 
 function tenantOf(channels: readonly ChannelName[]) {
   const Channels = Type.Array(enumOf(channels));
@@ -65,7 +67,7 @@ export function tenantEndpoints(
       body: tenantBodyOf(channels),
       answers: { 201: { description: "The new tenant.", schema: Tenant, examples: [EXAMPLE] } },
       fails: { 409: OPERATOR_CONFLICT },
-      handle: async ({ body }) => reply(201, await registry.createTenant(body)),
+      handle: async ({ body }) => reply(201, createdTenant(await registry.createTenant(body))),
     }),
     operatorEndpoint({
       method: "GET",
@@ -77,7 +79,7 @@ export function tenantEndpoints(
       query: paging,
       answers: { 200: onePageOf(Tenant) },
       async handle({ query: { cursor, limit } }) {
-        const { items, nextCursor } = await registry.tenants(cursor, limit);
+        const { items, nextCursor } = resultOf(await registry.tenants(cursor, limit));
         return reply(200, { tenants: items, next_cursor: nextCursor });
       },
     }),
@@ -91,20 +93,43 @@ export function tenantEndpoints(
       params: { id: tenantIdParameter },
       answers: { 200: { description: "The tenant.", schema: Tenant, examples: [EXAMPLE] } },
       fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(200, await registry.tenant(id)),
+      handle: async ({ params: { id } }) => reply(200, resultOf(await registry.tenant(id))),
     }),
-    operatorEndpoint({
-      method: "PATCH",
-      path: "/dash/api/tenants/:id",
-      name: "operator",
-      operation: "changeTenant",
-      tag: "Tenants",
-      summary: "Change a tenant",
-      params: { id: tenantIdParameter },
-      body: tenantChangeBodyOf(channels),
-      answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id }, body }) => reply(200, await registry.changeTenant(id, body)),
-    }),
+    changeTenant(registry, channels, Tenant),
   ];
+}
+
+function changeTenant(
+  registry: Tenants,
+  channels: readonly ChannelName[],
+  Tenant: ReturnType<typeof tenantOf>,
+): Endpoint {
+  return operatorEndpoint({
+    method: "PATCH",
+    path: "/dash/api/tenants/:id",
+    name: "operator",
+    operation: "changeTenant",
+    tag: "Tenants",
+    summary: "Change a tenant",
+    params: { id: tenantIdParameter },
+    body: tenantChangeBodyOf(channels),
+    answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id }, body }) {
+      const changed = await registry.changeTenant(id, body);
+      if (changed.kind === "no_such_plan") throw noSuchPlan(changed);
+      return reply(200, resultOf(changed));
+    },
+  });
+}
+
+/** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */
+export function createdTenant(result: CreatedTenant): TenantRecord {
+  if (result.kind === "taken") throw new ApiError(409, `There is a tenant of this ${result.by} already.`);
+  if (result.kind === "no_such_plan") throw noSuchPlan(result);
+  return resultOf(result);
+}
+
+function noSuchPlan({ plan }: NoSuchPlan): ApiError {
+  return new ApiError(400, `There is no plan ${JSON.stringify(plan.slice(0, 63))}.`);
 }

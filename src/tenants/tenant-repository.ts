@@ -1,19 +1,27 @@
 import { asc, eq, gt } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { Random } from "../domain/random.ts";
+import {
+  type Done,
+  done,
+  type Invalid,
+  type InvalidCursor,
+  invalid,
+  type Missing,
+  missing,
+} from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import { checkText } from "../storage/check-text.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
+import { tenantRow } from "../storage/of-tenant.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
-import type { RegistryChanges } from "../storage/registry-changes.ts";
-import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
+import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";
-import { requirePlan } from "./plan-repository.ts";
-import type { NewTenant, TenantChange, TenantRecord } from "./registry.ts";
+import { missingPlan } from "./plan-repository.ts";
+import type { CreatedTenant, NewTenant, NoSuchPlan, TenantChange, TenantRecord, TenantTaken } from "./registry.ts";
 import { slugFromName } from "./slug-from-name.ts";
 import { tenantShard } from "./tenant-shard.ts";
 import { recordOpeningBalance } from "./token-repository.ts";
@@ -36,35 +44,34 @@ export interface TenantRepositoryOptions {
 export class TenantRepository {
   constructor(private readonly options: TenantRepositoryOptions) {}
 
-  async create(tenant: NewTenant): Promise<TenantRecord> {
+  async create(tenant: NewTenant): Promise<CreatedTenant> {
     const { id, name, tokens = 0 } = tenant;
     if (id !== undefined && !TENANT_ID.test(id)) {
-      throw new ApiError(
-        400,
-        'The field "id" must be 1-63 lower-case letters, digits or hyphens, and not begin with a hyphen.',
-      );
+      return invalid('The field "id" must be 1-63 lower-case letters, digits or hyphens, and not begin with a hyphen.');
     }
-    checkName(name);
+    const fault = checkName(name);
+    if (fault !== null) return fault;
     if (!Number.isSafeInteger(tokens) || tokens < 0) {
-      throw new ApiError(400, 'The field "tokens" must be an integer of 0 or more.');
+      return invalid('The field "tokens" must be an integer of 0 or more.');
     }
-    const row = await this.options.changes.ofNewTenant(async (transaction, version) => {
-      await requirePlan(transaction, tenant.plan ?? "free");
+    return this.options.changes.ofNewTenant(async (transaction, version) => {
+      const noPlan = await missingPlan(transaction, tenant.plan ?? "free");
+      if (noPlan !== null) return new Undone<NoSuchPlan | TenantTaken>(noPlan);
       const created = await this.insert(transaction, tenant, version);
+      if (created === null)
+        return new Undone<NoSuchPlan | TenantTaken>({ kind: "taken", by: id === undefined ? "name" : "id" });
       if (tokens > 0) await recordOpeningBalance(transaction, created);
-      return created;
+      return done(recordOf(created));
     });
-    return recordOf(row);
   }
 
-  async one(tenantId: string): Promise<TenantRecord> {
-    return recordOf(await this.options.database.read((db) => requireTenant(db, tenantId)));
+  one(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">> {
+    return this.options.database.read(async (db) => found(await tenantRow(db, tenantId)));
   }
 
   /** Ordered by id. */
-  async page(cursor: string | null, limit: number): Promise<Page<TenantRecord>> {
-    if (cursor !== null && !TENANT_ID.test(cursor))
-      throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+  async page(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
+    if (cursor !== null && !TENANT_ID.test(cursor)) return { kind: "invalid_cursor" };
     const rows = await this.options.database.read((db) =>
       db
         .select()
@@ -73,13 +80,16 @@ export class TenantRepository {
         .orderBy(asc(tenants.id))
         .limit(rowsToRead(limit)),
     );
-    return pageOf(rows, limit, { item: recordOf, cursor: (row) => row.id });
+    return done(pageOf(rows, limit, { item: recordOf, cursor: (row) => row.id }));
   }
 
-  async change(tenantId: string, change: TenantChange): Promise<TenantRecord> {
-    requireTenantId(tenantId);
+  async change(
+    tenantId: string,
+    change: TenantChange,
+  ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan> {
     const { name, plan, channels, permissions, allow_custom: allowCustom } = change;
-    if (name !== undefined) checkName(name);
+    const fault = name === undefined ? null : checkName(name);
+    if (fault !== null) return fault;
     const values = {
       ...(name !== undefined && { name }),
       ...(plan !== undefined && { plan }),
@@ -88,22 +98,23 @@ export class TenantRepository {
       ...(allowCustom !== undefined && { allowCustom: unique(allowCustom) }),
     };
     if (Object.keys(values).length === 0) return this.one(tenantId);
-    const row = await this.options.changes.ofTenant(tenantId, async (transaction) => {
-      if (plan !== undefined) await requirePlan(transaction, plan);
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      const noPlan = plan === undefined ? null : await missingPlan(transaction, plan);
+      if (noPlan !== null) return new Undone(noPlan);
       await transaction.update(tenants).set(values).where(eq(tenants.id, tenantId));
-      return requireTenant(transaction, tenantId);
+      return found(await tenantRow(transaction, tenantId));
     });
-    return recordOf(row);
   }
 
-  async putWalletWebhook(tenantId: string, url: string | null): Promise<void> {
-    requireTenantId(tenantId);
-    await this.options.changes.ofTenant(tenantId, async (transaction) => {
+  putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
       await transaction.update(tenants).set({ walletWebhookUrl: url }).where(eq(tenants.id, tenantId));
+      return done(null);
     });
   }
 
-  private async insert(transaction: AnyDb, tenant: NewTenant, version: number): Promise<TenantRow> {
+  /** Null: the id is taken, or all ids tried for the name are. */
+  private async insert(transaction: AnyDb, tenant: NewTenant, version: number): Promise<TenantRow | null> {
     const { shards, channels, clock, random } = this.options;
     for (let tries = 0; tries < SLUG_TRIES; tries += 1) {
       const id = tenant.id ?? slugFromName(tenant.name, tries === 0 ? null : random);
@@ -126,12 +137,16 @@ export class TenantRepository {
       if (row !== undefined) return row;
       if (tenant.id !== undefined) break;
     }
-    throw new ApiError(409, `There is a tenant of this ${tenant.id === undefined ? "name" : "id"} already.`);
+    return null;
   }
 }
 
-function checkName(name: string): void {
-  checkText(name, { field: "name", charsMax: NAME_CHARS_MAX });
+function checkName(name: string): Invalid | null {
+  return checkText(name, { field: "name", charsMax: NAME_CHARS_MAX });
+}
+
+function found(row: TenantRow | null): Done<TenantRecord> | Missing<"tenant"> {
+  return row === null ? missing("tenant") : done(recordOf(row));
 }
 
 function unique<T>(values: readonly T[]): T[] {

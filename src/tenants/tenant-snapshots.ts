@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ChangeFeed } from "../domain/change-feed.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
+import { type ChangeFeed, type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
 import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
 import { FormerKeys } from "./former-keys.ts";
 import { planLimits } from "./limits.ts";
@@ -70,7 +69,7 @@ export class TenantSnapshots implements TenantDirectory {
   /** Counts the calls of `drop` (S1), and records what they named while keys are being loaded. */
   private drops = 0;
   private readonly droppedAt = new Map<string | null, number>();
-  private keyLoadsUnderWay = 0;
+  private keyLoadsInFlight = 0;
   private plans: ReadonlyMap<string, Plan> = new Map();
   private plansAsked = 0;
   /** The latest reading of the plans that is in force. */
@@ -139,7 +138,7 @@ export class TenantSnapshots implements TenantDirectory {
   /** Forgets a tenant and its keys; null: all tenants. */
   drop(tenantId: string | null): void {
     this.drops += 1;
-    if (this.keyLoadsUnderWay > 0) this.droppedAt.set(tenantId, this.drops);
+    if (this.keyLoadsInFlight > 0) this.droppedAt.set(tenantId, this.drops);
     // The owners of the keys being looked up are not known yet; any of them may be this tenant.
     this.keyLoads.clear();
     this.keyLookUps.outdate(null);
@@ -274,7 +273,7 @@ export class TenantSnapshots implements TenantDirectory {
 
   private async readKey(apiKey: string): Promise<Tenant | null> {
     const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
-    this.keyLoadsUnderWay += 1;
+    this.keyLoadsInFlight += 1;
     try {
       const tenantId = await this.keyLookUps.ask(apiKey);
       const snapshot = tenantId === null ? null : await this.snapshotOf(tenantId);
@@ -283,8 +282,8 @@ export class TenantSnapshots implements TenantDirectory {
       else if (!this.wasDropped(tenantId, drops)) putBounded(this.keys, apiKey, snapshot, KEYS_MAX);
       return snapshot?.tenant ?? null;
     } finally {
-      this.keyLoadsUnderWay -= 1;
-      if (this.keyLoadsUnderWay === 0) this.droppedAt.clear();
+      this.keyLoadsInFlight -= 1;
+      if (this.keyLoadsInFlight === 0) this.droppedAt.clear();
     }
   }
 

@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../domain/errors.ts";
+import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
 import { pageOf, Timestamp } from "../http/schemas.ts";
+import { resultOf } from "../http/store-results.ts";
 import { tokensBody } from "./body-schemas.ts";
 import type { TenantRegistry } from "./registry.ts";
 
@@ -37,7 +38,10 @@ export function tokenEndpoints({
       fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
       async handle({ params: { id }, body: { amount, reason } }) {
         if (amount === 0) throw new ApiError(400, "amount must not be 0");
-        return reply(200, await registry.addTokens(id, amount, reason));
+        const moved = await registry.addTokens(id, amount, reason);
+        if (moved.kind !== "out_of_range") return reply(200, resultOf(moved));
+        const why = amount < 0 ? `does not allow to take ${-amount}` : "would become too large";
+        throw new ApiError(409, `The balance of ${moved.balance} tokens ${why}.`);
       },
     }),
     operatorEndpoint({
@@ -52,7 +56,7 @@ export function tokenEndpoints({
       answers: { 200: { description: "One page.", schema: pageOf("TokenMovementPage", "movements", Movement) } },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, query: { cursor, limit } }) {
-        const { items, nextCursor } = await registry.tokenMovements(id, cursor, limit);
+        const { items, nextCursor } = resultOf(await registry.tokenMovements(id, cursor, limit));
         return reply(200, { movements: items, next_cursor: nextCursor });
       },
     }),

@@ -1,14 +1,14 @@
 import { and, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { ApiError } from "../domain/errors.ts";
-import type { Page } from "../domain/page.ts";
+import { done, invalid, missing, type PageOfTenant } from "../domain/store-result.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
 import { checkText } from "../storage/check-text.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
+import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
-import { requireTenant, requireTenantId } from "../storage/require-tenant.ts";
 import { tenants, tokenMovements } from "../storage/tables.ts";
-import type { TokenMovement } from "./registry.ts";
+import type { MovedTokens, TokenMovement } from "./registry.ts";
 
 const REASON_CHARS_MAX = 200;
 const CURSOR = /^[1-9][0-9]{0,14}$/;
@@ -21,29 +21,29 @@ export class TokenRepository {
   ) {}
 
   /** Snapshots do not include the balance, so other processes need not hear of this change. */
-  async add(tenantId: string, amount: number, reason: string): Promise<{ balance: number }> {
-    requireTenantId(tenantId);
+  async add(tenantId: string, amount: number, reason: string): Promise<MovedTokens> {
+    if (!TENANT_ID.test(tenantId)) return missing("tenant");
     if (!Number.isSafeInteger(amount) || amount === 0) {
-      throw new ApiError(400, 'The field "amount" must be an integer other than 0.');
+      return invalid('The field "amount" must be an integer other than 0.');
     }
-    checkText(reason, { field: "reason", charsMax: REASON_CHARS_MAX });
+    const fault = checkText(reason, { field: "reason", charsMax: REASON_CHARS_MAX });
+    if (fault !== null) return fault;
     return this.database.write(async (transaction) => {
-      const balance = await move(transaction, tenantId, amount);
+      const moved = await move(transaction, tenantId, amount);
+      if (moved.kind !== "done") return moved;
+      const { balance } = moved.value;
       const createdAt = new Date(this.clock.nowMs());
       await transaction
         .insert(tokenMovements)
         .values({ tenantId, kind: "adjustment", amount, reason, jobId: null, balance, createdAt });
-      return { balance };
+      return moved;
     });
   }
 
   /** Newest first. */
-  movements(tenantId: string, cursor: string | null, limit: number): Promise<Page<TokenMovement>> {
-    return this.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      if (cursor !== null && !CURSOR.test(cursor)) {
-        throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
-      }
+  movements(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<TokenMovement>> {
+    return readOfTenant(this.database, tenantId, async (db) => {
+      if (cursor !== null && !CURSOR.test(cursor)) return { kind: "invalid_cursor" };
       const older = cursor === null ? undefined : lt(tokenMovements.id, Number(cursor));
       const rows = await db
         .select()
@@ -51,7 +51,7 @@ export class TokenRepository {
         .where(and(eq(tokenMovements.tenantId, tenantId), older))
         .orderBy(desc(tokenMovements.id))
         .limit(rowsToRead(limit));
-      return pageOf(rows, limit, { item: movementOf, cursor: (row) => String(row.id) });
+      return done(pageOf(rows, limit, { item: movementOf, cursor: (row) => String(row.id) }));
     });
   }
 }
@@ -73,21 +73,16 @@ export async function recordOpeningBalance(
 }
 
 /** Checks and changes the balance in one statement, which locks the row before reading it. */
-async function move(transaction: AnyDb, tenantId: string, amount: number): Promise<number> {
+async function move(transaction: AnyDb, tenantId: string, amount: number): Promise<MovedTokens> {
   const balance = sql<number>`${tenants.tokens} + ${amount}::bigint`;
   const [moved] = await transaction
     .update(tenants)
     .set({ tokens: balance })
     .where(and(eq(tenants.id, tenantId), gte(balance, 0), lte(balance, Number.MAX_SAFE_INTEGER)))
     .returning({ balance: tenants.tokens });
-  if (moved !== undefined) return moved.balance;
-  const { tokens } = await requireTenant(transaction, tenantId);
-  throw new ApiError(
-    409,
-    amount < 0
-      ? `The balance of ${tokens} tokens does not allow to take ${-amount}.`
-      : `The balance of ${tokens} tokens would become too large.`,
-  );
+  if (moved !== undefined) return done(moved);
+  const tenant = await tenantRow(transaction, tenantId);
+  return tenant === null ? missing("tenant") : { kind: "out_of_range", balance: tenant.tokens };
 }
 
 function movementOf(row: typeof tokenMovements.$inferSelect): TokenMovement {

@@ -53,7 +53,7 @@ test("with no configuration everything has its documented default", () => {
   });
 });
 
-test("a log to follow brings the role with it, whatever other roles are named", () => {
+test("a log to follow adds its role, whatever other roles are named", () => {
   const rolesOf = (environment: Record<string, string>) =>
     loadConfig({ WAYBILL_HOME: freshHome(), MAIL_LOG: "/var/log/maillog", ...environment }).roles;
   expect(rolesOf({})).toEqual(["api", "dispatcher", "recorder", "maillog"]);
@@ -166,13 +166,13 @@ test.each([
   ["MASTER_KEY", `${KEY},hunter2`],
   ["WEBHOOK_SECRET", "hunter2"],
   ["WHATSAPP_ACCESS_TOKEN", "hunter2 hunter2"],
-])("%s is a secret: a refusal says that it is set and never what it is (%j)", (name, value) => {
+])("%s is a secret: a refusal says that it is set and never shows it (%j)", (name, value) => {
   const problems = problemsOf({ [name]: value });
   expect(problems[0]).toStartWith(`${name} is set; it should be `);
   expect(problems.join("\n")).not.toContain("hunter2");
 });
 
-test("a password in an address that is shown is left out", () => {
+test("an address is shown without its password", () => {
   expect(problemsOf({ PUBLIC_URL: "ftp://user:hunter2@send.example.com" })[0]).toStartWith(
     'PUBLIC_URL is "ftp://…@send.example.com"',
   );
@@ -207,14 +207,14 @@ test("generated secrets are the owner's alone, and the same at the next start", 
   expect(loadConfig({ WAYBILL_HOME: freshHome() }).operatorToken).not.toBe(first.operatorToken);
 });
 
-test("a secret that is set is used, and none is made up in its place", () => {
+test("a secret that is set is used, and none is generated", () => {
   const home = freshHome();
   const config = loadConfig({ WAYBILL_HOME: home, OPERATOR_TOKEN: "0123456789abcdef", MASTER_KEY: KEY });
   expect(config.operatorToken).toBe("0123456789abcdef");
   expect(readdirSync(home)).toEqual(["webhook-secret"]);
 });
 
-test("a short operator token is enough where nobody else can connect, or nobody is answered", () => {
+test("a short operator token is enough if nobody else can connect, or no request is served", () => {
   const short = { OPERATOR_TOKEN: "0123456789abcdef" };
   for (const HOST of ["127.0.0.1", "127.9.8.7", "::1", "localhost"]) expect(problemsOf({ ...short, HOST })).toEqual([]);
   expect(problemsOf({ ...short, HOST: "0.0.0.0", ROLES: "dispatcher" })).toEqual([]);
@@ -226,7 +226,7 @@ test("a short operator token is enough where nobody else can connect, or nobody 
   expect(() => loadConfig({ WAYBILL_HOME: home, HOST: "0.0.0.0" })).toThrow("OPERATOR_TOKEN has 16 characters");
 });
 
-test("a short operator token behind a proxy is taken, and warned of", () => {
+test("a short operator token behind a proxy is accepted with a warning", () => {
   const doubts = (environment: Record<string, string>) =>
     doubtsAbout(loadConfig({ WAYBILL_HOME: freshHome(), OPERATOR_TOKEN: "0123456789abcdef", ...environment }));
   expect(doubts({ PUBLIC_URL: "https://send.example.com" })).toEqual([
@@ -237,7 +237,7 @@ test("a short operator token behind a proxy is taken, and warned of", () => {
     expect(doubts({ PUBLIC_URL })).toEqual([]);
 });
 
-test("the password of the analysts' port is made up where there is such a port, and nowhere else", () => {
+test("the password of the analysts' port is generated only if there is such a port", () => {
   const home = freshHome();
   expect(loadConfig({ WAYBILL_HOME: home }).clickhouseHttpPassword).toBeNull();
   const { clickhouseHttpPassword } = loadConfig({ WAYBILL_HOME: home, CLICKHOUSE_HTTP_PORT: "8123" });
@@ -264,7 +264,7 @@ test("processes that start together get the same secrets", async () => {
   expect(readdirSync(home).sort()).toEqual(["master-key", "operator-token", "webhook-secret"]);
 });
 
-test("a secret's file that was spoilt is named, and not replaced", () => {
+test("a damaged secret file is named, and not replaced", () => {
   const home = freshHome();
   loadConfig({ WAYBILL_HOME: home });
   writeFileSync(join(home, "master-key"), "spoilt\n");
@@ -274,7 +274,7 @@ test("a secret's file that was spoilt is named, and not replaced", () => {
   expect(readFileSync(join(home, "master-key"), "utf8")).toBe("spoilt\n");
 });
 
-test("a data folder that cannot be used is named", () => {
+test("an unusable data folder is named", () => {
   const home = freshHome();
   mkdirSync(join(home, ".."), { recursive: true });
   writeFileSync(home, "a file");

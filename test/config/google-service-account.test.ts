@@ -36,7 +36,7 @@ test("a service account is read from its JSON key, from the key's file, and with
   }
 });
 
-test("what cannot sign for Google is refused at the start, and no key is shown", () => {
+test("an account that cannot sign for Google is refused at the start, and no key is shown", () => {
   const wrong = [
     join(home, "nothing.json"),
     "{",

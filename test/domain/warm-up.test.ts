@@ -20,16 +20,16 @@ describe("a new address", () => {
     [29, 800],
     [99, 819_200],
     [105, 819_200],
-  ])("may send on its day %i as much as the schedule says: %i", (number, allowance) => {
+  ])("may send on day %i as much as the schedule says: %i", (number, allowance) => {
     expect(warmUpAllowance(FIRST, dayOf(number))).toBe(allowance);
   });
 
-  test("may send as it likes once the schedule is beyond a million a day", () => {
+  test("may send without limit once the schedule exceeds a million per day", () => {
     expect(warmUpAllowance(FIRST, dayOf(106))).toBeNull();
     expect(warmUpAllowance(FIRST, dayOf(100_000))).toBeNull();
   });
 
-  test("never may send less on a later day", () => {
+  test("may never send less on a later day", () => {
     let last = 0;
     for (let number = -3; number <= 105; number += 1) {
       const allowance = warmUpAllowance(FIRST, dayOf(number)) ?? Number.POSITIVE_INFINITY;
@@ -39,7 +39,7 @@ describe("a new address", () => {
   });
 });
 
-test("only e-mail of a sender that is warmed up is limited", () => {
+test("only e-mail of a sender in warm-up is limited", () => {
   const sender = { fromAddress: "a@b.test", fromName: null, smtpUrl: null };
   const warming = aTenant({ emailSender: { ...sender, warmUpFrom: FIRST } });
   expect(dailyAllowance(warming, "email", dayOf(1))).toBe(50);
@@ -48,7 +48,7 @@ test("only e-mail of a sender that is warmed up is limited", () => {
   expect(dailyAllowance(aTenant(), "email", dayOf(1))).toBeNull();
 });
 
-test("a day is one of the calendar", () => {
+test("a day is a valid calendar date", () => {
   for (const text of ["2026-02-28", "2024-02-29", "1999-12-31"]) expect(isDay(text)).toBe(true);
   for (const text of [
     "2026-02-29",

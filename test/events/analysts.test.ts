@@ -8,7 +8,7 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(() => example.close());
 
-test("every query of the analysts' page gives what the page says, as an analyst", async () => {
+test("every query of the analysts' page returns what the page says, for an analyst", async () => {
   const queries = queriesOf(await Bun.file(ANALYSTS_PAGE).text());
   expect(queries.length).toBeGreaterThanOrEqual(12);
   // `bun infra/analysts-page.ts` writes the outputs anew.

@@ -8,9 +8,8 @@ import {
   type TenantEvent,
 } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import { ClickHouse } from "../../src/events/clickhouse.ts";
+import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
-import { connectClickHouse } from "../../src/events/connect-clickhouse.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -83,7 +82,7 @@ for (const by of ["process", "http", "served"] as const) {
       }
     }
 
-    test("a schema that is current is left as it is, and one whose migration was cut short is completed", async () => {
+    test("a current schema is left as it is, and an interrupted migration is completed", async () => {
       expect(await migrateEventStore(eventStore.writing, eventStore.target)).toEqual([]);
       await eventStore.writing.command(`TRUNCATE TABLE ${eventStore.target.database}.migrations`);
       await eventStore.writing.command(`DROP TABLE ${eventStore.target.database}.events_v`);
@@ -110,7 +109,7 @@ for (const by of ["process", "http", "served"] as const) {
       }
     });
 
-    test("a range holds its first id and not its last", async () => {
+    test("a range includes its first id and excludes its last", async () => {
       const tenantId = newTenant();
       await eventStore.writer.write(
         newToken(),
@@ -140,7 +139,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect(await page({ channel: "email", type: "read" })).toEqual([]);
     });
 
-    test("a tenant sees nothing of another one", async () => {
+    test("a tenant sees no other tenant's events", async () => {
       const [mine, other] = [newTenant(), newTenant()];
       const jobId = newJobId();
       const finished = { status: "success", attempts: 1, result: {} } as const;
@@ -191,7 +190,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect(await count("jobs", tenantId)).toBe(3);
     });
 
-    test("a batch that is repeated while its first insert is still under way is stored once", async () => {
+    test("a batch that is repeated while its first insert is still running is stored once", async () => {
       const tenantId = newTenant();
       const finished = { status: "success", attempts: 1, result: {} } as const;
       for (let n = 0; n < 20; n += 1) {
@@ -202,7 +201,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect([await count("events", tenantId), await count("jobs", tenantId)]).toEqual([20, 20]);
     });
 
-    test("a batch of which only the events were stored is completed by its repeat", async () => {
+    test("the repeat of a batch completes it if only its events were stored", async () => {
       const tenantId = newTenant();
       const finished = { status: "success", attempts: 1, result: {} } as const;
       const rows = [1, 2].map((n) => storedEventRow(eventIdAt(n), { tenantId, finished }));
@@ -225,7 +224,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect([await count("events", tenantId), await count("jobs", tenantId)]).toEqual([2, 2]);
     });
 
-    test("batches with equal rows and tokens of their own are all stored, and each event is shown once", async () => {
+    test("batches with equal rows and different tokens are all stored, and each event is shown once", async () => {
       const tenantId = newTenant();
       const finished = { status: "success", attempts: 1, result: {} } as const;
       const rows = [1, 2, 3].map((n) => storedEventRow(eventIdAt(n), { tenantId, finished }));
@@ -340,7 +339,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect(events.map(({ result }) => result)).toEqual([{}, {}, {}, {}]);
     });
 
-    test("what the server refuses is a failed call, and the next one works", async () => {
+    test("a call that the server refuses fails, and the next one works", async () => {
       const insert = `INSERT INTO ${eventStore.target.database}.nowhere (x) FORMAT JSONCompactEachRow`;
       await expect(eventStore.writing.insert(insert, "[1]\n")).rejects.toBeInstanceOf(TransportError);
       await expect(eventStore.writing.command("NOT SQL")).rejects.toBeInstanceOf(TransportError);
@@ -355,7 +354,7 @@ for (const by of ["process", "http", "served"] as const) {
   });
 }
 
-test("an answer that does not come in time is given up; what was asked behind it is not begun, or answered", async () => {
+test("a call that is not answered in time is given up; a call queued behind it is not begun, or is answered", async () => {
   const hasty = new ClickHouse({ client: engine.chdb.writer, clock: systemClock, timeoutMs: 100 });
   const patient = new ClickHouse({ client: engine.chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   const { database } = (await engine.eventStore("given_up", "process")).target;
@@ -372,12 +371,12 @@ test("an answer that does not come in time is given up; what was asked behind it
   expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual([[1], [2], [3]]);
 });
 
-test("a setting beside the statement is refused, because it would stay for all that follow", async () => {
+test("a setting beside the statement is refused, because it would stay in force for later statements", async () => {
   const leak = engine.chdb.writer.command({ query: "SELECT 1", clickhouse_settings: { max_threads: 1 } });
   await expect(leak).rejects.toThrow("max_threads");
 });
 
-test("a server that is away, or silent, is a failed call and never a wait", async () => {
+test("a call to a server that is away or silent fails instead of waiting", async () => {
   const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const gone = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const gonePort = gone.port;

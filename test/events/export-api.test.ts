@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { EventExport, ExportQuery } from "../../src/domain/event-export.ts";
 import { limits } from "../../src/domain/limits.ts";
-import { exportEndpoint } from "../../src/events/export-endpoint.ts";
+import { type EventExport, type ExportQuery, exportEndpoint } from "../../src/events/export-endpoint.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
@@ -69,7 +68,7 @@ describe("an export", () => {
     }
   });
 
-  test("streams what the event store gives, under a name, and asks for just the days and the tenant", async () => {
+  test("streams the event store's rows as a named file, for exactly the days and the tenant asked for", async () => {
     const eventStore = new ScriptedExport(() => lines(3));
     await start(eventStore);
     const answer = await ask(`${DAYS}&tenant=acme`);
@@ -123,12 +122,12 @@ describe("an export", () => {
     expect(idleSeconds).toBeGreaterThan(limits.exportFileMsMax / 1000);
   });
 
-  test("of a leap year is taken whole", async () => {
+  test("of a whole leap year is accepted", async () => {
     await start(new ScriptedExport(() => lines(1)));
     expect((await ask("from=2024-01-01&to=2024-12-31")).status).toBe(200);
   });
 
-  test("is told in the status when the event store is away, and leaves room for the next one", async () => {
+  test("has a failing status when the event store is away, and leaves room for the next export", async () => {
     let isAway = true;
     const away = {
       open: async () => {
@@ -142,7 +141,7 @@ describe("an export", () => {
     expect((await ask()).status).toBe(200);
   });
 
-  test("that fails midway breaks the connection off, and never looks whole", async () => {
+  test("that fails midway breaks the connection, and never looks complete", async () => {
     const { promise: fails, resolve: fail } = Promise.withResolvers<void>();
     const eventStore = new ScriptedExport(async function* () {
       yield* lines(2);
@@ -164,7 +163,7 @@ describe("an export", () => {
     expect(eventStore.ended).toBe(2);
   });
 
-  test("ends in the event store, too, when its client goes, having read little more than was taken", async () => {
+  test("ends in the event store when its client leaves, having read little more than the client took", async () => {
     const eventStore = new ScriptedExport(endless);
     await start(eventStore);
     const caller = new AbortController();
@@ -185,7 +184,7 @@ describe("an export", () => {
     });
   }, 20_000);
 
-  test("whose client goes while the event store still works is given up", async () => {
+  test("whose client leaves while the event store is still working is given up", async () => {
     let wasAborted = false;
     const eventStore: EventExport = {
       open: (_query, signal) =>
@@ -199,13 +198,13 @@ describe("an export", () => {
     await start(eventStore);
     const caller = new AbortController();
     const asked = ask(DAYS, { signal: caller.signal }).catch(() => null);
-    await eventually("it is under way", async () => (await ask()).status === 429);
+    await eventually("it is running", async () => (await ask()).status === 429);
     caller.abort();
     await asked;
     await eventually("it is given up", () => wasAborted);
   }, 20_000);
 
-  test("that its client takes nothing of is ended in time", async () => {
+  test("that its client stops reading is ended in time", async () => {
     const timers: (() => void)[] = [];
     const clock = {
       ...systemClock,
@@ -230,7 +229,7 @@ describe("an export", () => {
     await expect(answer.arrayBuffer()).rejects.toThrow();
   }, 20_000);
 
-  test("does not hold up the end of the process", async () => {
+  test("does not delay the end of the process", async () => {
     const draining = new AbortController();
     const eventStore = new ScriptedExport(async function* (signal) {
       while (!signal.aborted) {

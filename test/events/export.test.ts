@@ -4,10 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import type { ExportFormat, ExportQuery } from "../../src/domain/event-export.ts";
-import { ClickHouse } from "../../src/events/clickhouse.ts";
+import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventExport } from "../../src/events/clickhouse-event-export.ts";
-import { connectClickHouse } from "../../src/events/connect-clickhouse.ts";
+import type { ExportFormat, ExportQuery } from "../../src/events/export-endpoint.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { ParquetFiles } from "../../src/events/parquet-files.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -97,7 +96,7 @@ describe("lines", () => {
     );
   }, 30_000);
 
-  test("as CSV are what a reader of CSV makes the same rows of", async () => {
+  test("as CSV are read back as the same rows", async () => {
     const bytes = await read("embedded", { ...ALL, format: "csv" });
     await writeFile(join(folder, "events.csv"), bytes);
     const path = join(folder, "events.csv").replaceAll("'", "\\'");
@@ -106,7 +105,7 @@ describe("lines", () => {
     expect(repaired(rows)).toEqual(repaired(await stored()));
   }, 30_000);
 
-  test("of a tenant and a range are those and no others", async () => {
+  test("of a tenant and a range hold exactly those events", async () => {
     const [from, to] = [eventIdAt(0) + 11_000, eventIdAt(0) + 24_000];
     const query = { tenantId: "big", fromEventId: from, toEventId: to } as const;
     const where = `tenant_id = 'big' AND event_id >= ${from} AND event_id < ${to}`;
@@ -155,7 +154,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     30_000,
   );
 
-  test("of a tenant and a range holds those and no others", async () => {
+  test("of a tenant and a range holds exactly those events", async () => {
     const [from, to] = [eventIdAt(0) + 3, eventIdAt(0) + 999];
     const path = join(folder, "part.parquet");
     const query = { tenantId: "big-2", fromEventId: from, toEventId: to, format: "parquet" } as const;
@@ -165,7 +164,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     expect(ids).toEqual((await stored(where)).map((row) => row.slice(1, 2)));
   });
 
-  test("leaves no file behind: not of a crash, not of one that is given up or cannot be written", async () => {
+  test("leaves no file behind after a crash, when it is given up, or when it cannot be written", async () => {
     const left = join(folder, "left");
     await mkdir(left);
     await writeFile(join(left, "7.parquet"), "half of it");
@@ -177,7 +176,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     const slow = { select: "SELECT sum(sipHash64(number)) FROM numbers(100000000000)", settings: "max_threads = 1" };
     const caller = new AbortController();
     const next = files.chunks(slow, caller.signal).next();
-    await eventually("it is under way", async () => {
+    await eventually("it is running", async () => {
       const [row] = await eventStore.reading.rows(
         "SELECT count() FROM system.processes WHERE query LIKE 'SELECT sum(sip%'",
       );
@@ -189,7 +188,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
   }, 30_000);
 });
 
-test("an answer that ends otherwise than with a whole row is no end of the file", async () => {
+test("an answer that does not end with a whole row is an incomplete file", async () => {
   const texts: Readonly<Record<ExportFormat, string>> = {
     ndjson: '{"tenant_id":"a","event_id":1,"created_at":"","result":{}}\nCode: 241. DB::Exception: memory\n',
     csv: 'a,1,,,,,"{}"\nCode: 241. DB::Exception: memory\n',

@@ -35,7 +35,7 @@ beforeEach(() => {
 });
 
 describe("a job", () => {
-  test.each(["pending", "running"] as const)("that is %s shows its id and status alone", async (status) => {
+  test.each(["pending", "running"] as const)("that is %s shows only its id and status", async (status) => {
     front.queue.jobs.set(JOB_ID, { ...JOB, status, attempts: 3 });
     const answer = await front.request("GET", `/v1/jobs/${JOB_ID}`);
     expect([answer.status, answer.body]).toEqual([200, { job_id: JOB_ID, status }]);
@@ -52,7 +52,7 @@ describe("a job", () => {
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).body).toEqual({ job_id: JOB_ID, status, result });
   });
 
-  test("is found in the event store once the queue has let it go", async () => {
+  test("is found in the event store once the queue has dropped it", async () => {
     front.eventStore.jobs.push({ ...JOB, status: "success", result: {} });
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).body).toEqual({
       job_id: JOB_ID,
@@ -62,7 +62,7 @@ describe("a job", () => {
     expect((await front.request("GET", `/v1/jobs/${JOB_ID.toUpperCase()}`)).status).toBe(200);
   });
 
-  test("of another tenant is answered as one that does not exist", async () => {
+  test("of another tenant is answered like an unknown one", async () => {
     front.queue.jobs.set(JOB_ID, { ...JOB, tenantId: "other" });
     front.eventStore.jobs.push({ ...JOB, tenantId: "other", status: "success", result: {} });
     for (const path of [`/v1/jobs/${JOB_ID}`, `/v1/jobs/${JOB_ID}/events`]) {
@@ -80,7 +80,7 @@ describe("a job", () => {
     "..%2F..",
     "__proto__",
     "01936f2e-7c1a-4b3e-9a55-2f1c8f0a4d11",
-  ])("whose id is no id is 404 and counts, without a look into the stores: %s", async (id) => {
+  ])("with an invalid id is 404 and counts, without a call to the stores: %s", async (id) => {
     front.eventStore.failure = new Error("asked for what cannot be there");
     for (const path of [`/v1/jobs/${id}`, `/v1/jobs/${id}/events`])
       expect((await front.request("GET", path)).status).toBe(404);
@@ -94,7 +94,7 @@ describe("a job", () => {
     expect(front.queue.counted).toBe(0);
   });
 
-  test("is a 500 while queue or event store are away, not a 404", async () => {
+  test("is a 500 while the queue or the event store is away, not a 404", async () => {
     front.eventStore.failure = new TransportError("clickhouse is gone");
     expect((await front.request("GET", `/v1/jobs/${JOB_ID}`)).status).toBe(500);
     front.queue.failure = new TransportError("redis is gone");
@@ -129,7 +129,7 @@ describe("a job", () => {
 });
 
 describe("over the limit", () => {
-  test("a read is 429, also when what it looks for cannot be had", async () => {
+  test("a read is 429, even while the event store is away", async () => {
     await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE });
     const key = await front.addTenant("reader", "one");
     const read = (path: string) => front.request("GET", path, { "X-API-Key": key });
@@ -199,7 +199,7 @@ describe("the tenant's events", () => {
     expect(front.eventStore.queries[0]).toMatchObject(expected);
   });
 
-  test("before the first id there can be, or behind an old cursor, are none", async () => {
+  test("are none before the first possible id and after an old cursor", async () => {
     for (const query of [
       "from=2001-01-01&to=2001-01-31",
       "from=0001-01-01&to=0001-01-02",

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
-import { FIRST_CHANNELS } from "../../src/events/stored-channels.ts";
+import { FIRST_CHANNELS } from "../../src/events/table.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
@@ -62,7 +62,7 @@ test("hours and days add up to the events, however often a batch is repeated", a
   expect(await sparse("events_by_type")).toEqual(await sparse("events"));
 });
 
-test("every filter gives the events that it names, newest first, from whichever table", async () => {
+test("every filter returns its events, newest first, from any table", async () => {
   for (const type of [null, ...EVENT_TYPES]) {
     for (const channel of [null, "email", "wallet"] as const) {
       const query = { tenantId: "ada", fromEventId: 0, toEventId: Number.MAX_SAFE_INTEGER, channel, type, limit: 500 };
@@ -76,7 +76,7 @@ test("every filter gives the events that it names, newest first, from whichever 
   }
 }, 20_000);
 
-test("an event store of the first schema gets its sums when it is brought to the current one, once", async () => {
+test("an event store of the first schema gets its sums once, when it is migrated", async () => {
   const old = await engine.eventStore("older", "process");
   const { database } = old.target;
   for (const name of ["events_by_type", "events_hourly", "events_daily"]) {
@@ -129,7 +129,7 @@ test("analysts' views answer from the sums and the events", async () => {
   ]);
 });
 
-test("what is kept how long follows the configuration, and a table that is right already is not altered", async () => {
+test("retention follows the configuration, and a table that is right already is not altered", async () => {
   const { writing, reading, target } = await engine.eventStore("kept", "process");
   const engines = () =>
     reading.rows(

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../src/domain/event.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
 import { insertSettings, selectSettings } from "../../src/events/statement-settings.ts";
-import { FIRST_CHANNELS } from "../../src/events/stored-channels.ts";
+import { FIRST_CHANNELS } from "../../src/events/table.ts";
 
 const single = { database: "waybill", cluster: null };
 const cluster = { database: "waybill", cluster: "main" };
@@ -21,7 +21,7 @@ test("every statement of the schema can be repeated", () => {
   }
 });
 
-test("every table that rows are stored in remembers the tokens of its inserts", () => {
+test("every table with rows of its own remembers the tokens of its inserts", () => {
   const remembering = (target: typeof single | typeof cluster) =>
     statements(target)
       .filter((sql) => sql.includes("MergeTree"))
@@ -58,13 +58,13 @@ test("in a cluster most replicas have an insert before it is confirmed, and no r
   expect(insertSettings(single, "t") + selectSettings(single, 1_000)).not.toMatch(/quorum|replica|load_balancing/);
 });
 
-test("the words that are stored keep their numbers: new ones are added behind them", () => {
+test("stored words keep their numbers, and new ones are appended", () => {
   expect(FIRST_CHANNELS).toEqual(["email", "whatsapp", "wallet"]);
   // biome-ignore format: one line an enum
   expect(EVENT_TYPES).toEqual(["sent", "delivered", "read", "opened", "clicked", "bounced", "complained", "failed", "suppressed"]);
 });
 
-test("a name that is not plain never becomes part of a statement", () => {
+test("an unsafe name never becomes part of a statement", () => {
   for (const database of ["", "a b", "a;b", "a`b", "1a", "a.b"]) {
     expect(() => eventStoreFoundation({ database, cluster: null })).toThrow("broken invariant");
     expect(() => eventStoreMigrations({ database, cluster: null })).toThrow("broken invariant");

@@ -21,7 +21,7 @@ test("a channel that the app adds is stored, counted and seen by analysts, and t
       `INSERT INTO widening.events (tenant_id, event_id, job_id, channel, event_type) SELECT 'acme', ${EVENT_ID} + ${n}, generateUUIDv7(), '${channel}', '${type}'`,
     );
   await store("wallet", 1, "failed");
-  expect(eventStoreIdentity(reading, target, CHANNELS)).rejects.toThrow("run `waybill migrate`");
+  await expect(eventStoreIdentity(reading, target, CHANNELS)).rejects.toThrow("run `waybill migrate`");
 
   expect(await migrateEventStore(writing, target, CHANNELS)).toEqual([]);
   await eventStoreIdentity(reading, target, CHANNELS);
@@ -39,7 +39,7 @@ test("a channel that the app adds is stored, counted and seen by analysts, and t
   }
 });
 
-test("names keep their numbers, whatever the order of the list, and after a channel has gone from it", async () => {
+test("names keep their numbers in any order of the list, and after a channel has been removed from it", async () => {
   const { writing, reading, target } = await engine.eventStore("numbers", "process");
   await migrateEventStore(writing, target, ["file", "email"]);
   await migrateEventStore(writing, target, ["pager", "email"]);
@@ -49,7 +49,7 @@ test("names keep their numbers, whatever the order of the list, and after a chan
   expect(row).toEqual(["Enum8('email' = 1, 'whatsapp' = 2, 'wallet' = 3, 'file' = 4, 'pager' = 5)"]);
 });
 
-test("a channel's name that is not plain never becomes part of a statement", async () => {
+test("an unsafe channel name never becomes part of a statement", async () => {
   const { writing, target } = await engine.eventStore("plain", "process");
-  expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
+  await expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
 });

@@ -98,7 +98,7 @@ export async function endsOf(
   return ends;
 }
 
-/** Waits until the dispatcher owns every shard: from then on nothing but mail is under way. */
+/** Waits until the dispatcher owns every shard: from then on only mail is in flight. */
 export async function untilOwned(redis: RedisServer, shards = 16, withinMs = 60_000): Promise<void> {
   await eventually("every shard has an owner", async () => !(await ownersOf(redis, shards)).includes(null), withinMs);
 }

@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "bodies that are small to send and dear to read do not slow another tenant",
+  "bodies that are cheap to send and expensive to read do not slow another tenant",
   async () => {
     const here = await neighbourhood();
     const { waybill, relay, neighbour, hostile } = here;
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  "bodies that never end fill no memory, and nobody notices them",
+  "bodies that never end fill no memory, and slow no other tenant",
   async () => {
     const here = await neighbourhood();
     const { waybill, relay, neighbour, limited } = here;

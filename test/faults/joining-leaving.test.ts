@@ -30,7 +30,7 @@ const missing = postgresMissing();
 
 describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${missing})` : ""}`, () => {
   test(
-    "one that joins and one that leaves stall nobody, though slow deliveries are under way",
+    "a process that joins and one that leaves stall no tenant, though slow deliveries are in flight",
     async () => {
       const postgres = world.undo.add(await createPostgres(), (server) => server.remove());
       const redis = await world.redis();
@@ -71,13 +71,13 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
       });
       const running = sender.run();
       const before = await sendSlow();
-      await eventually("the slow deliveries are under way", () => relay.unanswered === before.length, 10_000);
+      await eventually("the slow deliveries are in flight", () => relay.unanswered === before.length, 10_000);
       const joining = await worker();
       const count = async () => new Set(await owners()).size;
       const isShared = async () => (await count()) === 2 && !(await owners()).includes(null);
       await eventually("the second process owns its share", isShared, SLOW_MS + 30_000);
       const again = await sendSlow();
-      await eventually("slow deliveries are under way again", () => relay.unanswered >= again.length, SLOW_MS + 20_000);
+      await eventually("slow deliveries are in flight again", () => relay.unanswered >= again.length, SLOW_MS + 20_000);
       const stopped = joining.stop();
       const isAlone = async () => (await count()) === 1 && !(await owners()).includes(null);
       await eventually("the first process owns all shards again", isAlone, SLOW_MS + 30_000);
@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)(`processes that come and go${missing ? ` (${mi
         accepted: beside.accepted + slowJobs.length,
         lost: beside.missing + slowJobs.length - ends.size,
         sentTwice: relay.repeats,
-        // The leaving process gives up what is still under way when its time is over: those go out again.
+        // The leaving process gives up deliveries still in flight when its time is over: those go out again.
         sentTwiceAllowed: again.length,
         neighbourMs: beside.handOverMs.max,
         neighbourRatio: beside.handOverMs.p99 / alone.handOverMs.p99,

@@ -11,7 +11,7 @@ const world = new FaultWorld();
 afterEach(() => world.undo.run(), 30_000);
 
 test(
-  "a restart with mail of thousands of tenants, and a change of their plan, do not stop the server",
+  "a restart with mail of thousands of tenants, and a change of their plan, do not block the server",
   async () => {
     const redis = await world.redis();
     const relay = await world.relay();

@@ -54,7 +54,7 @@ test(
       accepted: later.length,
       lost: later.length - ends.size,
       sentTwice: relay.repeats,
-      // A delivery whose outcome could not be written down; here none is under way.
+      // A delivery whose outcome could not be written; here none is in flight.
       sentTwiceAllowed: 0,
       recoveryMs: isBack ? recoveryMs : Number.POSITIVE_INFINITY,
       note: isBack ? `accepting again after ${acceptedAfterMs} ms` : "nothing accepted within 20 s",
@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  "a silence of Redis that is longer than a lease sends nothing twice",
+  "a silence of Redis longer than a lease sends nothing twice",
   async () => {
     const { proxy, relay, waybill, mail } = await behindProxy();
     relay.behave({ answerMs: 3_000 });

@@ -12,7 +12,7 @@ const BOUNDS = {
   "accept: script calls a job": { counted: 0.031, most: 0.032 },
   "accept: Redis commands a job": { counted: 2.14, most: 2.3 },
   "accept: bytes appended a job": { counted: 333, most: 345 },
-  // Handing out and settling what waits, 16 shards, a channel that answers at once.
+  // Pulling and settling queued jobs, 16 shards, a channel that answers at once.
   "dispatch: script calls a job": { counted: 0.028, most: 0.05 },
   "dispatch: Redis commands a job": { counted: 0.67, most: 0.9 },
   "dispatch: bytes appended a job": { counted: 190, most: 205 },

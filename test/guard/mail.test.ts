@@ -117,21 +117,21 @@ const MAILS = 50;
 const CONNECTIONS = 10;
 const MANY_MAILS = 500;
 
-test("a mail is few writes to the socket", async () => {
+test("an e-mail takes few writes to the socket", async () => {
   expectWithin("mail: writes to the socket", (await writesOf(() => deliver(MAILS))) / MAILS);
 });
 
-test("a mail's payload is parsed once", async () => {
+test("an e-mail's payload is parsed once", async () => {
   expectWithin("mail: parses of its payload", (await parsesOf(() => deliver(MAILS))) / MAILS);
 });
 
-test("mails leave next to nothing behind", async () => {
-  // What is compiled and remembered once is there by then.
+test("e-mails leave almost nothing behind", async () => {
+  // By then everything is compiled and cached.
   await deliver(MANY_MAILS);
   expectWithin("mail: objects left behind", (await objectsLeftBy(() => deliver(MANY_MAILS))) / MANY_MAILS);
 });
 
-test("a connection for each mail, a second look into its payload and a list of all jobs are over the bounds", async () => {
+test("a connection per e-mail, a second parse of its payload and a list of all jobs exceed the bounds", async () => {
   const connecting = await writesOf(async () => {
     for (let i = 0; i < CONNECTIONS; i += 1) {
       const another = channelTo(sink.url);

@@ -66,7 +66,7 @@ async function acceptInWaves(): Promise<void> {
   for (let i = 0; i < WAVES; i += 1) await Promise.all(Array.from({ length: AT_A_TIME }, acceptOne));
 }
 
-/** Delivers what waits, a slot at a time or as many as usual. */
+/** Delivers the queued jobs, one slot at a time or with the usual number. */
 async function deliverAll(jobs: number, slots: number): Promise<void> {
   const due = queue.settled + jobs;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -97,17 +97,17 @@ function counts(verb: "accept" | "dispatch", use: RedisUse): readonly (readonly 
   ];
 }
 
-test("sixty-four requests at a time share two script calls", async () => {
+test("sixty-four simultaneous requests share two script calls", async () => {
   expectAllWithin("accept", await redisUseOf(redis.client, acceptInWaves), JOBS);
 });
 
-test("what waits is handed out and settled many jobs at a time", async () => {
+test("queued jobs are pulled and settled many at a time", async () => {
   await deliverAll(turn - queue.settled, 512);
   await acceptInWaves();
   expectAllWithin("dispatch", await redisUseOf(redis.client, () => deliverAll(JOBS, 512)), JOBS);
 });
 
-test("a call for each job is over the bounds", async () => {
+test("a call per job exceeds the bounds", async () => {
   const jobs = 200;
   const accepting = await redisUseOf(redis.client, async () => {
     for (let i = 0; i < jobs; i += 1) await acceptOne();

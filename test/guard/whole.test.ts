@@ -18,7 +18,7 @@ const AT_A_TIME = 32;
 /** Long enough for each of what a process does every half second to be done some times. */
 const REST_MS = 2_000;
 
-test("the process as it starts spends no more calls and inserts on a mail than it has to", async () => {
+test("the default process makes no more calls and inserts per e-mail than it has to", async () => {
   const undo = new Undo();
   try {
     const sink = undo.add(await startCountingSink(), (one) => one.stop());

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { SHARE_BYTES } from "../../src/http/body-room.ts";
-import { costOfParsing } from "../../src/http/json-scan.ts";
-import { LargeBodies } from "../../src/http/large-bodies.ts";
+import { costOfParsing } from "../../src/http/parse-json.ts";
+import { LargeBodies } from "../../src/http/request-body.ts";
 import { eventually } from "../support/eventually.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
@@ -62,7 +62,7 @@ describe("room for bodies", () => {
   const TEN = `Content-Length: ${10 * MIB}`;
   const FITTING = Math.floor(SHARE_BYTES / (10 * MIB));
 
-  test("forty slow bodies of 10 MiB hold no more than their tenant's share, and another's is taken", async () => {
+  test("forty slow bodies of 10 MiB hold at most their tenant's share, and another tenant's body is accepted", async () => {
     const other = await front.addTenant("globex", "pro", ["allow_raw_html"]);
     const before = process.memoryUsage.rss();
     for (let n = 0; n < 40; n++) {
@@ -80,7 +80,7 @@ describe("room for bodies", () => {
     expect(answer.status).toBe(202);
   }, 30_000);
 
-  test("of all together is bounded, and what has ended makes room again", async () => {
+  test("is bounded for all tenants together, and finished bodies free it", async () => {
     const keys = await Promise.all(["a", "b", "c", "d", "e"].map((id) => front.addTenant(id, "pro")));
     for (const key of keys.slice(0, 4)) for (let n = 0; n < FITTING; n++) await begin(key, TEN);
     // 240 MiB are taken.
@@ -100,7 +100,7 @@ describe("room for bodies", () => {
     });
   }, 30_000);
 
-  test("grows with a body that does not say how long it is", async () => {
+  test("is reserved piece by piece for a body without a length", async () => {
     for (let n = 0; n < 40; n++) {
       const { connection } = await begin(front.apiKey, "Transfer-Encoding: chunked");
       await connection.write("10\r\n                \r\n");
@@ -116,7 +116,7 @@ describe("room for bodies", () => {
 });
 
 describe("a body that comes too slowly", () => {
-  test("is given up when nothing of it comes for ten seconds", async () => {
+  test("is given up when none of it arrives for ten seconds", async () => {
     const { connection } = await begin(front.apiKey, `Content-Length: ${MIB}`);
     await connection.write(" ".repeat(1000));
     await front.send(SEND);
@@ -127,7 +127,7 @@ describe("a body that comes too slowly", () => {
     await connection.closed();
   });
 
-  test("is given up when it takes longer than half a minute and its length allows", async () => {
+  test("is given up when it takes longer than half a minute plus the time that its length allows", async () => {
     const body = await begin(front.apiKey, `Content-Length: ${MIB}`);
     for (let n = 0; n < 5; n++) {
       await body.connection.write(" ".repeat(1000));
@@ -140,7 +140,7 @@ describe("a body that comes too slowly", () => {
     expect((await eventually("it is given up", () => body.answer)).status).toBe(408);
   });
 
-  test("gives its room back", async () => {
+  test("frees its room", async () => {
     const heads = Array.from({ length: 6 }, () => begin(front.apiKey, `Content-Length: ${10 * MIB}`));
     await Promise.all(heads);
     const refused = await begin(front.apiKey, `Content-Length: ${5 * MIB}`);
@@ -153,7 +153,7 @@ describe("a body that comes too slowly", () => {
   });
 });
 
-describe("a body that is dear to parse", () => {
+describe("a body that is expensive to parse", () => {
   const VALUES_MAX = 50_000;
 
   test("is refused when it holds more than 50,000 values", async () => {
@@ -166,7 +166,7 @@ describe("a body that is dear to parse", () => {
     expect((await front.send({ ...SEND, data: { items } })).status).toBe(202);
   });
 
-  test("costs what its commas and brackets outside of texts say, whatever is in the texts", () => {
+  test("costs as much as its commas and brackets outside strings say, whatever the strings hold", () => {
     const naive = (value: unknown): { values: number; depth: number } => {
       if (typeof value !== "object" || value === null) return { values: 0, depth: 0 };
       const inner = Object.values(value).map(naive);
@@ -199,11 +199,11 @@ describe("a body that is dear to parse", () => {
     ["a text that ends in a backslash", `"${"x".repeat(200)}\\`],
     ["a long text whose quotes are all escaped", `"${'\\"'.repeat(100)}`],
     ["a text that ends behind an escaped backslash", `"${"x".repeat(100)}\\\\",[[`],
-  ])("that is no JSON is left to the parser: %s", (_case, text) => {
+  ])("that is not JSON is left to the parser: %s", (_case, text) => {
     expect(costOfParsing(Buffer.from(text), 3)).toBeNull();
   });
 
-  test("waits until the one before it was worked on and others had three times as long", async () => {
+  test("waits until the previous one is done and other requests have had three times as long", async () => {
     const time = new WorkClock();
     const large = new LargeBodies(time);
     const order: string[] = [];

@@ -73,7 +73,7 @@ describe("a body over 10 MiB", () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB);
   });
 
-  test("of a stranger is 401, and the connection goes on", async () => {
+  test("without a valid key is 401, and the connection goes on", async () => {
     connection = await RawConnection.open(front.port);
     const head = sendHead(`Content-Length: ${11 * MIB}`).replace(front.apiKey, "wrong");
     await connection.write(head);
@@ -108,7 +108,7 @@ describe("a body of exactly 10 MiB", () => {
 });
 
 describe("a connection", () => {
-  test("carries one request after the other, good and bad", async () => {
+  test("carries one request after another, good and bad", async () => {
     connection = await RawConnection.open(front.port);
     for (const [body, status] of [
       [BODY, 202],
@@ -128,7 +128,7 @@ describe("a connection", () => {
     expect((await connection.answer()).status).toBe(202);
   });
 
-  test("that is cut in the middle of a body queues nothing and hurts nobody", async () => {
+  test("that is cut in the middle of a body queues nothing and disturbs no other connection", async () => {
     const queued = front.queue.queued.length;
     connection = await RawConnection.open(front.port);
     await connection.write(sendHead(`Content-Length: ${BODY.length + 10}`) + BODY);

@@ -47,7 +47,7 @@ describe("every answer", () => {
     expect(answer.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("to two requests has two ids", async () => {
+  test("has an id of its own", async () => {
     const ids = await Promise.all([1, 2].map(async () => (await front.fetch("/health")).headers.get("x-request-id")));
     expect(ids[0]).not.toBe(ids[1]);
   });
@@ -87,14 +87,14 @@ describe("a method that an address does not take", () => {
     if (method !== "HEAD") expect(answer.body["error"]).toBeString();
   });
 
-  test("names all that the address takes", async () => {
+  test("lists all methods of the address", async () => {
     const answer = await front.operate("POST", "/tenants/acme/templates/welcome", {});
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "PUT, GET, DELETE, HEAD, OPTIONS"]);
   });
 });
 
 describe("HEAD and OPTIONS", () => {
-  test("HEAD answers as GET does, without the body, and counts as GET does", async () => {
+  test("HEAD answers and counts like GET, without the body", async () => {
     const head = await front.request("HEAD", "/v1/jobs/x");
     expect([head.status, head.text]).toEqual([404, ""]);
     expect(head.headers.has("ratelimit-limit")).toBe(true);
@@ -103,7 +103,7 @@ describe("HEAD and OPTIONS", () => {
     expect((await front.fetch("/health", { method: "HEAD" })).status).toBe(200);
   });
 
-  test("OPTIONS says what an address takes", async () => {
+  test("OPTIONS lists the methods of an address", async () => {
     const answer = await front.fetch("/v1/send/email", { method: "OPTIONS" });
     expect([answer.status, answer.headers.get("allow"), answer.text]).toEqual([204, "POST, OPTIONS", ""]);
     expect((await front.fetch("/nope", { method: "OPTIONS" })).status).toBe(404);
@@ -111,7 +111,7 @@ describe("HEAD and OPTIONS", () => {
 });
 
 describe("the rate window", () => {
-  test("counts every authenticated /v1 request once, whatever becomes of it, and every answer shows it", async () => {
+  test("counts every authenticated /v1 request once, whatever its answer, and every answer shows the count", async () => {
     const before = (await front.request("GET", "/v1/jobs/x")).headers.get("ratelimit-remaining");
     const requests: readonly (readonly [string, string])[] = [
       ["GET", "/v1/jobs/x"],
@@ -131,14 +131,14 @@ describe("the rate window", () => {
     expect(front.queue.counted).toBe(requests.length + 1);
   });
 
-  test("does not count what is no /v1 request", async () => {
+  test("does not count other requests", async () => {
     for (const path of ["/health", "/metrics", "/nope", "/dash/api/tenants"]) {
       expect((await front.request("GET", path)).headers.has("ratelimit-limit")).toBe(false);
     }
     expect(front.queue.counted).toBe(0);
   });
 
-  test("of one tenant is not another's", async () => {
+  test("belongs to one tenant alone", async () => {
     await front.registry.putPlan({ name: "one", requestsPerMinute: 1, deliveriesPerSecond: null, ...QUEUE_SHARE });
     const [one, other] = [await front.addTenant("one", "one"), await front.addTenant("other", "one")];
     const read = async (key: string) => (await front.request("GET", "/v1/jobs/x", { "X-API-Key": key })).status;
@@ -180,7 +180,7 @@ describe("the operator API", () => {
     await front.stop();
   });
 
-  test("with the token answers, and is 404 where there is nothing", async () => {
+  test("answers the token's holder, and is 404 at an unknown address", async () => {
     expect((await front.operate("GET", "/tenants")).status).toBe(200);
     expect((await front.operate("GET", "/no-such")).status).toBe(404);
     const lower = await front.fetch("/dash/api/tenants", { headers: { Authorization: `bearer ${OPERATOR_TOKEN}` } });

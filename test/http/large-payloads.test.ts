@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { QUEUED_PAYLOAD_BYTES_MAX } from "../../src/domain/payload-store.ts";
 import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
-import { nameOfPayload } from "../../src/http/sending/payload-name.ts";
+import { nameOfPayload } from "../../src/http/sending/accept-job.ts";
 import { Front } from "./support/front.ts";
 
 let front: Front;
@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => front.stop(), 15_000);
 
-/** A send whose payload has so many characters more than one with none. */
+/** A send whose payload is longer by `chars` than an empty one's. */
 function aSend(chars: number, letter = "x"): object {
   return { to_address: "ada@example.com", template_id: "welcome", data: { text: letter.repeat(chars) } };
 }
@@ -23,7 +23,7 @@ async function lengthOfEmpty(): Promise<number> {
 }
 
 describe("a payload that is too large for the queue", () => {
-  test("waits outside it, put there before its job is queued under its name", async () => {
+  test("is stored outside it, before its job is queued with a reference to it", async () => {
     const answer = await front.send(LARGE);
     expect(answer.status).toBe(202);
     const [queued] = front.queue.queued;
@@ -33,7 +33,7 @@ describe("a payload that is too large for the queue", () => {
     expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({ to: "ada@example.com", template: "welcome" });
   });
 
-  test("is one of more than 256 KiB, in bytes", async () => {
+  test("has more than 256 KiB, counted in bytes", async () => {
     const room = QUEUED_PAYLOAD_BYTES_MAX - (await lengthOfEmpty());
     const isStored = async (body: object) => {
       expect((await front.send(body)).status).toBe(202);
@@ -44,7 +44,7 @@ describe("a payload that is too large for the queue", () => {
     expect([await isStored(aSend(emoji, "😀")), await isStored(aSend(emoji + 1, "😀"))]).toEqual([false, true]);
   });
 
-  test("counts in the tenant's share of the queue with its bytes", async () => {
+  test("counts with all its bytes in the tenant's share of the queue", async () => {
     const plan = { name: "narrow", requestsPerMinute: 100, deliveriesPerSecond: null };
     await front.registry.putPlan({ ...plan, ...QUEUE_SHARE, queuedBytesMax: 400_000 });
     await front.registry.changeTenant("acme", { plan: "narrow" });
@@ -53,7 +53,7 @@ describe("a payload that is too large for the queue", () => {
     expect(front.payloads.stored.size).toBe(1);
   });
 
-  test("is removed again where its job is not queued: a repeat, another body under its key", async () => {
+  test("is removed when its job is not queued: a repeat, or another body under the same key", async () => {
     const headers = { "Idempotency-Key": "k" };
     const first = await front.send(LARGE, headers);
     const again = await front.send(LARGE, headers);
@@ -63,7 +63,7 @@ describe("a payload that is too large for the queue", () => {
     expect([...front.payloads.stored.keys()]).toEqual([`acme ${String(first.body["job_id"])}`]);
   });
 
-  test("is kept where it is not known whether its job was queued, and removed where it was not", async () => {
+  test("is kept when its job may have been queued, and removed when it was not", async () => {
     // The request is counted by then.
     const accept = front.queue.accept.bind(front.queue);
     for (const [failure, sentence, kept] of [
@@ -80,7 +80,7 @@ describe("a payload that is too large for the queue", () => {
   });
 
   test.each([new UnavailableError("away"), new TransportError("lost")])(
-    "that cannot be stored is not queued, whatever the store says: %s",
+    "that cannot be stored is not queued, whatever the store's error: %s",
     async (failure) => {
       front.payloads.failure = failure;
       const answer = await front.send(LARGE);

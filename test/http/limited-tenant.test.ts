@@ -41,7 +41,7 @@ async function sendHead(framing: string): Promise<RawConnection> {
 }
 
 describe("a tenant over its limit", () => {
-  test("is refused before its body has come, and the connection goes on", async () => {
+  test("is refused before its body arrives, and the connection goes on", async () => {
     expect([(await read()).status, (await read()).status]).toEqual([404, 429]);
     const asked = front.queue.asked;
     const connection = await sendHead(`Content-Length: ${8 * MIB}`);
@@ -58,14 +58,14 @@ describe("a tenant over its limit", () => {
   });
 
   test.each(["Content-Length: 1000000", "Transfer-Encoding: chunked"])(
-    "is refused before a large body has come, also where that is news to this process: %s",
+    "is refused before a large body arrives, even if this process has not seen the limit reached: %s",
     async (framing) => {
       expect((await read()).status).toBe(404);
       expect((await (await sendHead(framing)).answer()).status).toBe(429);
     },
   );
 
-  test("is asked about again when the seconds of Retry-After are over, and then let in", async () => {
+  test("is checked again after the seconds of Retry-After, and then let in", async () => {
     await read();
     expect((await read()).headers.get("retry-after")).toBe("17");
     clock.forward(5_500);
@@ -77,14 +77,14 @@ describe("a tenant over its limit", () => {
     expect((await front.send(SEND)).status).toBe(202);
   });
 
-  test("is not refused any more when its plan allows more", async () => {
+  test("is let in as soon as its plan allows more", async () => {
     await read();
     expect((await read()).status).toBe(429);
     await setPlan(50);
     expect((await read()).status).toBe(404);
   });
 
-  test("is told so whatever else is wrong with the request, unless it shows no key", async () => {
+  test("is told so whatever else is wrong with the request, unless the key is wrong", async () => {
     await front.registry.changeTenant("acme", { channels: ["wallet"] });
     await read();
     await read();
@@ -94,7 +94,7 @@ describe("a tenant over its limit", () => {
     expect((await front.send(SEND, { "X-API-Key": "wrong" })).status).toBe(401);
   });
 
-  test("keeps nobody else out", async () => {
+  test("keeps no other tenant out", async () => {
     const other = await front.addTenant("globex", "small");
     await read();
     await read();
@@ -112,7 +112,7 @@ describe("a tenant over its limit", () => {
 });
 
 describe("a tenant whose share of the queue is used up", () => {
-  test("in jobs is told so, without its queue being asked every time, and lets reads go on", async () => {
+  test("in jobs is told so without a call to the queue each time, and may go on reading", async () => {
     await setPlan(100, { queuedJobsMax: 2 });
     expect([(await front.send(SEND)).status, (await front.send(SEND)).status]).toEqual([202, 202]);
     const full = await front.send(SEND);
@@ -128,7 +128,7 @@ describe("a tenant whose share of the queue is used up", () => {
     expect((await read()).status).toBe(404);
   });
 
-  test("in bytes is told so, and is asked about again after a second", async () => {
+  test("in bytes is told so, and is checked again after a second", async () => {
     await setPlan(100, { queuedBytesMax: 150 });
     expect((await front.send(SEND)).status).toBe(202);
     const big = { ...SEND, data: { name: "x".repeat(100) } };
@@ -142,7 +142,7 @@ describe("a tenant whose share of the queue is used up", () => {
     expect((await front.send(SEND)).status).toBe(202);
   });
 
-  test("of every channel alike", async () => {
+  test("through one channel is refused on the others", async () => {
     await setPlan(100, { queuedJobsMax: 1 });
     const chat = { phone_number: "5491122334455", template_id: "hello" };
     expect([(await front.sendChat(chat)).status, (await front.send(SEND)).status]).toEqual([202, 429]);

@@ -33,7 +33,7 @@ function readinessOf(options: Partial<ReadinessOptions>) {
 }
 
 describe("/health", () => {
-  test("is ok while the process lives, whatever is down", async () => {
+  test("is ok while the process lives, whichever part is down", async () => {
     front = await Front.start(readinessOf({ needed: [down] }));
     const answer = await front.fetch("/health");
     expect([answer.status, answer.body]).toEqual([200, { status: "ok" }]);
@@ -71,7 +71,7 @@ describe("/ready", () => {
     expect((await front.fetch("/ready")).body["failing"]).toEqual(["redis 10.0.0.7:6379"]);
   });
 
-  test("is 200 while only parts are away without which work goes on, and names them", async () => {
+  test("is 200 and names the parts that are away while work can go on without them", async () => {
     const beside = () => [{ part: "relay smtp.example.com:25", sinceMs: Date.UTC(2026, 0, 1) }];
     front = await Front.start(readinessOf({ needed: [up], beside }));
     const answer = await front.fetch("/ready");
@@ -84,7 +84,7 @@ describe("/ready", () => {
     ]);
   });
 
-  test("does not wait for a part that never answers, and asks it once for all who wait", async () => {
+  test("does not wait for a part that never answers, and asks it once for all concurrent callers", async () => {
     let asked = 0;
     const silent = probe("registry", () => {
       asked += 1;
@@ -98,7 +98,7 @@ describe("/ready", () => {
     expect(asked).toBe(1);
   });
 
-  test("each outage is one line in the log, one at its end, and a gauge", async () => {
+  test("each outage is logged once at its start and once at its end, and sets a gauge", async () => {
     let isUp = true;
     const flaky = probe("registry", async () => {
       if (!isUp) throw new Error("connection refused");
@@ -117,7 +117,7 @@ describe("/ready", () => {
     expect(gauges.get("part_up registry")).toBe(1);
   });
 
-  test("an outage is noticed although nobody asks", async () => {
+  test("an outage is noticed without a request", async () => {
     const { readiness, logs } = readinessOf({ needed: [down] });
     readiness.start();
     await eventually("the log says so", () => logs.length === 1);
@@ -164,7 +164,7 @@ describe("stopping", () => {
     release();
     expect((await sending).status).toBe(202);
     await stopping;
-    expect(front.fetch("/health")).rejects.toThrow();
+    await expect(front.fetch("/health")).rejects.toThrow();
     await front.stop();
   });
 });
@@ -172,6 +172,6 @@ describe("stopping", () => {
 test("an address that is taken is refused", async () => {
   front = await Front.start();
   const other = await Front.start();
-  expect(other.server.listen({ host: "127.0.0.1", port: front.port })).rejects.toThrow();
+  await expect(other.server.listen({ host: "127.0.0.1", port: front.port })).rejects.toThrow();
   await other.stop();
 });

@@ -63,7 +63,7 @@ async function installedCheckout(): Promise<string> {
   return checkout;
 }
 
-test("with everything in place the script takes the shell's place and adds nothing of its own", async () => {
+test("with everything in place the script runs the command in its own place and prints nothing", async () => {
   const checkout = await installedCheckout();
   const environment = { PATH: await pathWithBun() };
   const script = "console.log(process.pid, process.argv.at(-1)); process.exit(7)";
@@ -73,7 +73,7 @@ test("with everything in place the script takes the shell's place and adds nothi
   expect(exitCode).toBe(7);
 });
 
-test("a missing redis-server that cannot be installed is one line that says what to do", async () => {
+test("a missing redis-server that cannot be installed is reported in one line that says what to do", async () => {
   const checkout = await installedCheckout();
   const environment = { PATH: await pathWithBun() };
   const { err, exitCode } = await bootstrap(checkout, ["src/main.ts"], environment);
@@ -83,7 +83,7 @@ test("a missing redis-server that cannot be installed is one line that says what
   expect(exitCode).toBe(1);
 });
 
-test("a machine with neither npm nor the right Bun hears which one is missing", async () => {
+test("without npm and the right Bun, the script says which is missing", async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, "node_modules/bun-types/package.json"), "utf8"));
   const { err, exitCode } = await bootstrap(await freshCheckout(), ["--version"], { PATH: await barePath() });
   expect(err).toBe(`waybill: needs npm, or Bun ${version} in PATH; install one of them\n`);
@@ -92,7 +92,7 @@ test("a machine with neither npm nor the right Bun hears which one is missing", 
 
 // Downloads Bun and all dependencies: about a minute on a slow line.
 test.if(process.env["CI"] === "true")(
-  "on a machine with Node.js and npm only, two first starts at once install once, and the next one needs no network",
+  "with only Node.js and npm, two concurrent first starts install once, and the next start needs no network",
   async () => {
     const checkout = await freshCheckout();
     const bare = await barePath();

@@ -65,14 +65,14 @@ describe.skipIf(missing !== null)(`Postfix${missing === null ? "" : ` (skipped: 
 
   const arrived = (domain: string) => arrivals.get(domain) ?? [];
 
-  test("opens at most ten connections to a destination, however much waits for it", async () => {
+  test("opens at most ten connections to a destination, however much mail waits", async () => {
     await send(300, "ann@fast.test");
     await eventually("all of it arrives", () => arrived("fast.test").length === 300, 60_000);
     expect(openMost).toBeGreaterThan(2);
     expect(openMost).toBeLessThanOrEqual(10);
   }, 90_000);
 
-  test("sends to a slow domain one message after the other, a second apart, by a service of its own", async () => {
+  test("sends to a slow domain one message at a time, a second apart, through a service of its own", async () => {
     await send(6, "ann@slow.test");
     await send(50, "ann@other.test");
     await eventually("the others arrive", () => arrived("other.test").length === 50, 30_000);

@@ -15,7 +15,7 @@ test("ten times the messages need ten times the machines", () => {
   expect(large.eventStoreGiB).toBeCloseTo(10 * small.eventStoreGiB);
 });
 
-test("cores are what the peak takes of them, with headroom", () => {
+test("the number of cores covers the peak, with headroom", () => {
   const { peakPerSecond, cores } = sizeOf(86_400_000);
   expect(peakPerSecond).toBe(1_000 * ASSUMED.peakFactor);
   expect(cores.dispatcher * ASSUMED.usedAtPeak).toBeCloseTo((peakPerSecond * FIGURES.micros.dispatcher) / 1_000_000);

@@ -20,6 +20,6 @@ test.each([
   expect(await response.text()).not.toMatch(/https?:\/\//);
 });
 
-test("what the page shows needs the operator's token", async () => {
+test("the page's data needs the operator's token", async () => {
   expect((await fetch(`${front.url}/dash/api/tenants`)).status).toBe(401);
 });

@@ -12,7 +12,7 @@ const fast: Clock = {
   setTimer: (ms, run) => systemClock.setTimer(ms / 100, run),
 };
 
-test("a child whose event loop stands still is ended", async () => {
+test("a child whose event loop hangs is killed", async () => {
   const child = new ChildProcess(COMMAND);
   await child.calls.call(PING, null);
   process.kill(child.pid, "SIGSTOP");
@@ -20,7 +20,7 @@ test("a child whose event loop stands still is ended", async () => {
   expect(await child.exited).toBe("SIGKILL");
 }, 30_000);
 
-test("one that ends by itself did not hang", async () => {
+test("a child that exits by itself is not reported as hanging", async () => {
   const child = new ChildProcess(COMMAND);
   await child.calls.call(PING, null);
   const isHung = child.endWhenHung(systemClock);

@@ -14,14 +14,14 @@ function line(): { asking: MessageCalls; answering: MessageCalls } {
   return { asking, answering };
 }
 
-test("bytes, dates and large numbers come as they are", async () => {
+test("bytes, dates and large numbers arrive unchanged", async () => {
   const { asking, answering } = line();
   answering.serve(ECHO, (value) => value);
   const value = { bytes: new Uint8Array([0, 255]), at: new Date(5), many: 10n, none: null, list: [1, [2]] };
   expect(await asking.call(ECHO, value)).toEqual(value);
 });
 
-test("an error comes with its class where somebody tells it by that, and with its codes", async () => {
+test("an error keeps its codes, and its class if callers depend on it", async () => {
   const { asking, answering } = line();
   const errors: Readonly<Record<string, Error>> = {
     away: new UnavailableError("away"),
@@ -39,7 +39,7 @@ test("an error comes with its class where somebody tells it by that, and with it
   await expect(asking.call(WAIT, null)).rejects.toThrow("no answer to wait");
 });
 
-test("a caller that gives up is told at once, and the other side hears of it", async () => {
+test("a cancelled call ends at once, and the other side is told", async () => {
   const { asking, answering } = line();
   const heard = Promise.withResolvers<void>();
   answering.serve(WAIT, (_, signal) => new Promise(() => signal.addEventListener("abort", () => heard.resolve())));
@@ -50,7 +50,7 @@ test("a caller that gives up is told at once, and the other side hears of it", a
   await heard.promise;
 });
 
-test("when the line is cut, calls on both sides end, and no other begins", async () => {
+test("when the connection is cut, calls on both sides end, and no new one begins", async () => {
   const { asking, answering } = line();
   const heard = Promise.withResolvers<void>();
   answering.serve(WAIT, (_, signal) => new Promise(() => signal.addEventListener("abort", () => heard.resolve())));

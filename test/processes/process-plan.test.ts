@@ -11,7 +11,7 @@ const shown = (options: Parameters<typeof planProcesses>[0]) => {
   return `${mainRoles.join()} | ${api} | ${dispatcher}`;
 };
 
-test("the API leaves the main process first, and delivering when two others do it", () => {
+test("the API leaves the main process first, and delivery leaves it when two other processes deliver", () => {
   const plans = [1, 2, 3, 4, 5, 8, 16].map((total) => shown({ ...EMBEDDED, wanted: { total } }));
   expect(plans).toEqual([
     "api,dispatcher,recorder | 0 | 0",
@@ -24,13 +24,13 @@ test("the API leaves the main process first, and delivering when two others do i
   ]);
 });
 
-test("a list says how many of a role there are, and what it does not name stays in the main process", () => {
+test("a list sets how many processes have a role, and roles that it does not name stay in the main process", () => {
   expect(shown({ ...EMBEDDED, wanted: { api: 1, dispatcher: 0 } })).toBe("dispatcher,recorder | 1 | 0");
   expect(shown({ ...EMBEDDED, wanted: { api: 0, dispatcher: 1 } })).toBe("api,recorder | 0 | 1");
   expect(shown({ ...EMBEDDED, wanted: { api: 3, dispatcher: 4 } })).toBe("recorder | 3 | 4");
 });
 
-test("fewer roles are spread over all processes; one that only watches is not counted", () => {
+test("fewer roles are spread over all processes; a role that only watches is not counted", () => {
   const servers = { hasStores: false, shards: 16, wanted: { total: 4 } };
   expect(shown({ ...servers, roles: ["api"] })).toBe(" | 4 | 0");
   expect(shown({ ...servers, roles: ["dispatcher"] })).toBe(" | 0 | 4");

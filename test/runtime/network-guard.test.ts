@@ -30,7 +30,7 @@ describe("the guard of outgoing connections", () => {
     expect(await open.routeTo(address)).toMatchObject({ kind: "refused" });
   });
 
-  test("looks names up, and goes by their addresses", async () => {
+  test("looks names up, and judges their addresses", async () => {
     expect(await open.routeTo("localhost")).toMatchObject({ kind: "refused" });
     expect(await sandboxed.routeTo("localhost")).toMatchObject({ kind: "allowed" });
   });
@@ -65,7 +65,7 @@ describe("the guard of outgoing connections", () => {
     expect(await guard.routeTo("a.test")).toMatchObject({ kind });
   });
 
-  test("lets nothing but what is allowed through where nothing may leave the machine", async () => {
+  test("lets only allowed networks through if nothing may leave the machine", async () => {
     for (const address of ["127.0.0.1", "::1"]) {
       const route = { kind: "allowed", address, addresses: [address], configured: true } as const;
       expect(await sandboxed.routeTo(address)).toEqual(route);
@@ -74,7 +74,7 @@ describe("the guard of outgoing connections", () => {
     expect(await sandboxed.routeTo("10.0.0.1")).toMatchObject({ kind: "refused" });
   });
 
-  test("takes a network that it is told of", async () => {
+  test("allows a network that it is given", async () => {
     const inside = new NetworkGuard({ allow: ["10.2.0.0/16", "fd00::/8"], publicAllowed: true });
     expect(await inside.routeTo("10.2.3.4")).toMatchObject({ kind: "allowed" });
     expect(await inside.routeTo("10.3.3.4")).toMatchObject({ kind: "refused" });

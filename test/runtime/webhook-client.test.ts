@@ -62,7 +62,7 @@ const post = (url: string, signal = never(), over = guard) =>
   new WebhookClient({ guard: over, ca }).post(url, '{"a":"é"}', signal);
 
 describe("a call to a tenant's address", () => {
-  test("posts the JSON text once, and has nothing to say of a 2xx", async () => {
+  test("posts the JSON text once, and reports no problem for a 2xx", async () => {
     expect(await post(`http://hook.test:${plain.port}/devices?k=1`)).toBeNull();
     const authority = `hook.test:${plain.port}`;
     const arrived = { method: "POST", url: `http://${authority}/devices?k=1`, host: authority, text: '{"a":"é"}' };
@@ -75,7 +75,7 @@ describe("a call to a tenant's address", () => {
     expect(seen.map(({ host }) => host)).toEqual([`hook.test:${secure.port}`]);
   });
 
-  test("tells nothing to a receiver whose certificate is another name's, or that nobody vouches for", async () => {
+  test("sends nothing to a receiver whose certificate is untrusted or for another name", async () => {
     expect(await post(`https://other.test:${secure.port}/x`)).toContain("the call failed");
     const untrusting = new WebhookClient({ guard });
     expect(await untrusting.post(`https://hook.test:${secure.port}/x`, "{}", never())).toContain("the call failed");
@@ -88,12 +88,12 @@ describe("a call to a tenant's address", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("says of a refusal the status alone", async () => {
+  test("reports only the status of a refusal", async () => {
     reply = () => new Response("secret of the receiver", { status: 500, statusText: "secret" });
     expect(await post(`http://hook.test:${plain.port}/`)).toBe("the receiver answered 500");
   });
 
-  test("asks the guard each time, and goes nowhere that it refuses", async () => {
+  test("asks the guard each time, and obeys it", async () => {
     looks = 0;
     expect(await post(`http://rebound.test:${plain.port}/`)).toBeNull();
     expect(await post(`http://rebound.test:${plain.port}/`)).toContain("must not be connected to");
@@ -115,7 +115,7 @@ describe("a call to a tenant's address", () => {
     expect(seen).toEqual([]);
   });
 
-  test("asks no proxy of the environment", async () => {
+  test("uses no proxy from the environment", async () => {
     const names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"];
     const port = await freePort();
     const before = names.map((name) => [name, process.env[name]] as const);
@@ -128,7 +128,7 @@ describe("a call to a tenant's address", () => {
     }
   });
 
-  test("says that nobody listens", async () => {
+  test("reports that nobody listens", async () => {
     expect(await post(`http://hook.test:${await freePort()}/`)).toContain("the call failed");
   });
 
@@ -148,7 +148,7 @@ describe("a call to a tenant's address", () => {
     expect(await post("https://hook.test/", AbortSignal.timeout(50), deaf)).toBe("there was no answer in time");
   }, 10_000);
 
-  test("takes no more of an endless answer than its status", async () => {
+  test("reads only the status of an endless answer", async () => {
     let written = 0;
     const server = await listening((socket) => {
       socket.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n");
@@ -164,7 +164,7 @@ describe("a call to a tenant's address", () => {
     server.close();
   });
 
-  test("goes to no address that is too long", async () => {
+  test("refuses an address that is too long", async () => {
     expect(await post(`http://hook.test:${plain.port}/${"x".repeat(limits.webhookUrlCharsMax)}`)).toContain("longer");
   });
 });

@@ -39,7 +39,7 @@ function applePass(more: object = {}): object {
   return { serial_number: nextSerial(), organization_name: "Club", description: "Ticket", ...more };
 }
 
-test("members that a caller has no say in change nothing", async () => {
+test("members that a caller may not set change nothing", async () => {
   const extras: Readonly<Record<string, unknown>> = {
     tenant_id: "victim",
     tenantId: "victim",
@@ -218,7 +218,7 @@ test("no prototype is changed, wherever in a body it is named", async () => {
   ]);
 });
 
-test("JSON that is no JSON, or costs more than a message, is refused", async () => {
+test("invalid JSON, or JSON that costs more than a message, is refused", async () => {
   const message = (more: string) => `{"to_address":"ann@example.com","template_id":"of-x"${more}}`;
   const bombs: readonly (readonly [name: string, body: string | Uint8Array<ArrayBuffer>])[] = [
     ["100,000 lists in each other", message(`,"data":{"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)],
@@ -270,7 +270,7 @@ test("JSON that is no JSON, or costs more than a message, is refused", async () 
   );
 });
 
-test("what JSON leaves open is read in one way only", async () => {
+test("ambiguous JSON is read in one way only", async () => {
   const readings: readonly (readonly [name: string, body: string, to: string])[] = [
     [
       "a name twice",

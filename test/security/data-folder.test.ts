@@ -45,7 +45,7 @@ async function sendSome(waybill: Waybill, apiKey: string): Promise<void> {
   }
 }
 
-test("an open data folder and all files in it are closed by the start, and what is written later is the owner's alone", async () => {
+test("a start makes an open data folder and all its files private, and later files are private from the beginning", async () => {
   const home = await newHome();
   chmodSync(home, 0o755);
   const first = await start(home, { CLICKHOUSE_HTTP_PORT: "0" });

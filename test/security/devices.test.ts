@@ -39,7 +39,7 @@ async function pushesAstray(): Promise<number> {
   return (await pushesTo(TRUE_TOKEN)) > before ? (await pushesTo(FALSE_TOKEN)) - astray : Number.NaN;
 }
 
-test("what one tenant says of a device moves no other tenant's pushes, and takes no other tenant's pass off it", async () => {
+test("one tenant's calls about a device neither redirect another tenant's pushes nor remove its passes", async () => {
   const registration = `/wallet/v1/devices/${victims.device}/registrations/${own.passType}/${own.serial}`;
   const headers = { authorization: `ApplePass ${own.passToken}`, "content-type": "application/json" };
   const body = JSON.stringify({ pushToken: FALSE_TOKEN });

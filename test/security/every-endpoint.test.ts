@@ -33,7 +33,7 @@ const attacks = new Attacks("every endpoint");
 
 let target: Target;
 let operations: readonly Operation[] = [];
-/** What the victim has, what the attacker has, and what nobody has. */
+/** Identifiers of the victim, of the attacker, and unknown ones. */
 let victims: Identifiers;
 let own: Identifiers;
 let invented: Identifiers;
@@ -113,7 +113,7 @@ function comparable({ status, headers, text }: Seen, ids: Identifiers): string {
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-test("there is an attack for every operation, and none for what does not exist", () => {
+test("there is an attack for every operation, and none for an unknown one", () => {
   expect(operations.map(({ id }) => id).toSorted()).toEqual(Object.keys(CALLS).toSorted());
 });
 
@@ -154,7 +154,7 @@ test("nobody gets in without a key, or with one that is malformed, invented, rev
   });
 });
 
-test("a tenant finds of another's things exactly what it finds of things that do not exist", async () => {
+test("a tenant gets the same answer about another's things as about unknown ones", async () => {
   const table = secured("apiKey").map((operation) => ({ operation, how: "with the victim's identifiers" }));
   const keyed = { "x-api-key": target.attacker.apiKey };
   await attacks.run(table, nameOf, async ({ operation }) => {
@@ -169,7 +169,7 @@ test("a tenant finds of another's things exactly what it finds of things that do
   });
 });
 
-test("identifiers of every kind open nothing where another kind is asked for", async () => {
+test("an identifier of one kind opens nothing in place of another kind", async () => {
   const keyed = { "x-api-key": target.attacker.apiKey };
   const reads = secured("apiKey").filter(({ path, method }) => path.includes("{") && method === "GET");
   const table = reads.flatMap((operation) =>
@@ -233,7 +233,7 @@ test("a pass's devices are told nothing without its own token", async () => {
   });
 });
 
-test("what is open to everybody says nothing of the victim, and takes no unsigned or wrongly signed call", async () => {
+test("public endpoints reveal nothing about the victim, and accept no unsigned or wrongly signed call", async () => {
   const table = [...secured("none"), ...secured("webhookSignature")].flatMap((operation) => {
     const signed = { "x-hub-signature-256": signatureOf(callOf(operation, victims), "another secret entirely") };
     return [
@@ -300,7 +300,7 @@ test("a foreign identifier inside a call about the caller's own things reaches n
   );
 });
 
-test("after all of this the victim has what it had", async () => {
+test("after all attacks the victim's data is unchanged", async () => {
   await attacks.run(
     [0],
     () => "the victim's things",
@@ -312,7 +312,7 @@ test("after all of this the victim has what it had", async () => {
   );
 });
 
-test("each call works for those whom it belongs to, so the attacks above were well-formed", async () => {
+test("each call works for its owner, so the attacks above were well-formed", async () => {
   const secrets = {
     apiKey: target.victim.apiKey,
     operatorToken: target.operatorToken,

@@ -77,7 +77,7 @@ function leadsSomewhere({ status, headers }: Seen): string | null {
   return status === 404 ? null : `answered ${status}`;
 }
 
-test("a click leads nowhere but where a message of ours did", async () => {
+test("a click leads only where one of our messages leads", async () => {
   const forged = forgeries(victims.clickToken, [own.clickToken, victims.openToken]);
   const others = [victims.openToken, victims.unsubscribeToken];
   await attacks.runEach([...forged, ...others], async (token) => leadsSomewhere(await get(`/t/c/${token}`)));
@@ -211,7 +211,7 @@ test("a tenant's own link unsubscribes from that tenant alone", async () => {
   expect(await suppressed("mallory")).toContain("reader-of-mallory@example.com");
 });
 
-test("a flood of openings and clicks is one of each", async () => {
+test("a flood of opens and clicks counts as one of each", async () => {
   const events = async () => {
     const { body } = await target.call(target.victim, "GET", `/v1/jobs/${victims.jobId}/events`);
     return body.events.map(({ event_type }: { event_type: string }) => event_type);

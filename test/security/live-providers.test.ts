@@ -27,7 +27,7 @@ test("with real providers there is no demo tenant, and the first screen says how
   expect(waybill.log()).not.toContain("demo");
 });
 
-test("a demo tenant whose keys would send real messages is warned of, until its keys are revoked", async () => {
+test("the program warns of a demo tenant whose keys would send real messages, until its keys are revoked", async () => {
   const home = await newHome();
   const sandbox = await start(home, {});
   expect(sandbox.demoKey).toStartWith("wb_");

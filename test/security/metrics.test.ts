@@ -44,7 +44,7 @@ test.skipIf(OUTSIDE === null)(
   },
 );
 
-test("with a token, metrics are for whoever has it and for nobody else", async () => {
+test("with a token, metrics are for its holders alone", async () => {
   const { url } = await start({ METRICS_TOKEN: TOKEN });
   for (const authorization of [null, "Bearer wrong", `Bearer ${TOKEN}x`, `Basic ${TOKEN}`, TOKEN]) {
     const answer = await ask(url, authorization === null ? {} : { authorization });
@@ -55,7 +55,7 @@ test("with a token, metrics are for whoever has it and for nobody else", async (
   expect(right).toMatchObject({ status: 200, hasMetrics: true });
 });
 
-test("with an address of their own, metrics are there and nowhere else", async () => {
+test("with an address of their own, metrics are served only there", async () => {
   const port = String(await freePort());
   const waybill = await start({ METRICS_HOST: "127.0.0.1", METRICS_PORT: port });
   const own = `http://127.0.0.1:${port}`;

@@ -206,7 +206,7 @@ test("no parameter of a list shows more than the caller's own, or an engine's wo
   );
 });
 
-test("pages of a tenant hold its own events alone, wherever they begin", async () => {
+test("a tenant's pages hold only its own events, wherever they begin", async () => {
   const first = await eventsOf("");
   const ids = first.map(({ event_id }) => event_id);
   const spread = [...ids, Number(victims.cursor)].flatMap((id) => [id - 4096, id - 1, id, id + 1, id + 4096]);
@@ -250,7 +250,7 @@ test("operators' lists and names are no way into an engine, either", async () =>
   );
 });
 
-test("names in bodies and headers are kept as they are, or refused", async () => {
+test("names in bodies and headers are kept unchanged, or refused", async () => {
   const message = (template_id: string) => JSON.stringify({ to_address: "ann@example.com", template_id });
   const headers = { "x-api-key": target.attacker.apiKey, "content-type": "application/json" };
   const printable = HOSTILE.filter((name) => /^[\x20-\x7e]+$/.test(name) && name.trim() === name);
@@ -308,7 +308,7 @@ test("a tenant's idempotency key answers nobody else", async () => {
   });
 });
 
-test("no name of a domain makes the program ask for what is none", async () => {
+test("no domain name makes the program look up an invalid one", async () => {
   const names = [
     "a..b",
     ".a.example",

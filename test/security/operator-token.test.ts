@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { request } from "node:http";
-import { RecentFailures } from "../../src/http/recent-failures.ts";
+import { RecentFailures } from "../../src/http/operator-gate.ts";
 import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 import { runCommand } from "../support/command.ts";
 import { temporaryHome } from "../support/waybill.ts";
@@ -71,7 +71,7 @@ describe("wrong operator tokens", () => {
     expect((await attempt(front, "Bearer another")).status).toBe(401);
   });
 
-  test("keep nobody out who has the right one, from the same address or another", async () => {
+  test("do not keep out a caller with the right token, from the same address or another", async () => {
     const { front } = await start();
     await guess(front, 20);
     expect((await attempt(front, RIGHT)).status).toBe(200);
@@ -92,7 +92,7 @@ describe("wrong operator tokens", () => {
     expect((await attempt(front, "Bearer x")).status).toBe(401);
   });
 
-  test("are said in the log once, with the address and without the token", async () => {
+  test("are logged once, with the address and without the token", async () => {
     const { front } = await start();
     await guess(front, 30);
     const lines = front.logs.filter(({ message }) => message.includes("operator tokens"));

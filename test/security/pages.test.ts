@@ -31,7 +31,7 @@ test("every page says where its parts may come from, and that nobody may frame i
   }
 });
 
-test("where readers come over TLS, pages and their parts ask for nothing else for a year", async () => {
+test("behind TLS, pages and their parts demand TLS for a year", async () => {
   front = await Front.start({ publicUrl: "https://send.example.com" });
   for (const path of [...PAGES, ...PARTS]) {
     const { status, headers } = await front.fetch(path);
@@ -41,7 +41,7 @@ test("where readers come over TLS, pages and their parts ask for nothing else fo
   expect([done.status, done.headers.get("strict-transport-security")]).toEqual([200, "max-age=31536000"]);
 });
 
-test("without TLS nobody is told to use it", async () => {
+test("without TLS no page demands it", async () => {
   front = await Front.start({ publicUrl: "http://127.0.0.1:3000" });
   for (const path of PAGES) expect((await front.fetch(path)).headers.has("strict-transport-security")).toBe(false);
 });

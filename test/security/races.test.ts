@@ -100,7 +100,7 @@ test("no token of a balance is spent twice", async () => {
   );
 });
 
-test("the same serial at one moment is one pass", async () => {
+test("concurrent requests with the same serial make one pass", async () => {
   const [apiKey] = await tenant("twins", { channels: ["wallet"], tokens: 100 });
   const pass_data = { serial_number: "one", organization_name: "Club", description: "Ticket" };
   await attacks.run(
@@ -117,7 +117,7 @@ test("the same serial at one moment is one pass", async () => {
   );
 });
 
-test("the same idempotency key at one moment is one message", async () => {
+test("concurrent requests with the same idempotency key make one message", async () => {
   await attacks.run(
     [40],
     (times) => `${times} times`,
@@ -136,7 +136,7 @@ test("the same idempotency key at one moment is one message", async () => {
   );
 });
 
-test("a key that is revoked under load opens nothing from the answer on, and the other key goes on", async () => {
+test("a key revoked under load opens nothing once the call has answered, and the other key goes on", async () => {
   await attacks.run(
     [1, 2, 3],
     (round) => `round ${round}`,

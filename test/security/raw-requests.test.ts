@@ -70,7 +70,7 @@ test("no other spelling of an operators' address opens it to a tenant", async ()
   });
 });
 
-test("no verb and no header makes an operators' call of a tenant's", async () => {
+test("no method and no header turns a tenant's call into an operators' call", async () => {
   const verbs = ["HEAD", "OPTIONS", "TRACE", "PATCH", "PUT", "POST", "DELETE", "get", "PROPFIND", "DEBUG", "X"];
   const headers = [
     "X-HTTP-Method-Override: DELETE",
@@ -129,7 +129,7 @@ const AMBIGUOUS: readonly (readonly [name: string, ...lines: string[]])[] = [
 /** Sizes of a chunk that are none; `LEN` is the right one. */
 const SIZES = ["-LEN", "+LEN", "0xLEN", " LEN", "LEN\n", "LEN LEN", "LEN\0", "10000000000000000LEN", "g"];
 
-test("a message whose end can be read in two ways is not taken, in neither", async () => {
+test("a message whose end is ambiguous is refused", async () => {
   const opening = ["POST /v1/send/email HTTP/1.1", "Host: api", `X-API-Key: ${target.attacker.apiKey}`, JSON_TYPE];
   const message = (to: string) => JSON.stringify({ to_address: to, template_id: "welcome" });
   const chunked = (body: string, size = "LEN") => {
@@ -221,7 +221,7 @@ test("endless heads are cut off, and the server goes on", async () => {
   });
 });
 
-test("hundreds of clients that say or read nothing more keep nobody out", async () => {
+test("hundreds of clients that stop sending or reading keep nobody out", async () => {
   const send = ["POST /v1/send/email HTTP/1.1", "Host: api", "Content-Type: application/json"];
   const unread = head("GET /docs/swagger-ui-bundle.js HTTP/1.1", "Host: api").repeat(20);
   const kinds = [
@@ -251,7 +251,7 @@ test("hundreds of clients that say or read nothing more keep nobody out", async 
   });
 });
 
-test("every answer says what it is, and lends itself to nothing else", async () => {
+test("every answer states its type, and cannot be used as another", async () => {
   const everything = operations.map(({ method, path, id }) => ({
     name: `${method} ${path}`,
     isPage: ["docs", "dashboard", "askUnsubscribe"].includes(id),
@@ -275,7 +275,7 @@ test("every answer says what it is, and lends itself to nothing else", async () 
     return internals(status >= 400 ? seen.text : "");
   });
   await eventually(
-    "nothing is left under way",
+    "nothing is left in flight",
     async () => (await target.probe({ method: "GET", path: "/ready" })).status === 200,
   );
 });

@@ -39,7 +39,7 @@ const PEOPLE = {
 let target: Target;
 /** Secrets by what they are. */
 let secrets: Readonly<Record<string, string>> = {};
-/** Bodies and headers of all answers that came to whoever may not see them. */
+/** Bodies and headers of all answers to callers who may not see the secrets. */
 const answers: string[] = [];
 
 beforeAll(async () => {
@@ -221,7 +221,7 @@ test("no secret and nobody's address is in the metrics, in an answer or on the s
   await findEach(secrets, new Map([["the answers", answers.join("\n")]]));
 });
 
-test("no secret is readable in any file of the data folder, of whichever store", async () => {
+test("no secret is readable in any file of the data folder", async () => {
   const own = /^(?:operator-token|webhook-secret|master-key|apple-sandbox\.pem)$/;
   const places = new Map<string, string>();
   for (const [path, text] of filesIn(target.waybill.home)) {
@@ -250,7 +250,7 @@ function processes(): readonly number[] {
   return family;
 }
 
-test("the processes that it starts are told no secret", async () => {
+test("child processes get no secret in their arguments or environment", async () => {
   const children = processes().filter((pid) => pid !== target.waybill.pid);
   expect(children.length).toBeGreaterThan(0);
   const places = new Map(

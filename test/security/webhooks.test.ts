@@ -69,7 +69,7 @@ function fromNumber(statuses: readonly object[], number = phoneNumberId): string
   return JSON.stringify(body);
 }
 
-test("a call is taken with the provider's own signature of its very bytes, and with no other", async () => {
+test("a call is accepted only with the provider's own signature over its exact bytes", async () => {
   const { jobId, wamid } = await sentMessage("signed");
   const body = fromNumber([status(wamid, "delivered", { name: "Ñandú" })]);
   const right = hmac(body);
@@ -125,7 +125,7 @@ test("a call is taken with the provider's own signature of its very bytes, and w
   expect(await eventsOf(jobId)).toEqual(["sent", "delivered"]);
 });
 
-test("a signature holds for no other bytes", async () => {
+test("a signature is valid for no other bytes", async () => {
   const { jobId, wamid } = await sentMessage("bytes");
   const body = fromNumber([status(wamid, "delivered", { name: "Ñandú/" })]);
   const bytes = Buffer.from(body);
@@ -197,14 +197,14 @@ test("a call that is replayed, late or out of order adds nothing and takes nothi
   );
 });
 
-test("what the provider signs changes the jobs of the number that sent them, and of no other channel", async () => {
+test("a signed call changes only jobs of the number that sent them, and of no other channel", async () => {
   const { jobId, wamid } = await sentMessage("numbered");
   const slow = await target.call(target.victim, "POST", "/v1/send/email", {
     to_address: "ann@slow.test",
     template_id: "welcome",
   });
   const mail: string = slow.body.job_id;
-  await eventually("it is under way", async () => {
+  await eventually("it is in flight", async () => {
     const { body } = await target.call(target.victim, "GET", `/v1/jobs/${mail}`);
     return body.status === "running";
   });

@@ -2,7 +2,7 @@ import { isFinal } from "../../src/domain/job.ts";
 import type { World } from "./world.ts";
 
 /** Compares the queue, the outbox and the event store as a whole. Costs more than a step, so it comes less often. */
-export function auditBooks(world: World): void {
+export function auditState(world: World): void {
   const { state, jobs, eventStore, watch, drawn } = world;
   world.queueChecker.audit();
   if (drawn.healthy.size > 0) {
@@ -16,9 +16,9 @@ export function auditBooks(world: World): void {
       number,
       drawn.tenants.filter((each) => each.shard === number).map((each) => each.tenantId),
     );
-    const boxed = [...shard.boxes.values()].flatMap((box) => [...box.entries.values()]);
-    for (const { jobId } of [...boxed, ...[...shard.parked.values()].map(({ entry }) => entry)]) {
-      watch.demand(!inFlight.has(jobId), "booksBalance", () => `${jobId} waits twice`);
+    const queued = [...shard.tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]);
+    for (const { jobId } of [...queued, ...[...shard.parked.values()].map(({ entry }) => entry)]) {
+      watch.demand(!inFlight.has(jobId), "stateAgrees", () => `${jobId} waits twice`);
       inFlight.add(jobId);
     }
     const rows = [...shard.outbox.entries.values()].flatMap((entry) => entry.rows);
@@ -26,23 +26,23 @@ export function auditBooks(world: World): void {
   }
   for (const { jobId, status, isForgotten, isExcused } of jobs.jobs.values()) {
     const isRight = isForgotten || isExcused || inFlight.has(jobId) !== isFinal(status);
-    watch.demand(isRight, "booksBalance", () => `${jobId} is ${status}, waiting: ${inFlight.has(jobId)}`);
+    watch.demand(isRight, "stateAgrees", () => `${jobId} is ${status}, waiting: ${inFlight.has(jobId)}`);
   }
   if (!jobs.isClockSound) return;
   for (const key of jobs.events.keys()) {
     const isKept = jobs.forgottenEvents.has(key) || inOutbox.has(key) || eventStore.hasKey(key);
-    watch.demand(isKept, "booksBalance", () => `event ${key} is neither in the outbox nor in the event store`);
+    watch.demand(isKept, "stateAgrees", () => `event ${key} is neither in the outbox nor in the event store`);
   }
 }
 
 /** Whether all that was accepted has ended and is recorded, and nobody waits for anything. */
 export function isSettled(world: World): boolean {
   const { state, jobs, load, network, drawn } = world;
-  if (load.underWay > 0 || network.straying > 0 || world.hasReportsUnderWay) return false;
+  if (load.inFlight > 0 || network.straying > 0 || world.hasReportsInFlight) return false;
   for (const { status, isForgotten } of jobs.jobs.values()) if (!isFinal(status) && !isForgotten) return false;
   for (let shard = 0; shard < drawn.shards; shard += 1) {
-    const { boxes, parked, outbox, mark } = state.look(shard);
-    if (boxes.size > 0 || parked.size > 0 || outbox.entries.size > 0 || mark !== null) return false;
+    const { tenantQueues, parked, outbox, mark } = state.look(shard);
+    if (tenantQueues.size > 0 || parked.size > 0 || outbox.entries.size > 0 || mark !== null) return false;
   }
   return true;
 }
@@ -55,7 +55,7 @@ export function hasLeft({ state, jobs, drawn }: World): boolean {
 
 /** What must hold when all is settled and every process has stopped. */
 export function auditEnd(world: World): void {
-  auditBooks(world);
+  auditState(world);
   const { state, jobs, eventStore, watch, drawn } = world;
   for (const truth of jobs.jobs.values()) {
     if (truth.isForgotten || truth.isExcused || !jobs.isClockSound) continue;
@@ -63,13 +63,13 @@ export function auditEnd(world: World): void {
     const agrees = recorded?.status === truth.status && recorded.events.length === truth.events;
     watch.demand(
       agrees,
-      "booksBalance",
+      "stateAgrees",
       () => `${truth.jobId} is ${truth.status}, in the event store ${recorded?.status}`,
     );
   }
   for (let number = 0; number < drawn.shards; number += 1) {
-    const { boxes, cursors, ready, held, later, parked, outbox } = state.look(number);
-    const left = [boxes, cursors, ready, held, later, parked, outbox.entries].map(({ size }) => size);
+    const { tenantQueues, cursors, ready, held, later, parked, outbox } = state.look(number);
+    const left = [tenantQueues, cursors, ready, held, later, parked, outbox.entries].map(({ size }) => size);
     const isEmpty = left.every((size) => size === 0);
     watch.demand(isEmpty, "memory", () => `shard ${number} still holds ${left.join(" ")} in its seven lists`);
     for (const role of ["dispatcher", "recorder"] as const) {

@@ -16,7 +16,7 @@ interface Catch {
   readonly promise: string;
 }
 
-test(`each of ${CANARIES.length} planted mistakes is noticed within ${SEEDS_MAX} seeds from where it is known to be`, async () => {
+test(`each of ${CANARIES.length} planted mistakes is noticed within ${SEEDS_MAX} seeds of its known one`, async () => {
   const catches = await catchAll();
   const survivors = CANARIES.filter((_, which) => catches[which] === null).map(({ name }) => name);
   if (process.env["CANARY_TABLE"] !== undefined) process.stdout.write(tableOf(catches));

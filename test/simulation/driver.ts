@@ -1,5 +1,5 @@
 import { engineLimits } from "../../src/engine/limits.ts";
-import { auditBooks, auditEnd, hasLeft, isSettled } from "./audit.ts";
+import { auditEnd, auditState, hasLeft, isSettled } from "./audit.ts";
 import type { Violation } from "./promises.ts";
 import type { World } from "./world.ts";
 
@@ -21,7 +21,7 @@ export class Driver {
     const { world } = this;
     while (goesOn()) {
       const went = world.step();
-      if (world.clock.steps % AUDIT_EVERY_STEPS === 0) auditBooks(world);
+      if (world.clock.steps % AUDIT_EVERY_STEPS === 0) auditState(world);
       this.throwViolation();
       if (!went) return;
     }
@@ -38,7 +38,7 @@ export class Driver {
   settleAndStop(): void {
     const { world } = this;
     world.heal();
-    // A step of the queue's clock that no owner has noticed yet moves what is due in its shard by as much.
+    // A step of the queue's clock that no owner has noticed yet moves its shard's due times by as much.
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
     const stepsMs = Math.max(...shards.map((shard) => world.queueChecker.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
@@ -58,7 +58,7 @@ export class Driver {
     this.throwViolation();
   }
 
-  /** What is finished is kept for a while, and then it goes. */
+  /** Finished jobs are kept for a while, then they leave. */
   private waitForLeave(): void {
     const { world } = this;
     const byMs = world.clock.nowMs + 2 * engineLimits.jobKeptMs + LEAVE_SLACK_MS;
@@ -87,11 +87,13 @@ function whatIsLeft({ jobs, load, state, drawn }: World): string {
   const shards = Array.from({ length: drawn.shards }, (_, shard) => state.look(shard));
   const whereIs = (jobId: string) => {
     if (shards.some(({ parked }) => parked.has(jobId))) return "parked";
-    const entries = shards.flatMap(({ boxes }) => [...boxes.values()].flatMap((box) => [...box.entries.values()]));
-    return entries.some((entry) => entry.jobId === jobId) ? "in its box" : "nowhere";
+    const entries = shards.flatMap(({ tenantQueues }) =>
+      [...tenantQueues.values()].flatMap((tenantQueue) => [...tenantQueue.entries.values()]),
+    );
+    return entries.some((entry) => entry.jobId === jobId) ? "in its tenant queue" : "nowhere";
   };
   const unfinished = [...jobs.jobs.values()].filter(({ status }) => status === "pending" || status === "running");
   const names = unfinished.slice(0, 3).map(({ jobId, status }) => `${jobId} ${status} ${whereIs(jobId)}`);
   const outboxes = shards.map(({ outbox }) => outbox.entries.size).join(" ");
-  return `unfinished: ${names.join(", ")}; sends under way: ${load.underWay}; outboxes: ${outboxes}`;
+  return `unfinished: ${names.join(", ")}; sends in flight: ${load.inFlight}; outboxes: ${outboxes}`;
 }

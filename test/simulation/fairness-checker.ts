@@ -8,18 +8,18 @@ const SHARE = 8;
 
 interface Standing {
   waiting: number;
-  underWay: number;
-  /** Hand-overs of each other tenant since this one began to wait with nothing under way. */
+  inFlight: number;
+  /** Hand-overs of each other tenant since this one began to wait with nothing in flight. */
   readonly passedBy: Map<string, number>;
 }
 
-/** What each tenant has under way and waiting in each process, and who was served meanwhile. */
+/** Each tenant's deliveries in flight and waiting jobs in each process, and who was served meanwhile. */
 export class FairnessChecker {
   private readonly standings = new Map<SimProcess, Map<string, Standing>>();
   private readonly windows = new Map<string, number>();
   /** What a step's answer brings waits for its turn from the next step on. */
   private arriving: (() => void)[] = [];
-  /** Those who have begun a delivery in this step, with nothing under way before it. */
+  /** Tenants that began a delivery in this step and had nothing in flight before. */
   private readonly begun = new Set<Standing>();
 
   constructor(
@@ -38,8 +38,8 @@ export class FairnessChecker {
     if (!this.isComparable || this.hasRelays) return;
     for (const all of this.standings.values()) {
       if (this.slotsUsed(all) >= this.slots) continue;
-      for (const [tenantId, { waiting, underWay }] of all) {
-        const isServed = waiting <= 0 || underWay > 0;
+      for (const [tenantId, { waiting, inFlight }] of all) {
+        const isServed = waiting <= 0 || inFlight > 0;
         this.watch.demand(isServed, "freeSlot", () => `${tenantId} waits while a slot is free`);
       }
     }
@@ -54,29 +54,29 @@ export class FairnessChecker {
     const all = this.ofProcess(process);
     const own = this.standing(process, tenant.tenantId);
     own.waiting -= 1;
-    own.underWay += 1;
+    own.inFlight += 1;
     own.passedBy.clear();
     const window = this.changeWindow(tenant, token, 1);
     watch.demand(window <= engineLimits.tenantWindowMax, "memory", () => `${window} deliveries of ${tenant.tenantId}`);
     if (this.hasRelays) return;
     const used = this.slotsUsed(all);
     watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
-    if (own.underWay === 1) this.begun.add(own);
+    if (own.inFlight === 1) this.begun.add(own);
     // Content is looked at between a slot and its delivery: who took the last slots may begin first.
     let later = 0;
-    for (const other of all.values()) if (other !== own && other.underWay === 1 && this.begun.has(other)) later += 1;
-    // What it has lent from a former term counts for the slots, and not for its next actor.
+    for (const other of all.values()) if (other !== own && other.inFlight === 1 && this.begun.has(other)) later += 1;
+    // Jobs lent in a former term count for the slots, but not for its next actor.
     const isModest = window === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
     watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
     if (this.isComparable) this.countPassed(all, tenant.tenantId);
   }
 
   ended(process: SimProcess, tenant: Tenant, token: string): void {
-    this.standing(process, tenant.tenantId).underWay -= 1;
+    this.standing(process, tenant.tenantId).inFlight -= 1;
     this.changeWindow(tenant, token, -1);
   }
 
-  /** Deliveries of a tenant that a lease term has begun: what it has lent goes on beside those of the next. */
+  /** A tenant's deliveries started in a lease term: lent ones go on beside those of the next term. */
   private changeWindow({ tenantId }: Tenant, token: string, by: 1 | -1): number {
     const key = `${token} ${tenantId}`;
     const window = (this.windows.get(key) ?? 0) + by;
@@ -87,7 +87,7 @@ export class FairnessChecker {
 
   private countPassed(all: ReadonlyMap<string, Standing>, tenantId: string): void {
     for (const [other, standing] of all) {
-      if (other === tenantId || standing.waiting <= 0 || standing.underWay > 0) continue;
+      if (other === tenantId || standing.waiting <= 0 || standing.inFlight > 0) continue;
       const count = (standing.passedBy.get(tenantId) ?? 0) + 1;
       standing.passedBy.set(tenantId, count);
       this.watch.demand(count <= SHARE, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
@@ -96,13 +96,13 @@ export class FairnessChecker {
 
   private slotsUsed(all: ReadonlyMap<string, Standing>): number {
     let used = 0;
-    for (const { underWay } of all.values()) used += underWay;
+    for (const { inFlight } of all.values()) used += inFlight;
     return used;
   }
 
   private standing(process: SimProcess, tenantId: string): Standing {
     const all = this.ofProcess(process);
-    const known = all.get(tenantId) ?? { waiting: 0, underWay: 0, passedBy: new Map() };
+    const known = all.get(tenantId) ?? { waiting: 0, inFlight: 0, passedBy: new Map() };
     all.set(tenantId, known);
     return known;
   }

@@ -9,7 +9,7 @@ import type { Watch } from "./promises.ts";
 import { ShareChecker } from "./share-checker.ts";
 import type { SimClock } from "./sim-clock.ts";
 
-/** What is true of a job, whoever knows it. */
+/** The truth about a job, whether or not anybody knows it. */
 export interface JobTruth {
   readonly jobId: string;
   readonly tenant: Tenant;
@@ -37,7 +37,7 @@ export interface JobTruth {
   isRefused: boolean;
   /** What the last answer that was heard said of its relay; null: nothing was heard yet. */
   lastHeard: "away" | "answered" | null;
-  /** The queue forgot something of it: it may be missing, and what was known may happen again. */
+  /** The queue forgot something about it: it may be missing, and known events may happen again. */
   isExcused: boolean;
   /** The queue forgot that it was accepted. */
   isForgotten: boolean;
@@ -53,7 +53,7 @@ const ENDING: Readonly<Record<string, EventType | undefined>> = {
 };
 const ENDING_TYPES: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
 
-export interface JobBooksOptions {
+export interface JobCheckerOptions {
   readonly read: (tenant: Tenant, jobId: string) => JobRecord | null;
   /** The queue never both forgets and goes back in time: then its event ids and batch tokens could repeat themselves. */
   readonly isClockSound: boolean;
@@ -81,7 +81,7 @@ export class JobChecker {
   constructor(
     private readonly clock: SimClock,
     private readonly watch: Watch,
-    private readonly options: JobBooksOptions,
+    private readonly options: JobCheckerOptions,
   ) {
     this.shares = new ShareChecker(watch);
   }
@@ -134,7 +134,7 @@ export class JobChecker {
     return this.events.has(`${tenantId}#${eventId}`);
   }
 
-  /** Compares what the queue says of a job with what it said before. */
+  /** Compares the queue's state of a job with its former state. */
   touch(jobId: string): void {
     const truth = this.jobs.get(jobId);
     if (truth === undefined) return;
@@ -156,7 +156,7 @@ export class JobChecker {
     this.checkReports(truth);
   }
 
-  /** The queue went back in time: what it says now is the truth, and what differs is excused. */
+  /** The queue went back in time: its state is now the truth, and differences are excused. */
   rewind(suppressed: Iterable<readonly [tenantId: string, recipient: string]>): void {
     this.suppressed.clear();
     for (const [tenantId, recipient] of suppressed) this.suppress(tenantId, recipient);
@@ -167,7 +167,7 @@ export class JobChecker {
     }
   }
 
-  /** A step of the queue's clock while nobody owned the shard can let what has ended leave before its time. */
+  /** A step of the queue's clock while nobody owned the shard can make finished jobs leave early. */
   private hasLeftEarly({ status, stepsMs, tenant }: JobTruth): boolean {
     const steppedMs = this.options.unnoticedStepsMs(tenant.shard) - stepsMs;
     return isFinal(status) && steppedMs >= engineLimits.jobKeptMs - LEAVE_SLACK_MS;
@@ -190,7 +190,7 @@ export class JobChecker {
   private rewindJob(truth: JobTruth): void {
     const record = this.options.read(truth.tenant, truth.jobId);
     const isChanged = record?.status !== truth.status || record.events.length !== truth.events;
-    // A message that was under way may have been handed over in the time that is forgotten.
+    // A message in flight may have been handed over in the forgotten time.
     if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
     truth.isForgotten = record === null;
     truth.status = record?.status ?? "pending";
@@ -225,7 +225,7 @@ export class JobChecker {
     this.watch.demand(isComplete, "eventAndStatus", () => `${jobId} is ${status} after ${attempts} attempts`);
   }
 
-  /** What waited for the job's end is told with it. */
+  /** Reports that waited for the job's end become events with it. */
   private checkReports({ jobId, status, told, types, isExcused }: JobTruth): void {
     if (!isFinal(status) || isExcused) return;
     const missing = [...told].filter((type) => !types.has(type));

@@ -19,7 +19,7 @@ export interface TermTruth {
   renewed: Instant;
   /** When the last call that the queue answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
-  /** The process still waited for the answer that gave it the lease; what comes later belongs to nobody and expires. */
+  /** The process still waited for the answer that gave it the lease; a later answer belongs to nobody and expires. */
   isExpected: boolean;
   /** Its process has asked for its release; that call may be lost. */
   isGivenBack: boolean;
@@ -29,11 +29,11 @@ export interface TermTruth {
   isTakenOver: boolean;
   /** The queue has told its process that it is over. */
   isFenced: boolean;
-  /** Its process was told to stop and gave up what it could not finish in time. */
+  /** Its process was stopped and gave up unfinished deliveries. */
   isAbandoned: boolean;
 }
 
-/** Who holds, and who believes to hold, which lease. */
+/** The holders of leases, and the processes that believe they hold them. */
 export class LeaseChecker {
   private readonly terms = new Map<string, TermTruth>();
   /** The newest term of a shard and role for each process, by when its process heard of it. */
@@ -74,7 +74,7 @@ export class LeaseChecker {
     if (term !== undefined) term.renewed = this.instant();
   }
 
-  /** Who has renewed its lease is not taken for dead before it was watched for a whole term, answer by answer. */
+  /** An owner that renewed its lease counts as dead only after a whole term of answered looks. */
   private takeOver(before: TermTruth, process: SimProcess): void {
     before.isTakenOver = true;
     const { atMs, awayMs } = before.renewed;

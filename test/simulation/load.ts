@@ -21,10 +21,10 @@ export interface LoadParts {
   acknowledged(request: SendRequest, jobId: string): void;
 }
 
-/** The tenants' programs: they send, and where they named a key they send again what was not answered. */
+/** The tenants' clients: they send, and repeat unanswered requests that carry an idempotency key. */
 export class Load {
   /** Sends that are not answered and not given up. */
-  underWay = 0;
+  inFlight = 0;
   acknowledgedCount = 0;
   /** Requests that were answered with a share of the queue that is used up. */
   refusedCount = 0;
@@ -36,12 +36,12 @@ export class Load {
     const { dice, clock } = this.parts;
     const isLong = dice.chance(0.1);
     const html = this.parts.heavy.has(tenant.tenantId) ? HEAVY_HTML : isLong ? LONG_HTML : SHORT_HTML;
-    // What is made from a template needs no look at its content, so it may overtake what does: a tenant sends one of the two.
+    // Messages from a template are not screened and may overtake those that are: a tenant sends only one kind.
     const [template = null] = tenant.emailTemplates.keys();
     const content = template === null ? { html } : { template_id: template, data: { html } };
     const body: JsonObject = { to_address: recipient, ...content };
     const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
-    this.underWay += 1;
+    this.inFlight += 1;
     clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
   }
 
@@ -61,7 +61,7 @@ export class Load {
         clock.at(1_000, () => this.attempt(request, triesLeft - 1));
         return;
       }
-      this.underWay -= 1;
+      this.inFlight -= 1;
     };
     const patience = clock.at(PATIENCE_MS, () => end(null));
     if (house === null) return;

@@ -1,7 +1,15 @@
 import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { alive, boxOf, count, enqueue, payloadBytes, type RateWindow, type ShardState } from "./memory-queue-shard.ts";
+import {
+  alive,
+  count,
+  enqueue,
+  payloadBytes,
+  type RateWindow,
+  type ShardState,
+  tenantQueueName,
+} from "./memory-queue-shard.ts";
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 
@@ -35,10 +43,10 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
   };
 }
 
-/** `hint` is called when a box became ready that was not. */
+/** Calls `hint` when a tenant queue becomes ready. */
 export function accept(shard: ShardState, request: Accepting, hint: () => void): AcceptResult {
   const { tenant, nowMs, job } = request;
-  // A try that was answered for already, by its own repeat or before an answer that got lost.
+  // A try that was already answered, by its own repeat or by an answer that was lost.
   if (shard.jobs.has(job.jobId)) return { kind: "accepted", jobId: job.jobId, rate: rateOf(shard, request) };
   const { limited, rate } = admit(shard, request);
   if (limited) return { kind: "limited", rate };
@@ -69,7 +77,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
   const { jobId, channel, recipient, payload, needsScreening, template, stored } = job;
-  const box = boxOf({ tenantId: tenant.tenantId, channel });
+  const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
     channel,
@@ -80,7 +88,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(template !== undefined && { template }),
     ...(stored !== undefined && { stored }),
   };
-  const entryId = enqueue(shard, box, entry, nowMs);
+  const entryId = enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
@@ -94,8 +102,8 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     kept: [],
     result: null,
   });
-  if (!shard.ready.has(box)) {
-    shard.ready.add(box);
+  if (!shard.ready.has(tenantQueue)) {
+    shard.ready.add(tenantQueue);
     hint();
   }
 }
@@ -108,7 +116,7 @@ function rateOf(shard: ShardState, request: Request): RateState {
   return { limit, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
 }
 
-/** The tenant's window as of now: what has left it is dropped, in whole slices. */
+/** The tenant's window as of now, without the slices that have left it. */
 function openWindow(shard: ShardState, { tenant, nowMs }: Request): RateWindow {
   const now = Math.floor(nowMs / engineLimits.rateSliceMs);
   const window = shard.windows.get(tenant.tenantId) ?? { slice: now, counts: new Map<number, number>() };

@@ -1,11 +1,11 @@
 import type { AllowanceCall } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { alive, boxOf, type ShardState } from "./memory-queue-shard.ts";
+import { alive, type ShardState, tenantQueueName } from "./memory-queue-shard.ts";
 
 /** What allow.lua does. */
 export function allow(shard: ShardState, call: AllowanceCall, nowMs: number): number {
-  const { box, day, allowance, known, wanted } = call;
-  const key = `${boxOf(box)}:${day}`;
+  const { tenantQueue, day, allowance, known, wanted } = call;
+  const key = `${tenantQueueName(tenantQueue)}:${day}`;
   const stored = alive(shard.allowances.get(key), nowMs)?.value ?? 0;
   if (stored > known) return stored;
   const taken = Math.max(known, Math.min(known + wanted, allowance));

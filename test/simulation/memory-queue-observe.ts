@@ -34,7 +34,7 @@ export function observe(shard: ShardState, sightings: readonly Sighting[], nowMs
     return answer.result;
   });
   publish(shard, rows, nowMs);
-  // What comes back from the event store leaves again.
+  // A job that comes back from the event store leaves again.
   if (back.length > 0) shard.leaving.push({ sinceMs: agreedTimeMs(shard, nowMs), jobs: back });
   return results;
 }

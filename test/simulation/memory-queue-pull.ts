@@ -1,34 +1,34 @@
 import type { PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
-  type BoxEntry,
-  boxOf,
   enqueue,
   entryText,
   isBeyond,
-  mailboxOf,
+  type QueueEntry,
   type ShardState,
   shardTimeMs,
   storedJob,
+  tenantQueueName,
+  tenantQueueOf,
 } from "./memory-queue-shard.ts";
 
 /** Hands the owner its next jobs. The caller has checked the lease. */
 export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
   const timeMs = agree(shard, request.shardTimeMs, nowMs);
   if (request.shardTimeMs === null) renewLoans(shard, timeMs);
-  if (request.survey) for (const box of shard.held) shard.ready.add(box);
+  if (request.survey) for (const tenantQueue of shard.held) shard.ready.add(tenantQueue);
   const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
   const ready = [...shard.ready].slice(0, engineLimits.pullReadyMax);
-  for (const box of ready) {
-    shard.ready.delete(box);
-    shard.held.add(box);
+  for (const tenantQueue of ready) {
+    shard.ready.delete(tenantQueue);
+    shard.held.add(tenantQueue);
   }
   const call = { bytes: 0, bytesMax: request.bytesMax, entries: 0 };
-  const boxes = request.boxes.map((asked) => readBox(shard, asked, call));
+  const tenantQueues = request.tenantQueues.map((asked) => readTenantQueue(shard, asked, call));
   const next = dueJobs(shard)[0];
   return {
-    boxes,
-    ready: ready.map(mailboxOf),
+    tenantQueues,
+    ready: ready.map(tenantQueueOf),
     more: more || moved === engineLimits.pullDueMax || ready.length === engineLimits.pullReadyMax,
     nextDueMs: next === undefined ? null : Math.max(0, next[1] - timeMs),
     shardTimeMs: timeMs,
@@ -69,7 +69,7 @@ function renewLoans(shard: ShardState, timeMs: number): void {
   }
 }
 
-/** Brings due jobs back into their boxes, until they have the bytes of a call. */
+/** Moves due jobs back into their tenant queues, up to the bytes of a call. */
 function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { moved: number; more: boolean } {
   const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
   let moved = 0;
@@ -81,8 +81,8 @@ function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { move
     shard.later.delete(jobId);
     moved += 1;
     if (parked === undefined) continue;
-    enqueue(shard, parked.box, parked.entry, nowMs);
-    shard.ready.add(parked.box);
+    enqueue(shard, parked.tenantQueue, parked.entry, nowMs);
+    shard.ready.add(parked.tenantQueue);
     bytes += bytesOf(parked.entry);
   }
   return { moved, more: false };
@@ -95,48 +95,50 @@ interface Call {
   entries: number;
 }
 
-function readBox(shard: ShardState, { box: mailbox, after, entriesMax, bytesMax }: TenantQueuePull, call: Call) {
-  const box = boxOf(mailbox);
-  const behind = [...(shard.boxes.get(box)?.entries ?? [])].filter(([id]) => after === null || isBeyond(id, after));
+function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, bytesMax }: TenantQueuePull, call: Call) {
+  const name = tenantQueueName(tenantQueue);
+  const behind = [...(shard.tenantQueues.get(name)?.entries ?? [])].filter(
+    ([id]) => after === null || isBeyond(id, after),
+  );
   const read = entriesWithin(behind.slice(0, entriesMax), bytesMax, call);
-  if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(box);
-  const cursor = shard.cursors.get(box) ?? null;
+  if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(name);
+  const cursor = shard.cursors.get(name) ?? null;
   const jobs = read.map(([entryId, entry]) => {
-    const suppressed = shard.suppressed.get(mailbox.tenantId)?.get(entry.recipient) ?? null;
+    const suppressed = shard.suppressed.get(tenantQueue.tenantId)?.get(entry.recipient) ?? null;
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
     const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
-    const place = { tenantId: mailbox.tenantId, entryId };
+    const place = { tenantId: tenantQueue.tenantId, entryId };
     const isReported = wasOut && (storedJob(shard, entry.jobId)?.kept.length ?? 0) > 0;
     if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
     if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
     return { ...entry, ...place, suppressed };
   });
   const last = read.at(-1)?.[0];
-  if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(box, last);
+  if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(name, last);
   const more = behind.length > read.length || (read.length === 0 && call.bytes >= call.bytesMax);
-  return { box: mailbox, jobs, more };
+  return { tenantQueue, jobs, more };
 }
 
-function entriesWithin(entries: readonly [string, BoxEntry][], bytesMax: number, call: Call) {
-  const read: [string, BoxEntry][] = [];
-  let boxBytes = 0;
+function entriesWithin(entries: readonly [string, QueueEntry][], bytesMax: number, call: Call) {
+  const read: [string, QueueEntry][] = [];
+  let tenantQueueBytes = 0;
   for (const [id, entry] of entries) {
     const bytes = bytesOf(entry);
     if (call.entries > 0 && call.bytes + bytes > call.bytesMax) break;
-    if (read.length > 0 && boxBytes + bytes > bytesMax) break;
+    if (read.length > 0 && tenantQueueBytes + bytes > bytesMax) break;
     read.push([id, entry]);
-    boxBytes += bytes;
+    tenantQueueBytes += bytes;
     call.bytes += bytes;
     call.entries += 1;
   }
   return read;
 }
 
-function bytesOf(entry: BoxEntry): number {
+function bytesOf(entry: QueueEntry): number {
   return Buffer.byteLength(entryText(entry, "x"));
 }
 
-/** What is suppressed at its first pull was never running. */
+/** A job that is suppressed at its first pull never ran. */
 function holdPending(shard: ShardState, jobId: string): void {
   const job = storedJob(shard, jobId);
   if (job?.status === "pending") shard.jobs.set(jobId, { ...job, isHeldPending: true });

@@ -173,7 +173,7 @@ function append(shard: ShardState, jobs: readonly string[], timeMs: number): voi
   }
 }
 
-/** Removes jobs that have been kept for long enough. What has events that are not in the event store stays for as long again. */
+/** Removes jobs that were kept long enough. A job with events that the event store lacks stays for as long again. */
 function letLeave(shard: ShardState, timeMs: number, jobsMax: number): void {
   const staying: string[] = [];
   for (let seen = 0; seen < jobsMax; ) {

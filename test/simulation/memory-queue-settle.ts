@@ -2,27 +2,27 @@ import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import type { Lease, Settlement } from "../../src/domain/queue.ts";
 import {
-  type BoxEntry,
-  boxOf,
   count,
   hasEvent,
   newEvent,
   payloadBytes,
   publish,
+  type QueueEntry,
   type ShardState,
   type StoredJob,
   shardTimeMs,
   storedJob,
+  tenantQueueName,
 } from "./memory-queue-shard.ts";
 
-/** What is written down under which lease, and what the shard's time is by its owner's reckoning. */
+/** The settlements of a lease, and the shard's time as its owner estimates it. */
 export interface SettleCall {
   readonly lease: Lease;
   readonly settlements: readonly Settlement[];
   readonly shardTimeMs: number | null;
 }
 
-/** Writes down what became of the jobs. The caller has checked the lease. */
+/** Writes the jobs' outcomes. The caller has checked the lease. */
 export function settle(shard: ShardState, call: SettleCall, nowMs: number): void {
   const { settlements } = call;
   const { token } = call.lease;
@@ -35,7 +35,7 @@ export function settle(shard: ShardState, call: SettleCall, nowMs: number): void
       start(shard, settlement.job, { ...stored, status: "running", isHeldPending: false });
       continue;
     }
-    const found = shard.boxes.get(boxOf(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
+    const found = shard.tenantQueues.get(tenantQueueName(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
     if (settlement.kind === "lend") {
       rows.push(...lend(shard, { settlement, stored, found, nowMs, timeMs }, { forMs: settlement.forMs, token }));
     } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs, timeMs }));
@@ -43,20 +43,20 @@ export function settle(shard: ShardState, call: SettleCall, nowMs: number): void
   publish(shard, rows, nowMs);
   for (const { kind, job } of settlements) {
     if (kind === "start") continue;
-    const entries = shard.boxes.get(boxOf(job))?.entries;
+    const entries = shard.tenantQueues.get(tenantQueueName(job))?.entries;
     // Where the last writes were forgotten, an id can have been used again: only a job's own entry goes.
     if (entries?.get(job.entryId)?.jobId === job.jobId) entries.delete(job.entryId);
   }
   for (const { job } of settlements) {
-    const box = boxOf(job);
-    if ((shard.boxes.get(box)?.entries.size ?? 0) > 0) continue;
-    shard.boxes.delete(box);
-    shard.cursors.delete(box);
-    shard.held.delete(box);
+    const tenantQueue = tenantQueueName(job);
+    if ((shard.tenantQueues.get(tenantQueue)?.entries.size ?? 0) > 0) continue;
+    shard.tenantQueues.delete(tenantQueue);
+    shard.cursors.delete(tenantQueue);
+    shard.held.delete(tenantQueue);
   }
 }
 
-/** Writes down what became of jobs that were lent under the token and wait as that still. */
+/** Writes the outcomes of jobs that were lent under the token and still wait under it. */
 export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): void {
   const { token } = call.lease;
   const timeMs = timeOf(shard, call, nowMs);
@@ -74,7 +74,7 @@ export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): 
   publish(shard, rows, nowMs);
 }
 
-/** What is put aside is due by this. A late call reckons with a time that has passed, and so may an owner from before. */
+/** Parked jobs are due by this time. A late call, or a former owner, may carry an estimate that has passed. */
 function timeOf(shard: ShardState, { shardTimeMs: reckonedMs }: SettleCall, nowMs: number): number {
   const timeMs = shardTimeMs(shard, nowMs);
   return reckonedMs === null ? timeMs : Math.max(Math.round(reckonedMs), shard.agreedMs ?? timeMs);
@@ -106,7 +106,12 @@ function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): Sto
   const entry = { ...entryAt(found, { attempts, waits }), waits };
   const as = stored.isHeldPending ? "pending" : "running";
   park(shard, lending, { delayMs: forMs, entry, as });
-  shard.parked.set(jobId, { box: boxOf(settlement.job), entry, lentUnder: token, lentForMs: Math.ceil(forMs) });
+  shard.parked.set(jobId, {
+    tenantQueue: tenantQueueName(settlement.job),
+    entry,
+    lentUnder: token,
+    lentForMs: Math.ceil(forMs),
+  });
   return [];
 }
 
@@ -129,7 +134,7 @@ interface Settling {
   readonly settlement: Exclude<Settlement, { kind: "start" }>;
   readonly stored: StoredJob;
   /** Its entry, where it is. */
-  readonly found: BoxEntry | null;
+  readonly found: QueueEntry | null;
   readonly nowMs: number;
   /** The shard's. */
   readonly timeMs: number;
@@ -166,7 +171,7 @@ interface Count {
   readonly waits: number;
 }
 
-/** Attempts and waits when the settlement has landed. What is lent may come to nothing. */
+/** Attempts and waits after the settlement. A loan counts neither: its delivery may come to nothing. */
 function countOf(settlement: Settling["settlement"]): Count {
   const { attempts, waits = 0 } = settlement.job;
   if (settlement.kind === "lend") return { attempts, waits };
@@ -174,13 +179,13 @@ function countOf(settlement: Settling["settlement"]): Count {
   return isWait ? { attempts, waits: waits + 1 } : { attempts: attempts + 1, waits };
 }
 
-function entryAt({ waits: _before, ...entry }: BoxEntry, { attempts, waits }: Count): BoxEntry {
+function entryAt({ waits: _before, ...entry }: QueueEntry, { attempts, waits }: Count): QueueEntry {
   return { ...entry, attempts, ...(waits > 0 && { waits }) };
 }
 
 interface Parking {
   readonly delayMs: number;
-  readonly entry: BoxEntry;
+  readonly entry: QueueEntry;
   readonly as: "running" | "pending";
 }
 
@@ -200,7 +205,7 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
     entryId: null,
   } as const;
   shard.jobs.set(jobId, record);
-  shard.parked.set(jobId, { box: boxOf(settlement.job), entry });
+  shard.parked.set(jobId, { tenantQueue: tenantQueueName(settlement.job), entry });
   shard.later.set(jobId, timeMs + Math.ceil(delayMs));
 }
 

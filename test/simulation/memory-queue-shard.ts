@@ -4,8 +4,8 @@ import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from ".
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
-/** A job's place in its box, in the form that a parked job keeps, too. */
-export interface BoxEntry {
+/** A job's entry in its tenant queue; a parked job keeps it in the same form. */
+export interface QueueEntry {
   readonly jobId: string;
   readonly channel: ChannelName;
   readonly attempts: number;
@@ -19,14 +19,14 @@ export interface BoxEntry {
 }
 
 /** Entries by id, oldest first. */
-export interface Box {
-  readonly entries: Map<string, BoxEntry>;
+export interface QueueEntries {
+  readonly entries: Map<string, QueueEntry>;
 }
 
-/** A job that waits for another try or, where it is lent, for what became of the try that is in flight elsewhere. */
+/** A job that waits for a retry or, if it is lent, for the outcome of the delivery in flight elsewhere. */
 export interface Parked {
-  readonly box: string;
-  readonly entry: BoxEntry;
+  readonly tenantQueue: string;
+  readonly entry: QueueEntry;
   /** The token of the lease that it was lent under. */
   readonly lentUnder?: string;
   /** For how long. */
@@ -56,13 +56,13 @@ export interface Stream<T> {
 export interface StoredJob {
   readonly tenantId: string;
   readonly channel: ChannelName;
-  /** As it was written down: a job is also running when it is pending and its box's cursor has passed its entry. */
+  /** As stored: a pending job is running, too, once its tenant queue's cursor has passed its entry. */
   readonly status: JobStatus;
   /** Pending although its entry was pulled. */
   readonly isHeldPending: boolean;
   readonly attempts: number;
   readonly waits: number;
-  /** The box entry that it was accepted with; null once a settlement, or the event store, has written the job. */
+  /** The entry that it was accepted with; null once a settlement, or the event store, has written the job. */
   readonly entryId: string | null;
   readonly events: readonly DeliveryEvent[];
   /** Reports that wait for its end, one a type. */
@@ -95,8 +95,8 @@ export interface Expiring<T> {
 
 /** All that the queue knows of a shard. Plain data, so that it can be copied whole. */
 export interface ShardState {
-  readonly boxes: Map<string, Box>;
-  /** The number of the last entry, of all boxes. */
+  readonly tenantQueues: Map<string, QueueEntries>;
+  /** The number of the last entry, over all tenant queues. */
   lastEntry: number;
   readonly ready: Set<string>;
   readonly held: Set<string>;
@@ -119,7 +119,7 @@ export interface ShardState {
   epoch: number;
   /** By tenant, then recipient. */
   readonly suppressed: Map<string, Map<string, SuppressionReason>>;
-  /** By `<box>:<day>`: what is taken of the day's allowance. */
+  /** By `<tenant queue>:<day>`: the units taken of the day's allowance. */
   readonly allowances: Map<string, Expiring<number>>;
   readonly windows: Map<string, RateWindow>;
   /** The last event that is in the event store. */
@@ -131,7 +131,7 @@ export interface ShardState {
 
 export function emptyShard(): ShardState {
   return {
-    boxes: new Map(),
+    tenantQueues: new Map(),
     lastEntry: 0,
     ready: new Set(),
     held: new Set(),
@@ -171,12 +171,12 @@ export function append<T>(stream: Stream<T>, nowMs: number, value: T): string {
   return id;
 }
 
-/** Adds a job to its box, behind all entries that there ever were, and answers the entry's id. */
-export function enqueue(shard: ShardState, box: string, entry: BoxEntry, nowMs: number): string {
+/** Appends a job to its tenant queue, after all former entries, and returns the entry's id. */
+export function enqueue(shard: ShardState, tenantQueue: string, entry: QueueEntry, nowMs: number): string {
   shard.lastEntry = Math.max(shard.lastEntry + 1, (nowMs - EVENT_EPOCH_MS) * ENTRIES_PER_MS);
   const entryId = `${shard.lastEntry}-0`;
-  const known = shard.boxes.get(box);
-  if (known === undefined) shard.boxes.set(box, { entries: new Map([[entryId, entry]]) });
+  const known = shard.tenantQueues.get(tenantQueue);
+  if (known === undefined) shard.tenantQueues.set(tenantQueue, { entries: new Map([[entryId, entry]]) });
   else known.entries.set(entryId, entry);
   return entryId;
 }
@@ -202,7 +202,7 @@ export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: 
 }
 
 /** What a job counts for. */
-export function payloadBytes({ payload, stored }: Pick<BoxEntry, "payload" | "stored">): number {
+export function payloadBytes({ payload, stored }: Pick<QueueEntry, "payload" | "stored">): number {
   return stored?.bytes ?? Buffer.byteLength(payload);
 }
 
@@ -217,14 +217,14 @@ export function alive<T extends { readonly expiresMs: number | null }>(item: T |
   return item !== undefined && (item.expiresMs === null || nowMs <= item.expiresMs) ? item : null;
 }
 
-/** A box's name. */
-export function boxOf({ tenantId, channel }: TenantQueue): string {
+/** A tenant queue's name. */
+export function tenantQueueName({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
 }
 
-export function mailboxOf(box: string): TenantQueue {
-  const slash = box.indexOf("/");
-  return { tenantId: box.slice(0, slash), channel: box.slice(slash + 1) };
+export function tenantQueueOf(tenantQueue: string): TenantQueue {
+  const slash = tenantQueue.indexOf("/");
+  return { tenantId: tenantQueue.slice(0, slash), channel: tenantQueue.slice(slash + 1) };
 }
 
 export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
@@ -258,8 +258,8 @@ export function templateOf({ template }: { readonly template?: string }): readon
   return template === undefined ? [] : [template];
 }
 
-/** A box entry as the queue writes it, `channel` being one letter. */
-export function entryText(entry: BoxEntry, channel: string): string {
+/** An entry as the queue writes it, `channel` being one letter. */
+export function entryText(entry: QueueEntry, channel: string): string {
   const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
   const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;

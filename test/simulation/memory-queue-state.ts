@@ -28,7 +28,14 @@ import { pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
-import { boxOf, type Expiring, emptyShard, isBeyond, type ShardState, storedJob } from "./memory-queue-shard.ts";
+import {
+  type Expiring,
+  emptyShard,
+  isBeyond,
+  type ShardState,
+  storedJob,
+  tenantQueueName,
+} from "./memory-queue-shard.ts";
 
 /** All that a queue holds at one moment. Plain data; what happens later does not reach it. */
 export interface QueueSnapshot {
@@ -51,7 +58,7 @@ export class QueueState {
   private readonly shards = new Map<number, ShardState>();
   private readonly members = new Map<LeaseRole, Map<string, number>>();
   private readonly references: References = new Map();
-  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly jobsListeners = new Set<(shard: number) => void>();
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
 
   constructor(
@@ -74,7 +81,7 @@ export class QueueState {
     const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
     const { tenantId, channel, attempts, events, result, entryId, isHeldPending } = stored;
-    const cursor = shard.cursors.get(boxOf({ tenantId, channel }));
+    const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
     const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
     return { jobId, tenantId, channel, status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
@@ -84,7 +91,7 @@ export class QueueState {
     return this.observeTogetherNow(tenant.shard, [{ tenant, observation }])[0] ?? "unknown";
   }
 
-  /** What came in one call: its events are one entry of the shard's outbox. */
+  /** The events of one call: one entry of the shard's outbox. */
   observeTogetherNow(shard: number, sightings: readonly Sighting[]): ObserveResult[] {
     return observe(this.shard(shard), sightings, this.clock.nowMs());
   }
@@ -134,7 +141,7 @@ export class QueueState {
 
   settleNow(call: SettleCall): "settled" | Fenced {
     const { lease, settlements } = call;
-    // Who has lost the lease has handed them over all the same.
+    // An owner that lost the lease handed them over nevertheless.
     remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
     settle(this.shard(lease.shard), call, this.clock.nowMs());
@@ -165,8 +172,8 @@ export class QueueState {
   }
 
   onJobs(listener: (shard: number) => void): () => void {
-    this.mailListeners.add(listener);
-    return () => this.mailListeners.delete(listener);
+    this.jobsListeners.add(listener);
+    return () => this.jobsListeners.delete(listener);
   }
 
   onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
@@ -188,7 +195,7 @@ export class QueueState {
     for (const [role, beats] of members) this.members.set(role, new Map(beats));
   }
 
-  /** What it holds of a shard, to be looked at. */
+  /** A shard's state, for inspection. */
   look(shard: number): ShardState {
     return this.shard(shard);
   }
@@ -209,7 +216,7 @@ export class QueueState {
   }
 
   private announceMail(shard: number): void {
-    for (const listener of this.mailListeners) listener(shard);
+    for (const listener of this.jobsListeners) listener(shard);
   }
 
   private shard(number: number): ShardState {

@@ -30,7 +30,7 @@ function world() {
   };
   const pull = (lease = acquire()) =>
     state.pullNow(lease, {
-      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 9, bytesMax: 1_000_000 }],
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 9, bytesMax: 1_000_000 }],
       survey: true,
       bytesMax: 1_000_000,
       shardTimeMs: null,
@@ -38,22 +38,22 @@ function world() {
   return { state, accept, acquire, pull };
 }
 
-test("what came after a snapshot is forgotten with its restoration, as often as that is done", () => {
+test("restoring a snapshot forgets everything after it, however often", () => {
   const { state, accept, pull } = world();
   const kept = accept();
   const snapshot = state.snapshot();
   for (let again = 0; again < 2; again += 1) {
     const lost = accept();
-    expect(pull()).toMatchObject({ boxes: [{ jobs: [{ jobId: kept }, { jobId: lost }] }] });
+    expect(pull()).toMatchObject({ tenantQueues: [{ jobs: [{ jobId: kept }, { jobId: lost }] }] });
     expect(state.jobNow(ACME, kept)?.status).toBe("running");
     state.restore(snapshot);
     expect(state.jobNow(ACME, kept)?.status).toBe("pending");
     expect(state.jobNow(ACME, lost)).toBeNull();
   }
-  expect(pull()).toMatchObject({ boxes: [{ jobs: [{ jobId: kept }] }] });
+  expect(pull()).toMatchObject({ tenantQueues: [{ jobs: [{ jobId: kept }] }] });
 });
 
-test("a lease that was forgotten is not taken for the one that came in its place", () => {
+test("a forgotten lease is not mistaken for the one that replaced it", () => {
   const { state, acquire } = world();
   const snapshot = state.snapshot();
   const forgotten = acquire();

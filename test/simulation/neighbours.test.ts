@@ -90,11 +90,11 @@ describe("a shard that changes hands", () => {
 
   function acceptSlow(story: Story): readonly string[] {
     const slow = story.acceptMany(5, "slow");
-    story.until("they are in flight", () => story.world.provider.callsUnderWay === 5);
+    story.until("they are in flight", () => story.world.provider.callsInFlight === 5);
     return slow;
   }
 
-  test("because its process is told to stop, waits for no slow delivery", () => {
+  test("because its process stops waits for no slow delivery", () => {
     const story = twoShards();
     const slow = acceptSlow(story);
     story.world.drain(story.ownerOf());
@@ -105,12 +105,12 @@ describe("a shard that changes hands", () => {
     for (const jobId of slow) expect(story.outcomeFor(jobId).status).toBe("success");
   });
 
-  test("because a process has joined, waits for no slow delivery, and that is not repeated", () => {
+  test("because a process joined waits for no slow delivery, and repeats none", () => {
     const story = twoShards();
     const place = story.ownerOf();
     story.world.drain(place);
     story.until("the other has both shards", () => story.ownerOf() === 1 - place);
-    // What a process has last is what it gives up first.
+    // A process gives up its newest shards first.
     const slow = acceptSlow(story);
     story.until("one that has joined has the shard", () => story.ownerOf() === place);
     expect(story.waitOf(story.accept("quiet"))).toBeLessThan(2_000);
@@ -139,7 +139,7 @@ describe("an outage of a relay", () => {
     }, 60_000);
   }
 
-  test("that is longer than the plan holds a message fails it then, and not before", () => {
+  test("that outlasts the plan's hold fails a message then, and not before", () => {
     const plan = {
       name: "short",
       requestsPerMinute: 1_000_000,
@@ -160,7 +160,7 @@ describe("an outage of a relay", () => {
 });
 
 describe("a tenant's share of the queue", () => {
-  test("is refused more than its quota, and has it back when its messages have ended", () => {
+  test("refuses jobs beyond its quota, and has room again when jobs end", () => {
     const plan = {
       name: "small",
       requestsPerMinute: 1_000_000,

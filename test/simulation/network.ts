@@ -17,7 +17,7 @@ export interface Server {
 /** The connections that a process has to a server. The queue has one for each kind of call, all others one alone. */
 export type Line = "accept" | "leases" | "bulk" | "small" | "only";
 
-export const JOURNAL_LINES: readonly Line[] = ["accept", "leases", "bulk", "small"];
+export const QUEUE_LINES: readonly Line[] = ["accept", "leases", "bulk", "small"];
 
 export interface Call<T> {
   readonly from: SimProcess;
@@ -42,7 +42,7 @@ interface Silence {
   /** Null: every connection. */
   readonly line: Line | null;
   readonly untilMs: number;
-  /** The other end of the connection is gone: what was sent into it never arrives, also not later. */
+  /** The other end of the connection is gone: whatever was sent into it never arrives. */
   readonly isHalfOpen: boolean;
 }
 

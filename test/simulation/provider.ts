@@ -39,7 +39,7 @@ export interface ProviderParts {
   readonly callsBack: boolean;
   /** Without faults a tenant's messages come in their order. */
   readonly isOrdered: boolean;
-  /** The queue never forgets: what it says of leases is the truth. */
+  /** The queue never forgets: its leases are the truth. */
   readonly isQueueSound: boolean;
   /** The queue can always be reached. */
   readonly isQueueNear: boolean;
@@ -78,7 +78,7 @@ export class Provider {
   plot: (truth: JobTruth) => Behaviour | Outcome | null = () => null;
   /** How long a story has a message take, instead of chance. */
   delayMs: (truth: JobTruth) => number | null = () => null;
-  private readonly underWay = new Map<string, HandOver>();
+  private readonly inFlight = new Map<string, HandOver>();
   private readonly answers = new Map<string, number>();
   private readonly disputes = new Map<string, { readonly answers: number; readonly times: number }>();
   private readonly lastPlace = new Map<string, number>();
@@ -86,8 +86,8 @@ export class Provider {
   constructor(private readonly parts: ProviderParts) {}
 
   /** Messages that some process is handing over. */
-  get callsUnderWay(): number {
-    return this.underWay.size;
+  get callsInFlight(): number {
+    return this.inFlight.size;
   }
 
   channelOf(process: SimProcess): Channel {
@@ -114,7 +114,7 @@ export class Provider {
     parts.queueChecker.begun(process, job.jobId);
     parts.fairness.started(process, tenant, term.lease.token);
     const handOver = { term, signal, begunMs: parts.clock.nowMs };
-    this.underWay.set(job.jobId, handOver);
+    this.inFlight.set(job.jobId, handOver);
     truth.tries += 1;
 
     let isOver = false;
@@ -122,7 +122,7 @@ export class Provider {
       if (isOver) return;
       isOver = true;
       parts.fairness.ended(process, tenant, term.lease.token);
-      if (this.underWay.get(job.jobId) === handOver) this.underWay.delete(job.jobId);
+      if (this.inFlight.get(job.jobId) === handOver) this.inFlight.delete(job.jobId);
       if (outcome === null) return;
       this.hear(truth, term, { outcome, isAborted: signal.aborted });
       resolve(outcome);
@@ -168,7 +168,7 @@ export class Provider {
     return `${process.name} ${this.parts.relays.relayOf(tenant).key}`;
   }
 
-  private runCall(process: SimProcess, truth: JobTruth, call: UnderWay): void {
+  private runCall(process: SimProcess, truth: JobTruth, call: ProviderCall): void {
     const { dice, clock, network, slownessMs } = this.parts;
     const { signal, end } = call;
     const state = this.parts.relays.stateOf(truth.tenant);
@@ -207,9 +207,9 @@ export class Provider {
     }
     watch.demand(job.suppressed === null, "suppressed", () => `${where}: ${truth.recipient}`);
     watch.demand(!job.isReported, "reportedOnce", () => `${where}: handed over all the same`);
-    const other = this.underWay.get(job.jobId);
+    const other = this.inFlight.get(job.jobId);
     const isTwice = other !== undefined && !other.signal.aborted && !this.mayRepeat(truth, other.term);
-    watch.demand(!isTwice, "repeats", () => `${where}: under way in the term ${other?.term.lease.token}`);
+    watch.demand(!isTwice, "repeats", () => `${where}: in flight in the term ${other?.term.lease.token}`);
     const last = truth.answeredIn;
     const isRepeat = last !== null && !this.mayRepeat(truth, last);
     watch.demand(!isRepeat, "repeats", () => `${where}: answered before, in the term ${last?.lease.token}`);
@@ -296,7 +296,7 @@ export class Provider {
         return { kind: "delivered", result: { message_id: "m" } };
       case "takes silently":
       case "never hears":
-        // Who may be called back waits for that.
+        // A caller that can be called back waits for that.
         return this.parts.callsBack && dice.chance(0.7)
           ? { kind: "retry", why: "the connection broke", afterMs: dice.between(1_000, 15_000) }
           : { kind: "retry", why: "the connection broke" };
@@ -335,7 +335,7 @@ interface HandOver {
   readonly begunMs: number;
 }
 
-interface UnderWay {
+interface ProviderCall {
   readonly signal: AbortSignal;
   /** The call is over for the process; null: it has stopped waiting. */
   end(outcome: Outcome | null): void;

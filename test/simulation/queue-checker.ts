@@ -8,7 +8,7 @@ import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 const MIB = 1024 * 1024;
-/** What one pull may bring, and all pulls that a process has under way. */
+/** The bounds of one pull, and of all pulls that a process has in flight. */
 const PULL_BYTES_MAX = MIB;
 const PULLS_BYTES_MAX = 8 * MIB;
 /** What a tenant's messages that wait in a process may hold, and what a pull that was allowed may bring on top. */
@@ -22,7 +22,7 @@ const FORGOTTEN_MS = 3_000;
 const REPLY_MS_MAX = 5_000;
 const NOTHING: QueueQuota = { jobs: 0, bytes: 0 };
 
-export interface QueueBooksParts {
+export interface QueueCheckerParts {
   readonly clock: SimClock;
   readonly watch: Watch;
   readonly jobs: JobChecker;
@@ -45,7 +45,7 @@ interface ShardSteps {
   noticedAtMs: number;
 }
 
-/** A process, the lease under which it acts, and when it sent what became of its messages. */
+/** A process, the lease under which it acts, and when it sent its messages' outcomes. */
 interface Owner {
   readonly process: SimProcess;
   readonly token: string;
@@ -61,7 +61,7 @@ interface Waiting {
 interface Due {
   /** What the queue has noted, by the shard's time. */
   readonly laterMs: number;
-  /** Its wait is over, counted from when the owner sent what became of it, and from when the queue had that. */
+  /** When its wait ends, counted from the time at which the owner sent its outcome, and at which the queue had it. */
   readonly fromMs: number;
   readonly atMs: number;
   /** Steps that no owner of the shard had noticed. */
@@ -70,7 +70,7 @@ interface Due {
   readonly steps: number;
 }
 
-/** Bytes and times of the queue: what is read, what waits in a process, what is lent, what is due. */
+/** Checks the queue's bytes and times: pulled, waiting in a process, lent, and due jobs. */
 export class QueueChecker {
   /** How often the queue's clock was set. */
   private clockSteps = 0;
@@ -82,7 +82,7 @@ export class QueueChecker {
   private readonly pulling = new Map<SimProcess, number>();
   private readonly due = new Map<string, Due>();
 
-  constructor(private readonly parts: QueueBooksParts) {}
+  constructor(private readonly parts: QueueCheckerParts) {}
 
   nowMs(): number {
     return this.parts.clock.nowMs;
@@ -99,10 +99,10 @@ export class QueueChecker {
     return this.stepsOf(shard).unnoticedMs;
   }
 
-  asked(process: SimProcess, { bytesMax, boxes }: PullRequest): void {
+  asked(process: SimProcess, { bytesMax, tenantQueues }: PullRequest): void {
     const { watch } = this.parts;
     watch.demand(bytesMax <= PULL_BYTES_MAX, "bytes", () => `a pull of ${bytesMax} bytes`);
-    const isBounded = boxes.every((box) => box.bytesMax <= PULL_BYTES_MAX);
+    const isBounded = tenantQueues.every((tenantQueue) => tenantQueue.bytesMax <= PULL_BYTES_MAX);
     watch.demand(isBounded, "bytes", () => "a tenant may bring more than a pull");
     const all = (this.pulling.get(process) ?? 0) + bytesMax;
     this.pulling.set(process, all);
@@ -116,7 +116,7 @@ export class QueueChecker {
   /** What the queue hands out. */
   pulled(lease: Lease, request: PullRequest, result: PullResult): void {
     this.noticeSteps(lease, request.shardTimeMs);
-    const jobs = result.boxes.flatMap((box) => box.jobs);
+    const jobs = result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
       bytes += payload.length;
@@ -126,9 +126,9 @@ export class QueueChecker {
     this.parts.watch.demand(isBounded, "bytes", () => `a reply of ${bytes} bytes of payloads`);
   }
 
-  heardPull(process: SimProcess, lease: Lease, { boxes }: PullResult): void {
+  heardPull(process: SimProcess, lease: Lease, { tenantQueues }: PullResult): void {
     const waiting = this.waitingIn(process);
-    for (const { tenantId, jobId, payload } of boxes.flatMap(({ jobs }) => jobs)) {
+    for (const { tenantId, jobId, payload } of tenantQueues.flatMap(({ jobs }) => jobs)) {
       waiting.set(jobId, { tenantId, bytes: payload.length, token: lease.token });
     }
     this.checkWaiting(process, waiting);
@@ -144,7 +144,7 @@ export class QueueChecker {
     this.waitingIn(process).set(jobId, { tenantId: tenant.tenantId, bytes, token });
   }
 
-  /** The queue has taken what became of them. */
+  /** The queue has their outcomes. */
   settled(process: SimProcess, { lease, settlements }: SettleCall, sentAtMs: number): void {
     for (const settlement of settlements) {
       const { jobId } = settlement.job;
@@ -155,7 +155,7 @@ export class QueueChecker {
     }
   }
 
-  /** What tenants have unfinished is what is counted for them. */
+  /** The counted load of each tenant equals its unfinished jobs. */
   compareShares(shard: number, tenantIds: Iterable<string>): void {
     const { load } = this.parts.state.look(shard);
     for (const tenantId of tenantIds) this.parts.jobs.shares.compare(tenantId, load.get(tenantId) ?? NOTHING);
@@ -183,13 +183,13 @@ export class QueueChecker {
     }
   }
 
-  /** A step that no owner noticed has moved what is due. */
+  /** A step that no owner noticed has moved due times. */
   private checkDue({ shard }: Lease, jobId: string): void {
     const due = this.due.get(jobId);
     this.due.delete(jobId);
     if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
-    // What is too small to tell from a slow call goes unnoticed: a step, and by how much the owner's reckoning is behind.
+    // Differences smaller than a slow call go unnoticed: a step, and how far the owner's estimate is behind.
     const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + this.behindMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }

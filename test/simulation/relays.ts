@@ -24,7 +24,7 @@ export class Relays {
   constructor(
     private readonly clock: SimClock,
     private readonly dice: Dice,
-    /** By tenant; who is not named here uses the platform's. */
+    /** By tenant; all others use the platform's. */
     private readonly own: ReadonlyMap<string, string>,
     /** Relays that never get into trouble. */
     private readonly sound: ReadonlySet<string>,

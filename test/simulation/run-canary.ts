@@ -23,7 +23,7 @@ Bun.plugin({
   },
 });
 
-// Only now: what is imported from here on has the canary in it.
+// Only now: modules imported from here on contain the canary.
 const { simulate, SimulationFailure } = await import("./simulation.ts");
 let found: { readonly seed: number; readonly promise: string } | null = null;
 for (let seed = firstSeed; seed < firstSeed + seedsMax && found === null; seed += 1) {

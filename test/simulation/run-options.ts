@@ -30,7 +30,7 @@ export interface RunOptions {
   readonly heavy: ReadonlySet<string>;
   /** The provider tells what becomes of messages by calls that it repeats, as chat's does; else a log does, as for e-mail. */
   readonly callsBack: boolean;
-  /** The run goes on until what has ended has left the queue. */
+  /** The run goes on until finished jobs have left the queue. */
   readonly waitsForLeave: boolean;
   /** How many shards a call of the recorder may be about: one where the queue is a cluster. */
   readonly shardsPerRecord: "all" | "one";

@@ -13,7 +13,7 @@ const TWICE = { status: "success", handOvers: 2, eventStore: ["sent"] } as const
 const LEASE_MS = limits.leaseTtlMs;
 
 describe("nothing that was accepted is lost", () => {
-  test("when a process dies with a message in its hands, another takes over and hands it over again", () => {
+  test("when a process dies during a delivery, another takes over and hands the message over again", () => {
     const story = new Story({ processes: 2 });
     story.plotProvider("takes silently");
     const jobId = story.accept();
@@ -26,7 +26,7 @@ describe("nothing that was accepted is lost", () => {
     expect(story.outcomeFor(jobId)).toEqual(TWICE);
   });
 
-  test("when the queue restarts under load, what was answered is not handed over again", () => {
+  test("when the queue restarts under load, accepted jobs are not handed over again", () => {
     const story = new Story();
     const jobs = story.acceptMany(60);
     story.until("some are delivered", () => story.world.provider.taken > 10);
@@ -37,7 +37,7 @@ describe("nothing that was accepted is lost", () => {
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("when a pull takes effect after its owner has asked again, the mail that it was told of is found all the same", () => {
+  test("when a pull takes effect after its owner asked again, the jobs that it named are still found", () => {
     const story = new Story();
     story.loseHints();
     const pulls = story.plotCalls("pull", { lateMs: 150 });
@@ -49,7 +49,7 @@ describe("nothing that was accepted is lost", () => {
     expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("when the queue forgets a retry that its owner settles once more, the job is not lost between its attempts", () => {
+  test("when the queue forgets a retry that its owner settles again, the job is not lost between its attempts", () => {
     const story = new Story();
     story.plotProvider("is busy", "is busy");
     const jobId = story.accept();
@@ -62,7 +62,7 @@ describe("nothing that was accepted is lost", () => {
     expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", eventStore: ["sent"] });
   });
 
-  test("when the queue's clock is set back behind an answer that was lost, mail that comes then is found", () => {
+  test("when the queue's clock is set back behind a lost answer, jobs that come then are found", () => {
     const story = new Story();
     story.loseHints();
     story.plotCalls("settle", "lost reply", "lost request", "lost request", "lost request");
@@ -78,8 +78,8 @@ describe("nothing that was accepted is lost", () => {
   });
 });
 
-describe("a message is handed over again only where that cannot be avoided", () => {
-  test("an answer is written until it lands, however often the queue's reply is lost", () => {
+describe("a message is handed over again only if that is unavoidable", () => {
+  test("an outcome is written until it lands, however often the queue's reply is lost", () => {
     const story = new Story();
     story.plotCalls("settle", "lost reply", "lost request", "lost reply", "lost request", "lost reply");
     const jobId = story.accept();
@@ -87,7 +87,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
     expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("an owner that lost its lease while its provider worked does not write over its successor", () => {
+  test("an owner that lost its lease during a delivery does not overwrite its successor's outcome", () => {
     const story = new Story({ processes: 2 });
     story.plotProvider("takes silently");
     const jobId = story.accept();
@@ -99,7 +99,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
     expect(story.outcomeFor(jobId)).toEqual(TWICE);
   });
 
-  test("a process that wakes from a long pause hands over nothing that it held", () => {
+  test("a process that wakes from a long pause hands over none of the jobs that it held", () => {
     const story = new Story({ processes: 2, slots: 4, hasRelays: false });
     story.slow("acme", 500);
     const jobs = story.acceptMany(40);
@@ -108,11 +108,11 @@ describe("a message is handed over again only where that cannot be avoided", () 
     story.advance(3 * LEASE_MS);
     story.end();
     const again = jobs.filter((jobId) => story.outcomeFor(jobId).handOvers > 1);
-    // What was in its hands when it fell asleep, and no more.
+    // Its deliveries in flight when it fell asleep, and no more.
     expect(again.length).toBeLessThanOrEqual(4);
   });
 
-  test("a process that is told to stop finishes what it has begun, and its successor does the rest", () => {
+  test("a stopping process finishes what it has begun, and its successor does the rest", () => {
     const story = new Story({ processes: 2 });
     story.slow("acme", 1_000);
     const jobs = story.acceptMany(50);
@@ -122,7 +122,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("a delivery that hangs is broken off in time and tried again", () => {
+  test("a hanging delivery is broken off in time and tried again", () => {
     const story = new Story();
     story.plotProvider("hangs");
     const jobId = story.accept();
@@ -132,7 +132,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
     expect(story.outcomeFor(jobId)).toMatchObject({ status: "success", eventStore: ["sent"] });
   });
 
-  test("an accept that reaches the queue behind its own repeat queues nothing", () => {
+  test("an accept that reaches the queue after its own repeat queues nothing", () => {
     const story = new Story();
     story.plotCalls("accept", { lateMs: 3_000 });
     story.world.load.send(story.tenant("acme"), "ann@example.com");
@@ -144,7 +144,7 @@ describe("a message is handed over again only where that cannot be avoided", () 
 });
 
 describe("transient failures", () => {
-  test("are tried again, later and later, and given up after twelve attempts", () => {
+  test("are retried at growing intervals, and given up after twelve attempts", () => {
     const story = new Story();
     story.plotProvider(...Array.from({ length: 20 }, () => "is busy" as const));
     const jobId = story.accept();
@@ -156,11 +156,11 @@ describe("transient failures", () => {
 });
 
 describe("reports", () => {
-  test("that come early, twice and out of order leave the status alone and are told once each, `sent` first", () => {
+  test("that come early, twice and out of order leave the status alone and become one event each, `sent` first", () => {
     const story = new Story();
     story.slow("acme", 1_000);
     const jobId = story.accept();
-    story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
+    story.until("it is being delivered", () => story.world.provider.callsInFlight === 1);
     for (const type of ["delivered", "opened", "delivered"] as const) story.report(jobId, type);
     story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["opened", "delivered"] as const) story.report(jobId, type);
@@ -173,7 +173,7 @@ describe("reports", () => {
     ]);
   });
 
-  test("that come when the job has left the queue find it by the event store", () => {
+  test("that come after the job left the queue find it in the event store", () => {
     const story = new Story();
     const jobId = story.accept();
     const next = story.accept();
@@ -185,7 +185,7 @@ describe("reports", () => {
     expect(story.outcomeFor(next)).toEqual(ONCE);
   }, 30_000);
 
-  test("of a bounce keep its recipient from being sent to again by that tenant, and by no other", () => {
+  test("of a bounce keep that tenant, and no other, from sending to its recipient again", () => {
     const story = new Story();
     const first = story.accept("acme", "gone@example.com");
     story.until("it is delivered", () => story.outcomeFor(first).status === "success");
@@ -198,8 +198,8 @@ describe("reports", () => {
   });
 });
 
-describe("reports of a provider that calls until it is answered", () => {
-  test("end a job whose own answer got lost, and it is not handed over again", () => {
+describe("reports of a provider that repeats its calls until they are answered", () => {
+  test("end a job whose own answer was lost, and it is not handed over again", () => {
     const story = new Story({ callsBack: true });
     story.plotProvider("takes silently");
     const jobId = story.accept();
@@ -210,11 +210,11 @@ describe("reports of a provider that calls until it is answered", () => {
     expect(story.attemptsOf(jobId)).toBe(1);
   });
 
-  test("that come before the answer wait for it, each type is told once, and `sent` first", () => {
+  test("that come before the answer wait for it, and become one event per type, `sent` first", () => {
     const story = new Story({ callsBack: true });
     story.slow("acme", 2_000);
     const jobId = story.accept();
-    story.until("it is being delivered", () => story.world.provider.callsUnderWay === 1);
+    story.until("it is being delivered", () => story.world.provider.callsInFlight === 1);
     for (const type of ["read", "sent", "delivered", "read"] as const) story.report(jobId, type);
     story.until("it is delivered", () => story.outcomeFor(jobId).status === "success");
     for (const type of ["sent", "read", "failed"] as const) story.report(jobId, type);
@@ -227,7 +227,7 @@ describe("reports of a provider that calls until it is answered", () => {
     ]);
   });
 
-  test("keep a message from going out again when the process that handed it over has died", () => {
+  test("keep a message from going out again after the process that handed it over died", () => {
     const story = new Story({ processes: 2, callsBack: true });
     story.slow("acme", 2_000);
     const jobId = story.accept();
@@ -238,7 +238,7 @@ describe("reports of a provider that calls until it is answered", () => {
     expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
   });
 
-  test("are taken in the end, though the queue answers none of the first", () => {
+  test("are taken in the end, even if the queue answers none of the first", () => {
     const story = new Story({ callsBack: true });
     const jobId = story.accept();
     story.plotCalls("observe", "lost request", "lost reply", "lost request");
@@ -267,7 +267,7 @@ describe("each event is in the event store once", () => {
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
   });
 
-  test("when an insert arrives long after its recorder has given it up", () => {
+  test("when an insert arrives long after its recorder gave it up", () => {
     const story = new Story();
     story.plotCalls("insert", { lateMs: 40_000 });
     const first = story.accept();
@@ -278,7 +278,7 @@ describe("each event is in the event store once", () => {
     expect([story.outcomeFor(first), story.outcomeFor(second)]).toEqual([ONCE, ONCE]);
   });
 
-  test("when the event store is away for an hour, and deliveries go on", () => {
+  test("when the event store is away for an hour while deliveries go on", () => {
     const story = new Story();
     story.world.eventStoreServer.isUp = false;
     const jobs = story.acceptMany(20);

@@ -45,7 +45,7 @@ export class ShareChecker {
     for (const truth of unfinished) this.add(truth, 1);
   }
 
-  /** Compares what the queue counts for a tenant with what it has. */
+  /** Compares a tenant's counted load with its jobs. */
   compare(tenantId: string, counted: Share): void {
     const { jobs, bytes } = this.shareOf(tenantId);
     const isExact = counted.jobs === jobs && counted.bytes === bytes;

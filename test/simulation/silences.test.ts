@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import { JOURNAL_LINES } from "./network.ts";
+import { QUEUE_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 
 /* Stories of silence, half-open connections and clocks: nothing is lost by them, and nothing goes out twice. */
@@ -13,11 +13,11 @@ const YEAR_MS = 365 * 24 * HOUR_MS;
 
 describe("a silence of the queue sends nothing twice", () => {
   for (const processes of [1, 2]) {
-    test(`that is longer than a lease, with twenty messages in flight and ${processes} processes`, () => {
+    test(`that lasts longer than a lease, with twenty messages in flight and ${processes} processes`, () => {
       const story = new Story({ processes, slots: 32 });
       story.slow("acme", 4_000);
       const jobs = story.acceptMany(20);
-      story.until("all are in flight", () => story.world.provider.callsUnderWay >= 15);
+      story.until("all are in flight", () => story.world.provider.callsInFlight >= 15);
       const term = story.termOf();
       story.world.network.silence(story.world.queueServer, null, 1.2 * LEASE_MS);
       story.advance(3 * LEASE_MS);
@@ -27,7 +27,7 @@ describe("a silence of the queue sends nothing twice", () => {
     });
   }
 
-  test("and nobody takes over from an owner that all have heard nothing of, but it dies", () => {
+  test("and nobody takes over from an owner whose silence all share, unless it dies", () => {
     const story = new Story({ processes: 2 });
     story.slow("acme", 2_000);
     const jobId = story.accept();
@@ -41,8 +41,8 @@ describe("a silence of the queue sends nothing twice", () => {
 });
 
 describe("a half-open connection", () => {
-  for (const line of JOURNAL_LINES) {
-    test(`(${line}) delays what goes by it, until it is replaced, and costs no lease`, () => {
+  for (const line of QUEUE_LINES) {
+    test(`(${line}) delays its calls until it is replaced, and costs no lease`, () => {
       const story = new Story({ processes: 2 });
       const term = story.termOf();
       for (const { process } of [story.house(0), story.house(1)]) {
@@ -58,7 +58,7 @@ describe("a half-open connection", () => {
 });
 
 describe("clocks", () => {
-  test("a message that an API an hour, or a year, ahead has named is told once, is found, and leaves the queue", () => {
+  test("a message named by an API whose clock is an hour, or a year, ahead is recorded once, is found, and leaves the queue", () => {
     for (const aheadMs of [HOUR_MS, YEAR_MS]) {
       const story = new Story();
       story.house(0).process.skewMs = aheadMs;
@@ -99,7 +99,7 @@ describe("clocks", () => {
       expect(story.outcomeFor(jobId)).toEqual(ONCE);
     });
 
-    test(`nor ends one by ${byMs / 60_000} minutes a lease`, () => {
+    test(`and a step by ${byMs / 60_000} minutes ends no lease`, () => {
       const story = new Story({ processes: 2 });
       const term = story.termOf();
       story.world.stepQueueClock(byMs);

@@ -4,7 +4,7 @@ import type { Dice } from "./dice.ts";
 
 interface Entry {
   readonly atMs: number;
-  /** Decides between what is due at one instant. */
+  /** Decides the order of timers that are due at one instant. */
   readonly tie: number;
   run: (() => void) | null;
 }

@@ -8,7 +8,7 @@ import type { SimProcess } from "./sim-process.ts";
 const TENANTS_AT_ONCE = 50;
 
 /**
- * A process's tenants: from memory while it remembers them, else by a load from the registry. One load is under way at a
+ * A process's tenants: from memory while it remembers them, else by a load from the registry. One load runs at a
  * time, and brings tenants that were asked for before it began, in their order.
  */
 export class SimDirectory implements TenantDirectory {

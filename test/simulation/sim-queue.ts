@@ -167,5 +167,5 @@ export class SimQueue implements FrontQueue, OwnerQueue, RecorderQueue {
 
 function replyBytes(result: PullResult | Fenced): number {
   if (result === FENCED) return 0;
-  return result.boxes.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
+  return result.tenantQueues.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }

@@ -14,7 +14,7 @@ test(`no promise is broken in the fixed ${FIXED_SEEDS} seeds`, () => {
   for (let seed = 1; seed <= FIXED_SEEDS; seed += 1) simulate(seed);
 }, 60_000);
 
-test("no promise is broken in the seeds that the commit decides", () => {
+test("no promise is broken in the seeds derived from the commit", () => {
   const first = seedOfCommit();
   const startedMs = performance.now();
   let seeds = 0;
@@ -26,12 +26,12 @@ test("no promise is broken in the seeds that the commit decides", () => {
   expect(seeds).toBeGreaterThan(0);
 }, 60_000);
 
-test("a seed gives the same trace each time, and another seed another one", () => {
+test("a seed always gives the same trace, and another seed a different one", () => {
   for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) expect(simulate(seed)).toEqual(simulate(seed));
   expect(new Set([1, 2, 3, 4].map((seed) => simulate(seed).hash)).size).toBe(4);
 }, 60_000);
 
-test("the seeds put the engine to the test: processes die, calls are lost, and messages go out again", () => {
+test("the seeds exercise the engine: processes die, calls are lost, and messages go out again", () => {
   const results = Array.from({ length: 40 }, (_, i) => simulate(i + 1));
   const sum = (count: (result: (typeof results)[number]) => number) =>
     results.reduce((all, one) => all + count(one), 0);

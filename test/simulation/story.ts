@@ -16,7 +16,7 @@ import { CALM } from "./weather.ts";
 import { World } from "./world.ts";
 
 /** What became of a message, told in one line. */
-export interface Fate {
+export interface MessageOutcome {
   readonly status: JobStatus;
   /** How often its provider took it. */
   readonly handOvers: number;
@@ -170,7 +170,7 @@ export class Story {
     };
   }
 
-  /** Somebody tells the first process what became of the message. */
+  /** Reports the message's outcome to the first process. */
   report(jobId: string, type: EventType, suppressRecipient: string | null = null): void {
     const { tenantId } = this.truth(jobId).tenant;
     this.world.report({ tenantId, jobId, type, result: {}, suppressRecipient }, 0);
@@ -199,7 +199,7 @@ export class Story {
     this.driver.settleAndStop();
   }
 
-  outcomeFor(jobId: string): Fate {
+  outcomeFor(jobId: string): MessageOutcome {
     const truth = this.truth(jobId);
     const recorded = this.world.eventStore.job(truth.tenant.tenantId, jobId);
     const eventStore = recorded?.events.map(({ type }) => type) ?? [];

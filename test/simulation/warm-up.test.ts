@@ -16,7 +16,7 @@ function aStory(processes = 1): Story {
 
 const isSent = (story: Story) => (jobId: string) => story.outcomeFor(jobId).status === "success";
 
-describe("a new address sends no more than its day allows", () => {
+describe("a new sender address sends no more than its day allows", () => {
   test("when its owner dies again and again", () => {
     const story = aStory(2);
     const jobs = story.acceptMany(120);
@@ -26,12 +26,12 @@ describe("a new address sends no more than its day allows", () => {
     }
     story.advance(LATER_MS);
     expect(story.world.provider.taken).toBeLessThanOrEqual(PER_DAY);
-    // What was in its hands at each death is handed over once more, and counted twice.
+    // Its deliveries in flight at each death are handed over again, and counted twice.
     expect(story.world.provider.taken).toBeGreaterThan(30);
     expect(jobs.filter(isSent(story)).length).toBeGreaterThan(20);
   });
 
-  test("and all of it, when the queue's answers are lost or come late", () => {
+  test("and sends all of it, although the queue's answers are lost or late", () => {
     const story = aStory();
     const mishaps: Mishap[] = [
       "lost reply",
@@ -48,7 +48,7 @@ describe("a new address sends no more than its day allows", () => {
     expect(jobs.filter(isSent(story)).length).toBe(PER_DAY);
   });
 
-  test("when a shard moves to a process that joins and back", () => {
+  test("when a shard moves to a joining process and back", () => {
     const story = aStory(2);
     const jobs = story.acceptMany(80);
     story.until("some are sent", () => story.world.provider.taken >= 20);

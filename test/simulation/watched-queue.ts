@@ -58,7 +58,7 @@ export class WatchedQueue {
   readonly state: QueueState;
   readonly leases: LeaseChecker;
   timesForgot = 0;
-  /** Entries that a term has read and not settled, by token and box. */
+  /** Entries that a term has read and not settled, by token and tenant queue. */
   private readonly open = new Map<string, Set<string>>();
   private readonly idempotency = new Map<string, string>();
 
@@ -83,7 +83,7 @@ export class WatchedQueue {
     return result;
   }
 
-  /** An answer from before the queue forgot (`sinceForgot` is of when it was asked) says nothing of what it knows. */
+  /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
   heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
     if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
     if (result.kind !== "accepted" && result.kind !== "replayed") return;
@@ -137,13 +137,17 @@ export class WatchedQueue {
 
   pull(lease: Lease, request: PullRequest): PullResult | Fenced {
     const { watch, jobs } = this.parts;
-    const boxes = request.boxes.length;
-    watch.demand(boxes <= engineLimits.pullBoxesMax, "memory", () => `a pull of ${boxes} boxes`);
+    const tenantQueues = request.tenantQueues.length;
+    watch.demand(
+      tenantQueues <= engineLimits.pullTenantQueuesMax,
+      "memory",
+      () => `a pull of ${tenantQueues} tenant queues`,
+    );
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     this.parts.queueChecker.pulled(lease, request, result);
-    for (const job of result.boxes.flatMap((box) => box.jobs)) {
+    for (const job of result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs)) {
       jobs.touch(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
       watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
@@ -161,13 +165,13 @@ export class WatchedQueue {
   heardPull(process: SimProcess, lease: Lease, result: PullResult | Fenced): void {
     if (result === FENCED) return;
     this.parts.queueChecker.heardPull(process, lease, result);
-    for (const { box, jobs } of result.boxes) {
-      const open = this.openIn(lease, box.tenantId);
+    for (const { tenantQueue, jobs } of result.tenantQueues) {
+      const open = this.openIn(lease, tenantQueue.tenantId);
       for (const { jobId } of jobs) open.add(jobId);
-      const isBounded = open.size <= engineLimits.boxOpenMax;
-      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${box.tenantId} are open`);
+      const isBounded = open.size <= engineLimits.tenantQueueOpenMax;
+      this.parts.watch.demand(isBounded, "memory", () => `${open.size} entries of ${tenantQueue.tenantId} are open`);
       const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
-      this.parts.fairness.pulled(process, box.tenantId, waiting);
+      this.parts.fairness.pulled(process, tenantQueue.tenantId, waiting);
     }
   }
 
@@ -187,7 +191,7 @@ export class WatchedQueue {
     return result;
   }
 
-  /** Only what still waits as lent under this very lease is touched by what comes behind it. */
+  /** A late outcome changes only jobs that still wait as lent under this very lease. */
   settleLent(process: SimProcess, call: SettleCall, sentAtMs: number): void {
     const { jobs, queueChecker, watch } = this.parts;
     const { lease, settlements } = call;
@@ -266,7 +270,7 @@ export class WatchedQueue {
 
   private entries(shard: number): number {
     let entries = 0;
-    for (const box of this.state.look(shard).boxes.values()) entries += box.entries.size;
+    for (const tenantQueue of this.state.look(shard).tenantQueues.values()) entries += tenantQueue.entries.size;
     return entries;
   }
 

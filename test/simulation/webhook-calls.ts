@@ -23,12 +23,12 @@ export interface WebhookCallsParts {
 /** A provider that calls with its reports, and calls again until each is taken: by any process, in any order. */
 export class WebhookCalls {
   /** Reports that nobody has taken yet. */
-  underWay = 0;
+  inFlight = 0;
 
   constructor(private readonly parts: WebhookCallsParts) {}
 
   send(report: DeliveryReport, delayMs: number): void {
-    this.underWay += 1;
+    this.inFlight += 1;
     this.parts.clock.at(delayMs, () => this.call(report));
   }
 
@@ -42,7 +42,7 @@ export class WebhookCalls {
       patience.cancel();
       if (result === null) clock.at(dice.between(500, 5_000), () => this.call(report));
       else {
-        this.underWay -= 1;
+        this.inFlight -= 1;
         this.check(report, result);
       }
     };
@@ -54,7 +54,7 @@ export class WebhookCalls {
     }, "answer");
   }
 
-  /** What is answered for is with its job. */
+  /** An acknowledged report is with its job. */
   private check({ jobId, type }: DeliveryReport, result: ObserveResult): void {
     const truth = this.parts.truthOf(jobId);
     if (truth === undefined || truth.isExcused) return;

@@ -9,7 +9,7 @@ import { JobChecker, type JobTruth } from "./job-checker.ts";
 import { LeaseChecker } from "./lease-checker.ts";
 import { Load } from "./load.ts";
 import { type QueueSnapshot, QueueState } from "./memory-queue-state.ts";
-import { JOURNAL_LINES, Network, type Server } from "./network.ts";
+import { Network, QUEUE_LINES, type Server } from "./network.ts";
 import { Outages } from "./outages.ts";
 import { Watch } from "./promises.ts";
 import { Provider } from "./provider.ts";
@@ -39,7 +39,7 @@ export interface WorldCounts extends ReportCounts {
   reports: number;
 }
 
-/** The engine's processes, what they call, and the books that say what is true. */
+/** The engine's processes, the services that they call, and the checkers that know the truth. */
 export class World {
   readonly dice: Dice;
   readonly clock: SimClock;
@@ -217,7 +217,7 @@ export class World {
     this.startLater(place);
   }
 
-  /** The process is told to stop; it is killed where it takes too long. */
+  /** Stops the process, and kills it if that takes too long. */
   drain(place: number): void {
     const house = this.places[place];
     if (house === undefined || house === null || !house.process.isRunning) return;
@@ -259,8 +259,8 @@ export class World {
   }
 
   /** Whether a report is on its way that is not lost with its process. */
-  get hasReportsUnderWay(): boolean {
-    if (this.webhookCalls.underWay > 0) return true;
+  get hasReportsInFlight(): boolean {
+    if (this.webhookCalls.inFlight > 0) return true;
     return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
   }
 
@@ -270,7 +270,7 @@ export class World {
     this.counts.clockSteps += 1;
   }
 
-  /** The queue comes back as it was; what is known to have happened since may happen again. */
+  /** The queue comes back in a former state: later events may happen again. */
   forgetSince(snapshot: QueueSnapshot): void {
     this.trace.note("forget");
     this.state.restore(snapshot);
@@ -300,7 +300,7 @@ export class World {
     const house = this.aHouse();
     if (house === null) return;
     this.counts.halfOpen += 1;
-    this.network.breakHalf(this.queueServer, house.process, { line: this.dice.pick(JOURNAL_LINES), forMs });
+    this.network.breakHalf(this.queueServer, house.process, { line: this.dice.pick(QUEUE_LINES), forMs });
   }
 
   /** No process remembers its tenants. */
@@ -333,18 +333,18 @@ export class World {
   /** A report about a message is on its way to some process. */
   report(report: DeliveryReport, delayMs: number): void {
     if (this.drawn.callsBack) return this.webhookCalls.send(report, delayMs);
-    const underWay: { house: SimCluster | null } = { house: null };
-    this.reports.add(underWay);
+    const arrival: { house: SimCluster | null } = { house: null };
+    this.reports.add(arrival);
     this.clock.at(delayMs, () => {
       const house = this.aHouse();
-      underWay.house = house;
+      arrival.house = house;
       if (house === null) {
-        this.reports.delete(underWay);
+        this.reports.delete(arrival);
         return;
       }
       this.counts.reports += 1;
       house.process.enter(() => {
-        void this.take(house, report).then(() => this.reports.delete(underWay));
+        void this.take(house, report).then(() => this.reports.delete(arrival));
       }, "answer");
     });
   }

@@ -262,7 +262,7 @@ test("the engine itself refuses an analyst's session settings, files, other host
   expect(existsSync(join(analysts.folder, "out"))).toBe(false);
 });
 
-test("what is long is looked at in time", async () => {
+test("long statements are checked in time", async () => {
   const long = 200_000;
   for (const sql of [
     `SELECT sum${"if".repeat(long / 2)}(1)`,
@@ -276,7 +276,7 @@ test("what is long is looked at in time", async () => {
     expect((await analysts.ask(sql)).status).toBeOneOf([400, 403, 404]);
 }, 20_000);
 
-test("the event loop goes on while the engine computes what is constant in a statement", async () => {
+test("the event loop goes on while the engine computes a statement's constants", async () => {
   const heavy = "length(arrayStringConcat(arrayMap(x -> hex(SHA256(toString(x))), range(2000000))))";
   let isAnswered = false;
   const asking = analysts.ask(`SELECT ${heavy} FROM t LIMIT 1 FORMAT CSV`).then((answer) => {

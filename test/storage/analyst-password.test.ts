@@ -22,7 +22,7 @@ async function ask(members: Record<string, string>, headers: Record<string, stri
   return { status: answer.status, text: await answer.text(), code: answer.headers.get("x-clickhouse-exception-code") };
 }
 
-test("the password is taken in each way of ClickHouse's HTTP protocol", async () => {
+test("the password is accepted in every form of ClickHouse's HTTP protocol", async () => {
   const ways: [Record<string, string>, Record<string, string>][] = [
     [{}, { "X-ClickHouse-User": "default", "X-ClickHouse-Key": PASSWORD }],
     [{}, { "X-ClickHouse-Key": PASSWORD }],
@@ -41,7 +41,7 @@ test("the password is taken in each way of ClickHouse's HTTP protocol", async ()
   await client.close();
 });
 
-test("without the right one nothing is answered but a ping, and the error is ClickHouse's own", async () => {
+test("without the right password only a ping is answered, and the error is ClickHouse's own", async () => {
   const ways: [Record<string, string>, Record<string, string>][] = [
     [{}, {}],
     [{ user: "default", password: "" }, {}],
@@ -70,7 +70,7 @@ test("without the right one nothing is answered but a ping, and the error is Cli
   expect(body.status).toBe(403);
 }, 20_000);
 
-test("of many wrong ones at once some are not even looked at, and the right one is answered meanwhile", async () => {
+test("some of many concurrent wrong passwords are not even checked, and the right one is answered meanwhile", async () => {
   const wrong = Array.from({ length: 40 }, () => ask({ password: "wrong" }, {}));
   expect(await ask({ password: PASSWORD }, {})).toMatchObject({ status: 200 });
   const busy = (await Promise.all(wrong)).filter(({ status }) => status === 503);

@@ -52,7 +52,7 @@ async function ask(sql: string, members: Record<string, string> = {}, init: Requ
 
 const valueOf = async (sql: string, members: Record<string, string> = {}) => (await ask(sql, members)).text.trimEnd();
 
-test("a tool that looks whether a server is there finds one", async () => {
+test("a tool that probes for a server finds one", async () => {
   expect(await client.ping()).toEqual({ success: true });
   expect(await client.ping({ select: true })).toEqual({ success: true });
   for (const [method, path] of [
@@ -66,7 +66,7 @@ test("a tool that looks whether a server is there finds one", async () => {
   expect((await fetch(face.url, { method: "DELETE" })).status).toBe(405);
 });
 
-test("a statement comes in the address or the body, in the format that it, the address or a header names", async () => {
+test("a statement comes in the address or the body; it, the address or a header names the format", async () => {
   const inUrl = await fetch(`${face.url}/?query=${encodeURIComponent("SELECT a FROM t ORDER BY a LIMIT 2")}`, {
     headers: auth,
   });
@@ -100,7 +100,7 @@ test("the official client reads rows, documents and streams", async () => {
   expect(seen).toBe(200_000);
 }, 20_000);
 
-test("a parameter arrives as it was given, whatever is in it", async () => {
+test("a parameter arrives unchanged, whatever is in it", async () => {
   const hostile = ["it's", "back\\slash", "tab\tnew\nline", "''; DROP TABLE t; --", "\\'", "ünï 😀", "", "\\N"];
   for (const text of hostile) {
     const result = await client.query({
@@ -143,7 +143,7 @@ test("errors have ClickHouse's codes, names and status", async () => {
   await expect(failing).rejects.toMatchObject({ code: "47", type: "UNKNOWN_IDENTIFIER" });
 });
 
-test("an error behind rows that are sent already is told behind them", async () => {
+test("an error after rows that are sent already follows them", async () => {
   const result = await client.query({ query: "SELECT a, throwIf(a = 900000) FROM t", format: "JSONEachRow" });
   const reading = (async () => {
     for await (const _ of result.stream());
@@ -151,7 +151,7 @@ test("an error behind rows that are sent already is told behind them", async () 
   await expect(reading).rejects.toMatchObject({ code: "395" });
 });
 
-test("a whole table comes out as it comes in, and memory does not grow with it", async () => {
+test("a whole table is streamed, and memory does not grow with it", async () => {
   const before = process.memoryUsage.rss();
   let most = 0;
   const answer = await fetch(face.url, {
@@ -168,7 +168,7 @@ test("a whole table comes out as it comes in, and memory does not grow with it",
   expect(most - before).toBeLessThan(120 * 1024 * 1024);
 }, 30_000);
 
-test("what cannot be streamed is bounded, and says so", async () => {
+test("a format that cannot be streamed is bounded, and says so", async () => {
   const answer = await ask("SELECT number, number + 1 FROM numbers(5000000) FORMAT JSON");
   expect(answer.text).toContain("(TOO_MANY_ROWS_OR_BYTES)");
   const quoted = await ask("SELECT number FROM numbers(200000) FORMAT `JSON`");
@@ -197,7 +197,7 @@ test("gzip works both ways", async () => {
   await zipping.close();
 });
 
-test("settings and parameters of one request are never another's", async () => {
+test("settings and parameters of one request never reach another", async () => {
   const setting = "SELECT getSetting('max_block_size')";
   const usual = await valueOf(setting);
   const values = await Promise.all(
@@ -274,7 +274,7 @@ const ESCAPES = [
   "SELECT * FROM system.users",
 ];
 
-test("nothing that writes, reaches out of the event store or lifts a bound is done", async () => {
+test("no statement writes, reaches out of the event store or lifts a bound", async () => {
   const target = join(folder, "outfile");
   const asked = await Promise.all(
     ESCAPES.map(async (sql) => ({ sql, ...(await ask(sql.replace("OUTFILE'", `${target}'`), { param_f: "file" })) })),
@@ -301,7 +301,7 @@ test("nothing that writes, reaches out of the event store or lifts a bound is do
   expect(await valueOf("SELECT count() FROM t")).toBe("1000000");
 }, 30_000);
 
-test("words in quotes and comments are no reason to refuse, and the usual looks at a schema work", async () => {
+test("words in quotes and comments are no reason to refuse, and the usual schema queries work", async () => {
   const fine = [
     "SELECT 'file(); DROP TABLE t' AS `outfile into` -- SET x",
     "SELECT 1 /* INTO OUTFILE 'x'; */",
@@ -343,7 +343,7 @@ test("words in quotes and comments are no reason to refuse, and the usual looks 
   }
 });
 
-test("what cannot be spoken is refused in words", async () => {
+test("an unsupported protocol option is refused with an explanation", async () => {
   expect(await valueOf("SELECT 1", { compress: "1" })).toContain("set compress=0");
   expect(await valueOf("SELECT 1", { compress: "0" })).toBe("1");
   const form = new FormData();
@@ -353,7 +353,7 @@ test("what cannot be spoken is refused in words", async () => {
   expect((await ask(`SELECT '${"x".repeat(256 * 1024)}'`)).status).toBe(413);
 });
 
-test("no web page reads the event store, under whatever name it finds the address", async () => {
+test("no web page reads the event store, under any host name", async () => {
   const { port } = new URL(face.url);
   const statusFor = (headers: Record<string, string>, path = "/?query=SELECT+1") =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -429,7 +429,7 @@ test("the recorder writes and the API reads while analysts keep every turn busy"
   await Promise.all(busy);
 }, 20_000);
 
-test("a stop ends what is under way before the engine is closed, and is safe to repeat", async () => {
+test("a stop ends running statements before the engine is closed, and is safe to repeat", async () => {
   const body = "SELECT max(cityHash64(number)) FROM numbers(1000000000000)";
   const asked = Array.from({ length: 4 }, () =>
     fetch(face.url, { method: "POST", body, headers: auth }).then(

@@ -69,7 +69,7 @@ test("a refusal inside the holder's own process does not lose its lock to others
   lock.release();
 });
 
-test("a lock file that nobody holds, and a process number in it that lives, block nobody", () => {
+test("a lock file that no process holds blocks nobody, even if it names a living process", () => {
   const folder = freshFolder();
   FolderLock.acquire(folder).release();
   writeFileSync(join(folder, "lock.pid"), "1\n");

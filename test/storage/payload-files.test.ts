@@ -16,7 +16,7 @@ payloadConformance("payloads as files", async () => {
 
 const REF = { tenantId: "acme", jobId: "019a0000-0000-7000-8000-000000000001" };
 
-test("what a crash left unfinished is gone after the next start, and what was finished is not", async () => {
+test("the next start removes files that a crash left unfinished, and keeps finished ones", async () => {
   const home = join(folder, "crashed");
   const before = await PayloadFiles.open(home);
   await before.put(REF, Buffer.from("whole"));
@@ -28,7 +28,7 @@ test("what a crash left unfinished is gone after the next start, and what was fi
   await after.close();
 });
 
-test("a payload has its name only when all of it is written, and nothing is left of one that is not", async () => {
+test("a payload gets its name only once it is fully written, and a failed write leaves nothing", async () => {
   const home = join(folder, "full");
   const store = await PayloadFiles.open(home);
   // A folder in its place is what cannot be written over.

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { MemoryPayloads } from "../http/support/memory-payloads.ts";
 import { openMadePglite } from "../support/made-postgres.ts";
+import { must } from "../support/must.ts";
 import { payloadConformance } from "../support/payload-conformance.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";
 import { openTestRegistry } from "../tenants/open-test-registry.ts";
@@ -13,7 +15,7 @@ import { openTestRegistry } from "../tenants/open-test-registry.ts";
 async function open(database: OpenDatabase, remove: () => Promise<unknown>) {
   await migrate(database.db);
   const { registry, payloads: store, stop } = await openTestRegistry(database);
-  for (const id of ["acme", "globex"]) await registry.createTenant({ id, name: id });
+  for (const id of ["acme", "globex"]) await must(registry.createTenant({ id, name: id }));
   const close = async () => {
     await stop();
     await database.close();
@@ -26,6 +28,11 @@ payloadConformance("payloads on PGlite", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
   return open(await openMadePglite(join(folder, "postgres")), () => rm(folder, { recursive: true, force: true }));
 });
+
+payloadConformance("payloads of the tests, in memory", async () => ({
+  store: new MemoryPayloads(),
+  close: async () => undefined,
+}));
 
 const missing = postgresMissing();
 

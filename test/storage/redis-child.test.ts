@@ -59,7 +59,7 @@ async function parentOf(folder: string) {
   return { parent, redisPid };
 }
 
-/** A redis-server that works in the folder and that nobody looks after. */
+/** A redis-server that works in the folder without a supervisor. */
 async function orphanIn(folder: string) {
   const orphan = Bun.spawn(["redis-server", join(folder, "redis.conf")], { cwd: folder, stdout: "ignore" });
   cleanups.push(() => orphan.kill("SIGKILL"));
@@ -70,7 +70,7 @@ async function orphanIn(folder: string) {
 
 const increment = (folder: string) => join(folder, "appendonlydir", "appendonly.aof.1.incr.aof");
 
-test("what was acknowledged survives kill -9 of the child, which is started again at the same address", async () => {
+test("acknowledged writes survive kill -9 of the child, which is started again at the same address", async () => {
   const folder = await freshFolder();
   const log = new Log();
   const child = await start(folder, log);
@@ -86,7 +86,7 @@ test("what was acknowledged survives kill -9 of the child, which is started agai
   expect(log.messages).toContain("redis-server ended and is started again");
 });
 
-test("the child ends with its parent's kill -9, and what it acknowledged is there at the next start", async () => {
+test("the child ends when its parent is killed, and its acknowledged writes are there at the next start", async () => {
   const folder = await freshFolder();
   const { parent, redisPid } = await parentOf(folder);
   expect(isAlive(redisPid)).toBe(true);
@@ -210,7 +210,7 @@ test("a folder whose path is too long for a socket gets a loopback port with a p
   expect(await connect(child.address).set("key", "value")).toBe("OK");
 });
 
-test("nobody can empty the queue or look into its memory, and its files are for their owner alone", async () => {
+test("no client can empty the queue or inspect its memory, and only their owner can read its files", async () => {
   const folder = await freshFolder();
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
@@ -237,7 +237,7 @@ test("a folder with odd characters in its name works", async () => {
   expect(await connect(child.address).set("key", "value")).toBe("OK");
 });
 
-test("stopping during a restart starts nothing any more", async () => {
+test("a stop during a restart starts nothing", async () => {
   const folder = await freshFolder();
   const log = new Log();
   const child = await start(folder, log);

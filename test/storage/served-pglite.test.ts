@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
-import { PrivateNodeFs } from "../../src/storage/private-node-fs.ts";
+import { PrivateNodeFs } from "../../src/storage/pglite.ts";
 import { BEGIN, END, STATEMENT, servePglite } from "../../src/storage/served-pglite.ts";
 import { copyMadePostgres } from "../support/made-postgres.ts";
 import { Undo } from "../support/undo.ts";
@@ -62,7 +62,7 @@ test("transactions of two processes and of this one never mix", async () => {
   expect(await count()).toBe(300);
 }, 30_000);
 
-test("a process that dies within a transaction has changed nothing, and keeps nobody waiting", async () => {
+test("a process that dies within a transaction changes nothing, and blocks nobody", async () => {
   const holder = await startUser("hold", "holds");
   const waiting = count();
   holder.kill("SIGKILL");
@@ -76,7 +76,7 @@ function line(): { asking: MessageCalls; answering: MessageCalls } {
   return { asking, answering };
 }
 
-test("a process that is silent within a transaction is rolled back, and hears of it", async () => {
+test("an idle transaction is rolled back, and its process gets an error", async () => {
   const { asking, answering } = line();
   servePglite(client, answering, 50);
   const transaction = await asking.call(BEGIN, null);
@@ -93,7 +93,7 @@ test("a process that is silent within a transaction is rolled back, and hears of
   await expect(asking.call(STATEMENT, statement)).rejects.toMatchObject({ code: "25P03" });
 });
 
-test("an error comes with what PostgreSQL calls it", async () => {
+test("an error keeps PostgreSQL's code", async () => {
   const { asking, answering } = line();
   servePglite(client, answering);
   const statement = {

@@ -10,12 +10,12 @@ const SECRET = "a secret: pässwörd 🦊";
 const vaultOf = (...keys: Uint8Array[]) => new Vault(keys, machineRandom);
 
 describe("the vault", () => {
-  test.each([SECRET, "", "x".repeat(100_000)])("gives back what it sealed", (secret) => {
+  test.each([SECRET, "", "x".repeat(100_000)])("opens what it sealed", (secret) => {
     const vault = vaultOf(KEY);
     expect(vault.open(PLACE, vault.seal(PLACE, secret))).toBe(secret);
   });
 
-  test("a sealed secret shows nothing of it, and no two are alike", () => {
+  test("a sealed secret reveals nothing, and no two are alike", () => {
     const vault = vaultOf(KEY);
     const [one, two] = [vault.seal(PLACE, SECRET), vault.seal(PLACE, SECRET)];
     expect(one).not.toBe(two);
@@ -27,12 +27,12 @@ describe("the vault", () => {
     ["tenant", { ...PLACE, tenantId: "other" }],
     ["kind", { ...PLACE, kind: "google" }],
     ["field", { ...PLACE, field: "token" }],
-  ])("a secret that was moved to another %s does not open", (_, elsewhere) => {
+  ])("a secret that was moved to another %s cannot be opened", (_, elsewhere) => {
     const vault = vaultOf(KEY);
     expect(failure(() => vault.open(elsewhere, vault.seal(PLACE, SECRET)))).toBe("forged");
   });
 
-  test("no bit of a sealed secret can be flipped", () => {
+  test("a sealed secret with any bit flipped cannot be opened", () => {
     const vault = vaultOf(KEY);
     const [version, keyId, body = ""] = vault.seal(PLACE, SECRET).split(".");
     const bytes = Buffer.from(body, "base64url");

@@ -7,7 +7,7 @@ export interface Backend {
   /** Removed by hand, whatever `/ready` says. */
   isOut: boolean;
   /** Requests that the process has not answered yet. */
-  underWay: number;
+  inFlight: number;
 }
 
 /**
@@ -23,7 +23,7 @@ export class Balancer {
   private turn = 0;
 
   constructor(urls: readonly string[]) {
-    this.backends = urls.map((url) => ({ url, isOut: false, underWay: 0 }));
+    this.backends = urls.map((url) => ({ url, isOut: false, inFlight: 0 }));
     this.looking = this.backends.map((backend) => this.watch(backend));
   }
 
@@ -46,14 +46,14 @@ export class Balancer {
         await Bun.sleep(LOOK_MS);
         continue;
       }
-      backend.underWay += 1;
+      backend.inFlight += 1;
       try {
         return await fetch(`${backend.url}${path}`, init);
       } catch (error) {
         if (!isRefused(error)) throw error;
         this.taking.delete(backend);
       } finally {
-        backend.underWay -= 1;
+        backend.inFlight -= 1;
       }
     }
     throw new Error("no process takes requests");

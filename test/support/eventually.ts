@@ -8,7 +8,7 @@ export async function eventually<T>(
   for (let waitMs = 2; ; waitMs = Math.min(1.5 * waitMs, 100)) {
     const value = await holds();
     if (value) return value;
-    if (performance.now() > giveUpAt) throw new Error(`it did not come to pass within ${withinMs} ms: ${why}`);
+    if (performance.now() > giveUpAt) throw new Error(`not within ${withinMs} ms: ${why}`);
     await Bun.sleep(waitMs);
   }
 }

@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
-import type { Pass } from "../../src/domain/passes.ts";
+import type { Pass } from "../../src/channels/wallet/passes.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
-import { openMadePglite } from "./made-postgres.ts";
+import { must } from "./must.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
+import { openRegistryDatabase } from "./registry-database.ts";
 
 export const PASS_TYPE = "pass.test.event";
 
@@ -23,9 +20,7 @@ export class PassWorld {
   ) {}
 
   static async open(): Promise<PassWorld> {
-    const folder = await mkdtemp(join(tmpdir(), "waybill-passes-"));
-    const database = await openMadePglite(join(folder, "postgres"));
-    await migrate(database.db);
+    const database = await openRegistryDatabase();
     const registry = await openRegistry({
       channels: CHANNELS,
       db: database.db,
@@ -37,11 +32,10 @@ export class PassWorld {
       telemetry: new QuietTelemetry(),
     });
     registry.start();
-    for (const id of ["acme", "globex"]) await registry.registry.createTenant({ id, name: id, tokens: 1_000 });
+    for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id, tokens: 1_000 }));
     return new PassWorld(registry, async () => {
       await registry.stop();
       await database.close();
-      await rm(folder, { recursive: true, force: true });
     });
   }
 

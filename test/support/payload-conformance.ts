@@ -24,7 +24,7 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
     };
     const all = async () => (await Array.fromAsync(store.all())).flat();
 
-    test("gives a payload back as it was put, whatever is in it", async () => {
+    test("reads a payload back as it was put, whatever is in it", async () => {
       for (const payload of [new Uint8Array(), Buffer.from("größer 😀\0\n"), new Uint8Array(3_000_000).fill(255)]) {
         const ref = aRef();
         await store.put(ref, payload);
@@ -32,7 +32,7 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
       }
     });
 
-    test("knows nothing of a payload that was not put, and of one that was removed", async () => {
+    test("has no payload that was never put, or that was removed", async () => {
       const ref = aRef();
       expect(await store.get(ref)).toBeNull();
       await store.put(ref, Buffer.from("x"));
@@ -42,14 +42,14 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
       expect((await all()).some(({ jobId }) => jobId === ref.jobId)).toBeFalse();
     });
 
-    test("may be told twice to put the same", async () => {
+    test("accepts the same payload twice", async () => {
       const ref = aRef();
       await store.put(ref, Buffer.from("same"));
       await store.put(ref, Buffer.from("same"));
       expect(Buffer.from((await store.get(ref)) ?? []).toString()).toBe("same");
     });
 
-    test("lists all, with their tenants", async () => {
+    test("lists all payloads, with their tenants", async () => {
       for (const ref of await all()) await store.remove(ref);
       const refs = Array.from({ length: 1_100 }, (_, n) => aRef(n % 2 === 0 ? "acme" : "globex"));
       for (let at = 0; at < refs.length; at += 50) {

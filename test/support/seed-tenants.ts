@@ -133,6 +133,8 @@ function domainRow({ id, dkimKeyPem }: SeedTenant, vault: Vault, createdAt: Date
 
 function credentialRow({ id, smtpUrl }: SeedTenant, vault: Vault) {
   const relay = smtpUrl === undefined ? {} : { smtp_url: smtpUrl };
-  const { place, text } = emailSecret(id, { from_address: `mail@${domainNameOf(id)}`, ...relay });
+  const secret = emailSecret(id, { from_address: `mail@${domainNameOf(id)}`, ...relay });
+  if (secret.kind !== "done") throw new Error(secret.why);
+  const { place, text } = secret.value;
   return { tenantId: id, kind: "email", sealed: vault.seal(place, text) };
 }

@@ -46,7 +46,7 @@ async function pushed(device: WalletDevice): Promise<void> {
   await device.idle();
 }
 
-test("a device has nothing to complain of when each push brings a new pass", async () => {
+test("a device complains of nothing when each push brings a new pass", async () => {
   const device = await aDevice();
   for (const [tag, modified] of [
     ["1", MONDAY],
@@ -55,7 +55,7 @@ test("a device has nothing to complain of when each push brings a new pass", asy
     listing = listed(["S1"], tag);
     latest = fresh(modified);
     await pushed(device);
-    device.nothingIsUnderWay();
+    device.nothingIsInFlight();
   }
   expect([device.complaints, logged, device.fetches]).toEqual([[], [], 2]);
 });
@@ -73,7 +73,7 @@ test.each([
   listing = listed(["S1"], "1");
   latest = fresh(MONDAY);
   await pushed(device);
-  device.nothingIsUnderWay();
+  device.nothingIsInFlight();
   listing = listingOf();
   latest = latestOf;
   await pushed(device);

@@ -35,7 +35,7 @@ interface Round {
  *
  * No service can rule out two of them while updates come faster than rounds: a fetch may bring what the next listing
  * names, and a listing may name what the next push announces. A device forgives each once if that may have happened,
- * and never after `nothingIsUnderWay`.
+ * and never after `nothingIsInFlight`.
  */
 export class WalletDevice {
   readonly complaints: string[] = [];
@@ -93,7 +93,7 @@ export class WalletDevice {
   }
 
   /** From here on nothing can be early or late: the device complains about everything that seems so. */
-  nothingIsUnderWay(): void {
+  nothingIsInFlight(): void {
     for (const round of this.rounds.values()) round.late = 0;
     for (const [key, pass] of this.held) this.held.set(key, { ...pass, mayBeAhead: false });
   }

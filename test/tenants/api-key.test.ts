@@ -32,7 +32,7 @@ test("a tenant's shard is FNV-1a of its id, and tenants spread over all shards",
   }
 });
 
-test("misses are forgotten after their time, and the oldest first when there are too many", () => {
+test("misses expire, and the oldest are forgotten first when there are too many", () => {
   const misses = new RecentMisses(1_000, 2);
   for (const name of ["a", "b", "c"]) misses.add(name, 0);
   expect(["a", "b", "c"].map((name) => misses.has(name, 999))).toEqual([false, true, true]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { eq, sql } from "drizzle-orm";
-import { tenantPartOf } from "../../src/app/channel-parts.ts";
+import { tenantPartOf } from "../../src/app/app-channel.ts";
 import { CHANNELS } from "../../src/app/channels.ts";
 import type { OpenRegistry } from "../../src/app/open-registry.ts";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
@@ -12,6 +12,7 @@ import { credentials } from "../../src/tenants/tables.ts";
 import { TenantSnapshots } from "../../src/tenants/tenant-snapshots.ts";
 import { TenantSource } from "../../src/tenants/tenant-source.ts";
 import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry } from "./open-test-registry.ts";
@@ -52,7 +53,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       return ids;
     }
 
-    test("hundreds who are asked for at once cost a few statements, with turns of the event loop between them", async () => {
+    test("looking up hundreds of tenants at once takes a few statements, with turns of the event loop between them", async () => {
       const ids = await newTenants(500);
       const counted = countingSelects(processes.here.db);
       const registry = await openTestRegistry({ db: counted.db, close: async () => {} });
@@ -72,12 +73,12 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(turns).toBeGreaterThanOrEqual(10);
     }, 20_000);
 
-    test("a change committed while a tenant is being loaded is what later askers get", async () => {
+    test("a later look-up sees a change that was committed while the tenant was being loaded", async () => {
       const [id = ""] = await newTenants(1);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
       await gate.reached;
-      await opened.registry.changeTenant(id, { name: "Changed" });
+      await must(opened.registry.changeTenant(id, { name: "Changed" }));
       snapshots.drop(id);
       const asked = Promise.resolve(snapshots.byId(id));
       gate.open();
@@ -86,7 +87,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect((await snapshots.byId(id))?.name).toBe("Changed");
     });
 
-    test("a change of another tenant costs one that is being loaded nothing", async () => {
+    test("a change of one tenant does not disturb the loading of another", async () => {
       const [id = "", other = ""] = await newTenants(2);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
@@ -99,12 +100,12 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
 
     test("a key that is revoked while it is being looked up opens nothing afterwards", async () => {
       const [id = ""] = await newTenants(1);
-      const { key_id, api_key } = await opened.registry.createKey(id);
+      const { key_id, api_key } = await must(opened.registry.createKey(id));
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byApiKey(api_key));
       // The key has been read, its tenant is being read.
       await gate.reached;
-      await opened.registry.revokeKey(id, key_id);
+      await must(opened.registry.revokeKey(id, key_id));
       snapshots.drop(id);
       const asked = Promise.resolve(snapshots.byApiKey(api_key));
       gate.open();
@@ -113,12 +114,12 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(await snapshots.byApiKey(api_key)).toBeNull();
     });
 
-    test("a change of a plan forgets nobody: in force here at its answer, elsewhere within a second", async () => {
+    test("a change of a plan forgets no tenant: it is in force here at once, elsewhere within a second", async () => {
       const ids = await newTenants(120);
       const { first, second } = processes;
       const plan = { name: "free", requestsPerMinute: 100 + made, deliveriesPerSecond: 3, ...QUEUE_SHARE };
       for (const { directory } of [first, second]) await Promise.all(ids.map((id) => directory.byId(id)));
-      await first.registry.putPlan(plan);
+      await must(first.registry.putPlan(plan));
       for (const id of ids) expect(planNow(first, id)).toMatchObject(plan);
       await eventually(
         "elsewhere",
@@ -127,12 +128,14 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       );
     });
 
-    test("a plan that changes while a tenant is being loaded is in force when it is", async () => {
+    test("a plan that changes while a tenant is being loaded is in force once it is loaded", async () => {
       const [id = ""] = await newTenants(1);
       const { snapshots, gate } = gatedSnapshots(processes.here.db);
       const loading = Promise.resolve(snapshots.byId(id));
       await gate.reached;
-      await opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null, ...QUEUE_SHARE });
+      await must(
+        opened.registry.putPlan({ name: "free", requestsPerMinute: 77, deliveriesPerSecond: null, ...QUEUE_SHARE }),
+      );
       await snapshots.takeNewPlans();
       gate.open();
       await loading;
@@ -156,19 +159,21 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       await processes.here.db.delete(credentials).where(eq(credentials.tenantId, broken));
     });
 
-    test("a tenant with more than fits into one statement is loaded whole", async () => {
+    test("a tenant with more rows than fit into one statement is loaded whole", async () => {
       const [id = "", other = ""] = await newTenants(2);
       const html = "x".repeat(100_000);
       for (let n = 0; n < 7; n += 1) {
         // As random as a picture, or it would be stored in a few bytes.
         const noise = Buffer.from(machineRandom.fill(new Uint8Array(75_000))).toString("base64");
-        await opened.registry.putTemplate(id, {
-          slug: `t${n}`,
-          channel: "email",
-          subject: "s",
-          html: noise + html,
-          text: null,
-        });
+        await must(
+          opened.registry.putTemplate(id, {
+            slug: `t${n}`,
+            channel: "email",
+            subject: "s",
+            html: noise + html,
+            text: null,
+          }),
+        );
       }
       const names = sql`select ${id}, 'alias-' || n, 'm', null, '{}' from generate_series(1, 1201) n`;
       await processes.here.db.execute(
@@ -181,7 +186,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect([neighbour?.emailTemplates.size, neighbour?.whatsapp.aliases.size]).toEqual([1, 0]);
     });
 
-    test("more changes than are named at once are all seen elsewhere within a second, and forget nobody else", async () => {
+    test("more changes than one poll names are all seen elsewhere within a second, and no other tenant is forgotten", async () => {
       const [untouched = "", ...ids] = await newTenants(1_501);
       const { first, second } = processes;
       await Promise.all(ids.map((id) => second.directory.byId(id)));

@@ -24,7 +24,7 @@ function scene() {
   return { lookUps, batches, kept };
 }
 
-test("requests are looked up before what only waits in a queue, and a name is looked up once for all who ask", async () => {
+test("requests are looked up before queued jobs, and a name is looked up once for all callers", async () => {
   const { lookUps, batches } = scene();
   const asked = [lookUps.ask("a"), lookUps.ask("b"), lookUps.ask("c"), lookUps.ask("b", true), lookUps.ask("d", true)];
   await Promise.resolve();
@@ -36,7 +36,7 @@ test("requests are looked up before what only waits in a queue, and a name is lo
   expect([await asked[0], await asked[2]]).toEqual(["a!", "c!"]);
 });
 
-test("a look-up that was outdated answers those who asked before it, and nobody who asks later", async () => {
+test("an outdated look-up answers the callers that asked before it, and no later ones", async () => {
   const { lookUps, batches, kept } = scene();
   const early = lookUps.ask("a");
   await Promise.resolve();
@@ -54,7 +54,7 @@ test("a look-up that was outdated answers those who asked before it, and nobody 
   ]);
 });
 
-test("an outage fails all who wait, a mistake those of its batch", async () => {
+test("an outage fails all waiting callers, a mistake only its own batch", async () => {
   const { lookUps, batches } = scene();
   const first = Promise.allSettled(["a", "b", "c"].map((name) => lookUps.ask(name)));
   await Promise.resolve();
@@ -69,7 +69,7 @@ test("an outage fails all who wait, a mistake those of its batch", async () => {
   expect(await second[2]).toBe("c!");
 });
 
-test("a bounded number of names waits", async () => {
+test("the number of waiting names is bounded", async () => {
   const { lookUps, batches } = scene();
   const asked = ["a", "b", "c", "d", "e"].map((name) => lookUps.ask(name));
   await expect(lookUps.ask("f")).rejects.toBeInstanceOf(UnavailableError);

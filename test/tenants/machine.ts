@@ -1,6 +1,6 @@
-import type { ChangeFeed } from "../../src/domain/change-feed.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { Random } from "../../src/domain/random.ts";
+import type { ChangeFeed } from "../../src/domain/tenant.ts";
 
 /** The machine's clock, whose monotonic time can be put forward. Timers keep to real time. */
 export class SkippingClock implements Clock {

@@ -1,7 +1,7 @@
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
-import type { ChangeFeed } from "../../src/domain/change-feed.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
+import type { ChangeFeed } from "../../src/domain/tenant.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";

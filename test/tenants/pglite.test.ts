@@ -25,7 +25,7 @@ test("a folder that a killed process left unfinished is created anew", async () 
   expect(existsSync(`${folder}.new`)).toBe(false);
 }, 60_000);
 
-test("what was written before kill -9 is there after it", async () => {
+test("rows written before kill -9 are there after it", async () => {
   const writer = Bun.spawn([process.execPath, "-e", WRITER, folder], { stdout: "pipe", stderr: "inherit" });
   const output = writer.stdout.getReader();
   const { value } = await output.read();

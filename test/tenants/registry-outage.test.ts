@@ -8,6 +8,7 @@ import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { newApiKey } from "../../src/tenants/api-key.ts";
 import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { liveFeed, machineRandom, SkippingClock } from "./machine.ts";
@@ -36,7 +37,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       telemetry,
     });
   };
-  const newTenant = async () => (await opened.registry.createTenant({ name: "Acme" })).id;
+  const newTenant = async () => (await must(opened.registry.createTenant({ name: "Acme" }))).id;
 
   beforeAll(async () => {
     server = await createPostgres();
@@ -78,22 +79,22 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     expect(nowhere).toMatchObject({ name: "ConfigurationError", message: expect.stringContaining("no database") });
   });
 
-  test("what a load read before a revocation is not remembered after it", async () => {
+  test("a tenant that was read before a revocation is not remembered after it", async () => {
     const id = await newTenant();
-    const { key_id, api_key } = await opened.registry.createKey(id);
+    const { key_id, api_key } = await must(opened.registry.createKey(id));
     let asked: ReturnType<typeof opened.directory.byApiKey> = null;
     // The load has read the key, and waits for the templates, while the key is revoked.
     await database.db.transaction(async (transaction) => {
       await transaction.execute(sql`lock table templates in access exclusive mode`);
       asked = opened.directory.byApiKey(api_key);
       await eventually("the load waits", () => isWaiting(transaction));
-      await opened.registry.revokeKey(id, key_id);
+      await must(opened.registry.revokeKey(id, key_id));
     });
     await asked;
     expect(await opened.directory.byApiKey(api_key)).toBeNull();
   });
 
-  test("a server that accepts calls and never answers costs a bounded wait", async () => {
+  test("a call to a server that never answers takes bounded time", async () => {
     const id = await newTenant();
     await database.db.transaction(async (transaction) => {
       await transaction.execute(sql`lock table tenants in access exclusive mode`);
@@ -103,9 +104,9 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     expect((await opened.directory.byId(id))?.tenantId).toBe(id);
   });
 
-  test("a flood of invented keys is cut off and pushes out nobody", async () => {
+  test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();
-    const { api_key } = await opened.registry.createKey(id);
+    const { api_key } = await must(opened.registry.createKey(id));
     // More than once where need be: the poll that sees the tenant being made drops what is remembered of it, once.
     await eventually("the tenant stays remembered through a flood", async () => {
       expect((await opened.directory.byApiKey(api_key))?.tenantId).toBe(id);
@@ -119,7 +120,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     });
   });
 
-  test("a tenant that nobody asked for in minutes is forgotten", async () => {
+  test("a tenant that is not looked up for minutes is forgotten", async () => {
     const id = await newTenant();
     await eventually("it is remembered", async () => {
       await opened.directory.byId(id);
@@ -129,9 +130,9 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     await eventually("it is forgotten", () => telemetry.remembered === 0);
   });
 
-  test("without the server, what is remembered is served for a minute, then nothing is; with it, all is as before", async () => {
+  test("without the server, remembered tenants are served for a minute and then none; once it is back, all are", async () => {
     const id = await newTenant();
-    const { api_key } = await opened.registry.createKey(id);
+    const { api_key } = await must(opened.registry.createKey(id));
     await opened.directory.byApiKey(api_key);
     await server.crash();
     await eventually("the outage is noticed", () => telemetry.lines.includes("warn: the registry does not answer"));

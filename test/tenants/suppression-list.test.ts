@@ -4,6 +4,7 @@ import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
 import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
+import { type Done, done } from "../../src/domain/store-result.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
 import type { SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";
@@ -48,7 +49,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
     created_at: "2026-11-21T00:00:00Z",
   });
 
-  putSuppression(of: string, address: string, reason: SuppressionReason): Promise<SuppressionRecord>;
+  putSuppression(of: string, address: string, reason: SuppressionReason): Promise<Done<SuppressionRecord>>;
   putSuppression(of: object, address: string, reason: SuppressionReason): Promise<void>;
   putSuppression(of: unknown, address: string, reason: SuppressionReason): Promise<never> {
     const isList = typeof of === "string";
@@ -56,17 +57,17 @@ class World implements SuppressionRegistry, SuppressionIndex {
       if (isList) this.list.set(address, reason);
       else this.index.set(address, reason);
       // The list's callers read the record, the index's nothing.
-      return this.record(address, reason) as never;
+      return done(this.record(address, reason)) as never;
     });
   }
-  deleteSuppression(_of: string, address: string): Promise<boolean> {
-    return this.call("list.delete", () => this.list.delete(address));
+  deleteSuppression(_of: string, address: string): Promise<Done<boolean>> {
+    return this.call("list.delete", () => done(this.list.delete(address)));
   }
   suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {
     return this.call("list.read", () => this.list.get(address) ?? null);
   }
-  suppressions(): Promise<Page<SuppressionRecord>> {
-    return Promise.resolve({ items: [], nextCursor: null });
+  suppressions(): Promise<Done<Page<SuppressionRecord>>> {
+    return Promise.resolve(done({ items: [], nextCursor: null }));
   }
   suppressionsOfShard(_shard: number, after: Suppression | null): Promise<readonly Suppression[]> {
     return this.call("list.page", () =>
@@ -134,11 +135,11 @@ test("a change is in the registry before it is in the index, and addresses are c
   await list.put(tenant, "Ann@Example.COM", "manual");
   expect(world.log.slice(0, 3)).toEqual(["list.put", "list.read", "index.put"]);
   expect(world.suppressed()).toEqual({ "ann@example.com": "manual" });
-  expect(await list.remove(tenant, "ANN@example.com")).toBe(true);
+  expect(await list.remove(tenant, "ANN@example.com")).toEqual(done(true));
   expect([world.list.size, world.suppressed()]).toEqual([0, {}]);
 });
 
-test("a bounce is in the registry before its event is told, also when it had been told before", async () => {
+test("a bounce is in the registry before its event is recorded, even if the event was recorded before", async () => {
   expect(await list.observe(tenant, bounce("Ann@x.example"))).toBe("recorded");
   expect(world.log.slice(0, 2)).toEqual(["list.put", "observe"]);
   expect(world.observed[0]?.suppress?.recipient).toBe("ann@x.example");
@@ -147,7 +148,7 @@ test("a bounce is in the registry before its event is told, also when it had bee
   expect(world.list.size).toBe(1);
 });
 
-test("a report of a job that nobody knows suppresses nobody, and one that overtakes our own note of the hand-over does", async () => {
+test("a report about an unknown job suppresses no address, and one that overtakes our own record of the hand-over does", async () => {
   world.status = null;
   expect(await list.observe(tenant, bounce("a@x.example"))).toBe("unknown");
   expect([world.list.size, world.suppressed(), world.observed.length]).toEqual([0, {}, 0]);
@@ -158,7 +159,7 @@ test("a report of a job that nobody knows suppresses nobody, and one that overta
   expect(Object.keys(world.suppressed())).toEqual(["a@x.example", "b@x.example"]);
 });
 
-test("a registry that is away keeps a bounce from being told, so that its report comes again", async () => {
+test("while the registry is away a bounce is not recorded, so its report is repeated", async () => {
   world.before = (call) => {
     if (call === "list.put") throw new UnavailableError("away");
   };
@@ -168,7 +169,7 @@ test("a registry that is away keeps a bounce from being told, so that its report
   expect(world.observed).toEqual([]);
 });
 
-test("what is repeated after a lost call puts the index right, even where the registry has it already", async () => {
+test("a repeat after a lost call corrects the index, even if the registry has the change already", async () => {
   let isLost = true;
   world.before = (call) => {
     if (isLost && call.startsWith("index.")) throw new TransportError("lost");
@@ -181,11 +182,11 @@ test("what is repeated after a lost call puts the index right, even where the re
   isLost = true;
   await list.remove(tenant, "a@x.example").catch(() => {});
   isLost = false;
-  expect(await list.remove(tenant, "a@x.example")).toBe(false);
+  expect(await list.remove(tenant, "a@x.example")).toEqual(done(false));
   expect(world.suppressed()).toEqual({});
 });
 
-test("whatever the order in which changes at the same time take effect, registry and index agree in the end", async () => {
+test("registry and index agree in the end, in whatever order concurrent changes take effect", async () => {
   const change = fc.constantFrom("put", "remove", "bounce");
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 4 }), fc.scheduler(), async (changes, scheduler) => {
@@ -204,7 +205,7 @@ test("whatever the order in which changes at the same time take effect, registry
   );
 });
 
-test("an index that was lost is filled page by page, and changes during it are in the end as the registry has them", async () => {
+test("a lost index is filled page by page, and changes made meanwhile end up as in the registry", async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom("put", "remove"), fc.scheduler(), async (kind, scheduler) => {
       const racing = new World();
@@ -222,7 +223,7 @@ test("an index that was lost is filled page by page, and changes during it are i
   );
 });
 
-test("filling asks the registry for nothing where the index is complete, and stops when told to or fenced", async () => {
+test("filling reads nothing from the registry if the index is complete, and stops when told to or fenced", async () => {
   expect(await list.fill(lease, RUNNING)).toBe(true);
   expect(world.log).toEqual(["index.load"]);
   world.isLoaded = false;

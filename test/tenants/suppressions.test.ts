@@ -45,7 +45,7 @@ test("a list is paged", async () => {
   expect(second.body).toMatchObject({ suppressions: [{ address: "c@x.example" }], next_cursor: null });
 });
 
-test("what is no address, no reason or no tenant is refused, and so is whoever has no token", async () => {
+test("an invalid address, reason or tenant is refused, and so is a caller without the token", async () => {
   for (const address of ["ann", "a@x.example,b@x.example", " ", "a@x.example\n"]) {
     expect((await front.operate("PUT", path(address), { reason: "manual" })).status).toBe(400);
     expect((await front.operate("DELETE", path(address))).status).toBe(404);
@@ -59,7 +59,7 @@ test("what is no address, no reason or no tenant is refused, and so is whoever h
   expect((await front.fetch("/dash/api/tenants/acme/suppressions")).status).toBe(401);
 });
 
-test("of a tenant that does not exist nothing else is said", async () => {
+test("an unknown tenant is 404 whatever else is wrong", async () => {
   expect((await front.operate("PUT", path("ann", "nobody"), { reason: "bored" })).status).toBe(404);
   expect((await front.operate("PUT", path("a@x.example", "nobody"), "no object")).status).toBe(404);
   expect((await front.operate("PUT", path("ann"), { reason: "bored" })).body["error"]).toStartWith("the last part");

@@ -106,7 +106,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
         const backend = balancer.backend(old.url);
         if (!isTold) {
           backend.isOut = true;
-          await eventually("nothing is under way there", () => backend.underWay === 0);
+          await eventually("nothing is in flight there", () => backend.inFlight === 0);
         }
         // Whatever has not stopped after ten seconds ends itself, with code 1.
         expect(await old.stop("SIGTERM")).toBe(0);

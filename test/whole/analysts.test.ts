@@ -21,7 +21,7 @@ async function newHome(): Promise<string> {
 const EMAIL = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
 const ENDLESS = "SELECT max(cityHash64(number)) FROM numbers(1000000000000)";
 
-test("an analyst's tool reads what became of a message, while statements that never end stay busy, and a stop is clean", async () => {
+test("an analyst's tool reads jobs' outcomes while endless statements keep running, and a stop is clean", async () => {
   const home = await newHome();
   const port = String(await freePort());
   const waybill = await start(home, { CLICKHOUSE_HTTP_PORT: port });

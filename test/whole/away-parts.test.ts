@@ -4,7 +4,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 
 const clock = { ...systemClock, nowMs: () => 1_000_000 };
 
-test("relays of the platform are named, those of tenants are counted, and what is up is left out", () => {
+test("the platform's relays are named, tenants' relays are counted, and relays that are up are left out", () => {
   const away = new AwayParts(clock);
   away.addPart("spam filter", () => ({ up: false, sinceMs: 900_000 }));
   away.addPart("mail log", () => ({ up: true, sinceMs: 800_000 }));

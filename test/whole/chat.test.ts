@@ -127,7 +127,7 @@ test("shuffled, doubled and early callbacks leave each job with one event of eac
   console.log(`${MESSAGES} messages: accepted in ${accepted} s, every event looked at after ${all} s`);
 }, 900_000);
 
-test("the sandbox's numbers do what they are for", async () => {
+test("the sandbox's numbers behave as documented", async () => {
   const { demoKey } = waybill;
   const jobOf = async (to: string) => ({ to, jobId: await send(demoKey, to) });
   const [refused, throttled, broken, failed] = await Promise.all(
@@ -156,5 +156,5 @@ test("a message whose answer was lost is not sent again: its callbacks end the j
     return all.length >= 3 ? all : null;
   });
   expect(types.toSorted()).toEqual(["delivered", "read", "sent"]);
-  expect(sandbox.mailbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
+  expect(sandbox.inbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
 }, 60_000);

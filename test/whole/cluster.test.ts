@@ -11,11 +11,11 @@ const SHARED = {
   OPERATOR_TOKEN: "operator-token-of-the-test",
   SHARDS: "8",
 };
-/** Deliveries under way, and answers on their way to the queue, of one process. */
+/** Deliveries in flight, and outcomes on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
 
-describe.skipIf(postgresMissing() !== null)("several processes on servers by URL", () => {
+describe.skipIf(postgresMissing() !== null)("several processes on remote servers", () => {
   let redis: RedisServer;
   let postgres: PostgresServer;
   let sink: SmtpSink;
@@ -48,7 +48,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on servers by URL
     return await Promise.all(shards.map((shard) => redis.client.hget(`wb:{s0${shard}}:lease:dispatcher`, "owner")));
   }
 
-  test("share the work, and take over from one that is killed within fifteen seconds", async () => {
+  test("share the work, and replace a killed one within fifteen seconds", async () => {
     const home = await temporaryHome();
     homes.push(home);
     const migrated = Bun.spawnSync([process.execPath, "src/main.ts", "migrate"], {
@@ -91,7 +91,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on servers by URL
       lost: 0,
       sentTwice: taken - sink.received.size,
       recoveryMs,
-      // What it had under way.
+      // Its deliveries in flight.
       sentTwiceAllowed: IN_FLIGHT_MAX,
     });
     // The lease of a dead process lasts ten seconds; all of its mail went out after the takeover.

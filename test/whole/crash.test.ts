@@ -13,7 +13,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const EMAILS = Number(process.env["CRASH_EMAILS"] ?? 5000);
 const TENANTS = 50;
 const KILLS = 3;
-/** Deliveries under way, and answers on their way to the queue, of one process. */
+/** Deliveries in flight, and outcomes on their way to the queue, of one process. */
 const IN_FLIGHT_MAX = 48 + 256;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -34,7 +34,7 @@ afterAll(async () => {
   await home.remove();
 }, 30_000);
 
-test("whatever is answered with 202 is sent and recorded once, however often the server is killed", async () => {
+test("every message answered with 202 is sent and recorded once, however often the server is killed", async () => {
   const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));
   let count = 0;
   let asked = 0;
@@ -49,7 +49,7 @@ test("whatever is answered with 202 is sent and recorded once, however often the
         accepted.get(tenant)?.push(answer.body.job_id);
         count += 1;
       } catch {
-        // The server is being killed: what was not answered is not accepted.
+        // The server is being killed: an unanswered request is not accepted.
         await Bun.sleep(20);
       }
     }

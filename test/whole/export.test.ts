@@ -51,7 +51,7 @@ function residentMb(): number {
 
 const filesLeft = () => readdirSync(join(home.path, "export"));
 
-test("a server hands out millions of events, each once, without taking them into memory", async () => {
+test("a server exports millions of events, each once, without loading them into memory", async () => {
   const beforeMb = residentMb();
   let peakMb = 0;
   let lines = 0;
@@ -81,7 +81,7 @@ test("a server hands out millions of events, each once, without taking them into
   expect(peakMb - beforeMb).toBeLessThan(GROWTH_MB_MAX);
 }, 120_000);
 
-test("a client that goes makes room at once for the next one, whose Parquet file holds every event", async () => {
+test("a client that disconnects frees its place at once, and the next one's Parquet file holds every event", async () => {
   const caller = new AbortController();
   const first = await ask("ndjson", { signal: caller.signal });
   await first.body?.getReader().read();

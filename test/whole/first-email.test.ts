@@ -31,7 +31,7 @@ function today(): string {
   return new Date().toISOString().slice(0, 10);
 }
 
-test("the printed curl sends an e-mail, which succeeds and is found in both lists", async () => {
+test("the printed curl command sends an e-mail, which succeeds and appears in both lists", async () => {
   const command = /curl [^]*'\n/.exec(waybill.screen)?.[0] ?? "";
   const curl = Bun.spawn(["sh", "-c", command], { stdout: "pipe", stderr: "ignore" });
   const accepted: Answer["body"] = await new Response(curl.stdout).json();
@@ -64,7 +64,7 @@ test("a template of the demo tenant is rendered", async () => {
   expect(messages[0].source).toContain("Welcome, Bob &lt;b&gt;");
 });
 
-test("mail that bounces succeeds, is reported, and its recipient is not sent to again", async () => {
+test("an e-mail that bounces succeeds, is reported, and its recipient is suppressed", async () => {
   const jobId = await send("nobody@bounce.test");
   expect((await finalJob(waybill, waybill.demoKey, jobId)).status).toBe("success");
   await eventually("it bounces", async () => (await eventsOf(jobId)).length === 2);
@@ -80,7 +80,7 @@ test("mail that bounces succeeds, is reported, and its recipient is not sent to 
   expect(await eventsOf(again)).toMatchObject([{ event_type: "suppressed", result: { reason: "bounced" } }]);
 });
 
-test("mail that is refused fails, and says what the server said", async () => {
+test("a refused e-mail fails with the server's words", async () => {
   const jobId = await send("nobody@reject.test");
   const job = await finalJob(waybill, waybill.demoKey, jobId);
   expect(job.status).toBe("failed");
@@ -88,7 +88,7 @@ test("mail that is refused fails, and says what the server said", async () => {
   expect(await eventsOf(jobId)).toMatchObject([{ event_type: "failed", result: { error: job.result.error } }]);
 });
 
-test("mail that is deferred twice is sent in the end", async () => {
+test("an e-mail that is deferred twice is sent in the end", async () => {
   const jobId = await send("later@defer.test");
   expect((await finalJob(waybill, waybill.demoKey, jobId)).status).toBe("success");
 });
@@ -103,7 +103,7 @@ test("a server that drops the connection or is slow costs others nothing, and th
   expect((await finalJob(waybill, waybill.demoKey, slow, 20_000)).status).toBe("success");
 }, 30_000);
 
-test("everything is ready, and says so", async () => {
+test("every part is ready, and readiness says so", async () => {
   for (const path of ["/health", "/ready", "/metrics", "/openapi.json", "/docs"]) {
     expect((await fetch(waybill.url + path)).status).toBe(200);
   }

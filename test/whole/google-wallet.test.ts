@@ -31,7 +31,7 @@ function finished(jobId: string) {
 }
 
 test(
-  "an event ticket is made, changed and looked at, in a program that nobody configured",
+  "an event ticket is created, updated and fetched in an unconfigured program",
   async () => {
     const classId = `${PLATFORM}.final`;
     const serial = `${PLATFORM}.ticket-1`;
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  "a pass that Google does not take fails with its words, and its token is given back",
+  "a pass that Google refuses fails with its words, and its token is given back",
   async () => {
     const balance = async () => (await waybill.operator("GET", "/tenants/acme")).body.tokens;
     const before = await balance();
@@ -108,7 +108,7 @@ test(
 );
 
 test(
-  "a class of one tenant is refused to another, who has the platform's issuer as well",
+  "a tenant's class is refused to another tenant of the platform's issuer",
   async () => {
     await waybill.operator("POST", "/tenants", { id: "globex", name: "Globex", channels: ["wallet"], tokens: 10 });
     const other = (await waybill.operator("POST", "/tenants/globex/keys")).body.api_key;

@@ -35,7 +35,7 @@ test("a signed status of a foreign number ends no e-mail, whatever its callback 
     const response = await fetch(`${waybill.url}/webhook/whatsapp`, { method: "POST", headers, body });
     expect(response.status).toBe(200);
   }
-  // What was reported on is not tried again.
+  // A reported message is not retried.
   const before = tries();
   await eventually("the relay is tried again", () => tries() > before + 1, 15_000);
   const { body: job } = await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${jobId}`);

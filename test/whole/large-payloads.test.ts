@@ -37,7 +37,7 @@ async function send(bytes: number): Promise<{ status: number; jobId: string; err
   return { status: answer.status, jobId: answer.body.job_id, error: answer.body.error };
 }
 
-test("a message of megabytes waits on disk, outlives the server, is sent once and leaves nothing behind", async () => {
+test("a message of megabytes waits on disk, survives a restart, is sent once and leaves nothing behind", async () => {
   key = "";
   await start({ SMTP_URL: closedRelay });
   const { status, jobId } = await send(4 * MIB);
@@ -69,7 +69,7 @@ test("a message whose content is lost fails and says so, and the server goes on"
   expect(await finalJob(waybill, key, next.jobId, 60_000)).toMatchObject({ status: "success" });
 }, 240_000);
 
-test("a tenant's share of the queue is bounded in jobs and bytes while its mail cannot leave", async () => {
+test("a tenant's share of the queue is bounded in jobs and bytes while its messages cannot leave", async () => {
   key = "";
   await start({ SMTP_URL: closedRelay });
   const share = { requests_per_minute: 1000, queued_jobs_max: 3, queued_bytes_max: 2 * MIB };

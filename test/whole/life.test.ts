@@ -40,7 +40,7 @@ test("a second server on the same folder is refused, and the first goes on", asy
   expect((await fetch(`${first.url}/ready`)).status).toBe(200);
 }, 60_000);
 
-test("a start after kill -9 finds everything, shows no key again, and the old key works", async () => {
+test("a start after kill -9 finds all data, prints no new key, and the old key works", async () => {
   const home = await newHome();
   const first = await start(home);
   const sent = await first.request(first.demoKey, "POST", "/v1/send/email", HTML);
@@ -53,7 +53,7 @@ test("a start after kill -9 finds everything, shows no key again, and the old ke
 }, 60_000);
 
 test.each(["SIGINT", "SIGTERM"] as const)(
-  "%s finishes what is under way and ends with code 0",
+  "%s finishes the deliveries in flight and ends with code 0",
   async (signal) => {
     const home = await newHome();
     const server = await start(home);
@@ -69,7 +69,7 @@ test.each(["SIGINT", "SIGTERM"] as const)(
   60_000,
 );
 
-test("a configuration that does not work ends with code 2 and a line for each problem", async () => {
+test("an invalid configuration ends with code 2 and a line per problem", async () => {
   const home = await newHome();
   const { code, errors } = await run([], { WAYBILL_HOME: home, PORT: "abc", MASTER_KEY: "short", ROLES: "cook" });
   expect(code).toBe(2);
@@ -80,7 +80,7 @@ test("a configuration that does not work ends with code 2 and a line for each pr
   expect(errors.trim().split("\n")).toHaveLength(3);
 });
 
-test("check tries every address, and says which one does not answer", async () => {
+test("check tries every address, and names those that do not answer", async () => {
   const home = await newHome();
   const environment = { WAYBILL_HOME: home, REDIS_URL: "redis://127.0.0.1:1", CLICKHOUSE_URL: "http://127.0.0.1:1" };
   const bad = await run(["check"], environment);
@@ -102,7 +102,7 @@ test("a changed number of shards is refused", async () => {
   expect(errors).toContain("SHARDS is 8, but the data was created with 16");
 }, 60_000);
 
-test("the command line makes tenants and keys, beside a running server too", async () => {
+test("the command line creates tenants and keys, also beside a running server", async () => {
   const home = await newHome();
   const server = await start(home);
   const environment = { WAYBILL_HOME: home, PORT: new URL(server.url).port };
@@ -126,7 +126,7 @@ test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenan
   },
 );
 
-test("help names every command", async () => {
+test("help lists every command", async () => {
   const { code, output } = await run(["--help"], {});
   expect(code).toBe(0);
   for (const command of ["serve", "check", "migrate", "tenant create", "key create"]) expect(output).toContain(command);

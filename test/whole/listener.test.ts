@@ -33,7 +33,7 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
     return { status: response.status, body: await response.text() };
   }
 
-  test("without the role api answers for health, readiness and metrics, and for nothing else", async () => {
+  test("without the role api answers for health, readiness and metrics only", async () => {
     expect(await get("/health")).toEqual({ status: 200, body: '{"status":"ok"}' });
     expect(await get("/ready")).toEqual({ status: 200, body: '{"status":"ready"}' });
     expect((await get("/metrics")).body).toContain('waybill_part_up{part="redis"} 1');
@@ -44,7 +44,7 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
     expect((await get("/ready", "POST")).status).toBe(405);
   });
 
-  test("without the role api works where its port is taken, and listens elsewhere", async () => {
+  test("without the role api works when its port is taken, and listens elsewhere", async () => {
     const { port } = new URL(waybill.url);
     const second = await startWaybill(home.path, { ...environment, ROLES: "dispatcher", PORT: port });
     try {
@@ -74,7 +74,7 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
     await eventually("it is back", async () => (await get("/ready")).status === 200);
   });
 
-  test("that is told to end says so first, and takes requests for a moment more", async () => {
+  test("that is told to stop says so first, and takes requests for a moment longer", async () => {
     await waybill.kill();
     const front = await startWaybill(home.path, { ...environment, ROLES: "api", DRAIN_GRACE_MS: "1500" });
     const [tenant] = await createTenants(front, 1);

@@ -42,7 +42,7 @@ async function untilSendIs(apiKey: string, status: number): Promise<Answer> {
   });
 }
 
-test("a tenant sends from its own domain from when it is verified until it is deleted, and nobody else does", async () => {
+test("only a verified domain's tenant sends from it, until it is deleted", async () => {
   const sender = { from_address: `shop@${DOMAIN}`, from_name: "Acme" };
   for (const id of ["acme", "globex"]) {
     expect((await waybill.operator("PUT", `/tenants/${id}/credentials/email`, sender)).status).toBe(204);
@@ -57,7 +57,7 @@ test("a tenant sends from its own domain from when it is verified until it is de
   const { relay } = registered.body.DNSRecords;
   expect(relay[0]).toEqual({ type: "MX", name: `bounce.${DOMAIN}`, value: "mx.platform.test", priority: 10 });
   expect(await send(acme, "ann@example.com")).toMatchObject(REFUSED);
-  // What is wrong with the message itself is said first.
+  // Errors of the message itself come first.
   expect((await send(acme, "ann@example.com", "")).body.violations).toHaveLength(1);
   expect((await send(acme, "not an address")).status).toBe(400);
 
@@ -106,7 +106,7 @@ test("a tenant sends from its own domain from when it is verified until it is de
   expect((await waybill.request(acme, "GET", `/v1/domains/${DOMAIN}`)).status).toBe(404);
 }, 60_000);
 
-test("a tenant's own relay is asked, and what it says is the SMTP status", async () => {
+test("a tenant's own relay is used, and its reply is the SMTP status", async () => {
   const name = "relay.acme.test";
   const made = await waybill.operator("POST", "/tenants/globex/domains", {
     domain: name,
@@ -124,7 +124,7 @@ test("a tenant's own relay is asked, and what it says is the SMTP status", async
   expect(body.checks).toEqual([{ check: "smtp", result: "failed", why: expect.any(String) }]);
 });
 
-test("registering what is no domain, for nobody, or with unknown fields is refused", async () => {
+test("registering an invalid domain, an unknown tenant or unknown fields is refused", async () => {
   const register = async (id: string, body: unknown) =>
     (await waybill.operator("POST", `/tenants/${id}/domains`, body)).status;
   expect(await register("acme", { domain: "no domain" })).toBe(400);
@@ -134,7 +134,7 @@ test("registering what is no domain, for nobody, or with unknown fields is refus
   expect(await register("nobody", { domain: "a.test" })).toBe(404);
 });
 
-test("every call of a tenant is authenticated and counted, and a limited one asks no name server", async () => {
+test("every tenant call is authenticated and counted, and a limited one queries no name server", async () => {
   expect((await waybill.request("wb_nobody", "GET", "/v1/domains")).status).toBe(401);
   await waybill.operator("PUT", "/plans/two", { requests_per_minute: 2 });
   await waybill.operator("POST", "/tenants", { id: "small", name: "s", plan: "two" });

@@ -79,7 +79,7 @@ test("with live providers a tenant's relay inside the platform is never connecte
   expect(await waybill.stop()).toBe(0);
 }, 60_000);
 
-test("one that the operator allows is used, over TLS whose certificate is checked", async () => {
+test("a relay that the operator allows is used, over TLS with certificate checks", async () => {
   const period = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 3_600_000 };
   const subjectOf = (name: string) => [[SUBJECT.commonName, name]] as const;
   const authority = await issueCertificate({ subject: subjectOf("Authority"), ...period, purpose: "authority" }, null);

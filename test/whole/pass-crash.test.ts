@@ -14,7 +14,7 @@ const KILLS = 3;
 /** Passes that are stored between two kills, at least. */
 const PASSES = 40;
 const CALLERS = 48;
-/** Passes that are stored and not answered while Redis hangs, at least: more than the one call under way can queue. */
+/** Passes that are stored and not answered while Redis hangs, at least: more than the one call in flight can queue. */
 const LOST_MIN = 6;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -85,7 +85,7 @@ async function inRegistry<T>(work: (db: Awaited<ReturnType<typeof openPglite>>["
   }
 }
 
-test("a token is spent for each pass that exists, and for no other, wherever the server is killed", async () => {
+test("each pass that exists costs one token, and no other does, wherever the server is killed", async () => {
   const accepted = new Set<string>();
   let asked = 0;
   let isOver = false;
@@ -95,7 +95,7 @@ test("a token is spent for each pass that exists, and for no other, wherever the
         const answer = await create(`serial-${asked++}`);
         if (answer.status === 202) accepted.add(answer.body.job_id);
       } catch {
-        // The server is being killed: what was not answered may have been done, or not.
+        // The server is being killed: an unanswered request may have been done, or not.
         await Bun.sleep(20);
       }
     }

@@ -66,7 +66,7 @@ function passJson(bytes: Uint8Array | null): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes === null ? undefined : unzipSync(bytes)["pass.json"]));
 }
 
-test("a pass comes to a device, is updated there, and leaves it, and its tenant hears of it once each", async () => {
+test("a pass is installed on a device, updated there and removed, and its tenant hears of each once", async () => {
   const pass = await aPass("PLAYER-1");
   expect(pass.serviceUrl).toBe(`${waybill.url}/wallet`);
   const device = new WalletDevice("device-1", "00ff".repeat(16));
@@ -96,7 +96,7 @@ test("a pass comes to a device, is updated there, and leaves it, and its tenant 
   expect(device.complaints).toEqual([]);
 });
 
-test("a device waits for no receiver, and what a receiver is owed is told before the process ends", async () => {
+test("a device waits for no receiver, and pending notifications are sent before the process ends", async () => {
   const pass = await aPass("PLAYER-2");
   const before = heard.length;
   const release = Promise.withResolvers<void>();

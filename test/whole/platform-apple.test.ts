@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-test("the platform's own signer comes from PEM or from files", async () => {
+test("the platform's own signer comes from PEM text or files", async () => {
   const signer = await platformApple(loadConfig(environment));
   expect(signer).toMatchObject({ passTypeId: PASS_TYPE, teamId: TEAM, passphrase: null });
   expect(signer !== null && checkAppleSigner(signer, Date.now())).toEqual({ problem: null, warnings: [] });
@@ -43,7 +43,7 @@ test("a signer that cannot sign stops the start, with the reason and without the
   );
 });
 
-test("half of a signer stops the start and says what is missing, and what was mistaken for it is not shown", () => {
+test("half a signer stops the start and names the missing part, without showing what was mistaken for it", () => {
   const { APPLE_PRIVATE_KEY: _, ...half } = environment;
   expect(() => loadConfig(half)).toThrow(/^APPLE_PRIVATE_KEY: unset; all of APPLE_CERTIFICATE, /);
   expect(() => loadConfig({ ...environment, APPLE_CERTIFICATE: good.privateKeyPem })).toThrow(
@@ -51,7 +51,7 @@ test("half of a signer stops the start and says what is missing, and what was mi
   );
 });
 
-test("in the sandbox one is made up, once a data folder, and for nobody else to read", async () => {
+test("the sandbox creates a signer per data folder, readable by nobody else", async () => {
   const config = loadConfig({ WAYBILL_HOME: home });
   const [one, other] = await Promise.all([platformApple(config), platformApple(config)]);
   expect(one).not.toBeNull();
@@ -60,7 +60,7 @@ test("in the sandbox one is made up, once a data folder, and for nobody else to 
   expect((await stat(join(home, "apple-sandbox.pem"))).mode & 0o777).toBe(0o600);
 });
 
-test("with live providers and nothing configured there is none", async () => {
+test("with live providers and no configuration there is no signer", async () => {
   const config = loadConfig({ WAYBILL_HOME: home, PROVIDERS: "live", SMTP_URL: "smtp://127.0.0.1:25" });
   expect(await platformApple(config)).toBeNull();
 });

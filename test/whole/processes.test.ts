@@ -43,7 +43,7 @@ describe("a start with two API processes and two dispatchers", () => {
     expect(waybill.screen).toContain(`api           2 (${children.get("api-1")}, ${children.get("api-2")})`);
   });
 
-  test("every API process takes messages, and shows what reached the sandbox and what became of it", async () => {
+  test("every API process accepts messages, and shows the sandbox's messages and their outcomes", async () => {
     const jobIds: string[] = [];
     for (let n = 0; n < 20; n += 1) {
       const response = await fresh(`${waybill.url}/v1/send/email`, {
@@ -63,7 +63,7 @@ describe("a start with two API processes and two dispatchers", () => {
     }
   }, 60_000);
 
-  test("what devices complain of to one process is read from any other", async () => {
+  test("devices' complaints to one process are readable from any other", async () => {
     const logs = [`one ${crypto.randomUUID()}`];
     await fresh(`${waybill.url}/wallet/v1/log`, {
       method: "POST",
@@ -76,7 +76,7 @@ describe("a start with two API processes and two dispatchers", () => {
     }
   });
 
-  test("every API process writes exports, those too that the engine makes a file of", async () => {
+  test("every API process serves exports, including those written by the engine", async () => {
     const token = (await Bun.file(`${waybill.home}/operator-token`).text()).trim();
     const day = new Date().toISOString().slice(0, 10);
     const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
@@ -92,7 +92,7 @@ describe("a start with two API processes and two dispatchers", () => {
     }
   });
 
-  test("metrics are those of all processes", async () => {
+  test("metrics cover all processes", async () => {
     for (let n = 0; n < 30; n += 1) await fresh(`${waybill.url}/health`);
     const text = await (await fresh(`${waybill.url}/metrics`)).text();
     expect(text).toContain('waybill_http_requests_total{route="health",method="GET",status="200"} 30');
@@ -101,7 +101,7 @@ describe("a start with two API processes and two dispatchers", () => {
       expect(text).toContain(`waybill_child_up{process="${name}"} 1`);
   });
 
-  test("wrong operator tokens of one address are counted together", async () => {
+  test("wrong operator tokens from one address are counted together", async () => {
     const tryOne = async () =>
       (await fresh(`${waybill.url}/dash/api/plans`, { headers: { authorization: "Bearer wrong-wrong-wrong" } })).status;
     let answered = 0;
@@ -115,7 +115,7 @@ describe("a start with two API processes and two dispatchers", () => {
     expect(answered).toBeLessThanOrEqual(12);
   });
 
-  test("a child that hangs up is replaced, and its shards are taken over", async () => {
+  test("a child that hangs is replaced, and its shards are taken over", async () => {
     const before = childrenOf(waybill);
     for (const name of ["api-1", "dispatcher-1"]) process.kill(before.get(name) ?? 0, "SIGKILL");
     await eventually(
@@ -139,7 +139,7 @@ describe("a start with two API processes and two dispatchers", () => {
   }, 60_000);
 });
 
-describe("what was accepted", () => {
+describe("an accepted message", () => {
   const MESSAGES = 1_500;
   const undo = new Undo();
   let sink: SmtpSink;
@@ -172,7 +172,7 @@ describe("what was accepted", () => {
         if (tenant === undefined) return;
         const body = { to_address: `u${asked}@example.com`, subject: "Hello", html: "<p>Hello</p>" };
         const answer = await waybill.request(tenant.apiKey, "POST", "/v1/send/email", body).catch(() => null);
-        // What was not answered is not accepted.
+        // An unanswered request is not accepted.
         if (answer?.status !== 202) continue;
         accepted.get(tenant)?.push(answer.body.job_id);
         count += 1;
@@ -213,7 +213,7 @@ describe("what was accepted", () => {
     await expectAllSent();
   }, 120_000);
 
-  test("is sent once when the start is told to end, by the next one, which is one process", async () => {
+  test("is sent once when the start is stopped and a single process starts next", async () => {
     const repeats = () => [...sink.received.values()].reduce((sum, times) => sum + times - 1, 0);
     const before = repeats();
     await sendWhile(async () => {
@@ -232,7 +232,7 @@ describe("a start of several processes is refused", () => {
   const undo = new Undo();
   afterAll(() => undo.run());
 
-  test("where another program has its port, shared or not", async () => {
+  test("when another program has its port, shared or not", async () => {
     for (const reusePort of [false, true]) {
       const home = undo.add(await temporaryHome(), (one) => one.remove());
       const other = Bun.serve({ hostname: "127.0.0.1", port: 0, reusePort, fetch: () => new Response() });
@@ -244,7 +244,7 @@ describe("a start of several processes is refused", () => {
     }
   }, 60_000);
 
-  test("where PROCESSES is wrong, or names a role that ROLES does not", async () => {
+  test("when PROCESSES is invalid, or names a role that ROLES does not", async () => {
     for (const [PROCESSES, ROLES] of [
       ["0", "api"],
       ["api=0", "api"],
@@ -260,7 +260,7 @@ describe("a start of several processes is refused", () => {
   });
 });
 
-test("a child is nothing that a person starts", async () => {
+test("a child is not a command that a person starts", async () => {
   const { code, errors } = await runCommand(["child", "api-1"], {});
   expect(code).toBe(2);
   expect(errors).toContain("PROCESSES");

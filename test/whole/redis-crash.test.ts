@@ -27,7 +27,7 @@ async function redisPid(): Promise<number> {
   throw new Error(`no redis-server among ${children}`);
 }
 
-test("kill -9 of redis-server under load loses no job that was answered, and the server goes on by itself", async () => {
+test("kill -9 of redis-server under load loses no accepted job, and the server recovers by itself", async () => {
   const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));
   let count = 0;
   let asked = 0;

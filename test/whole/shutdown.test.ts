@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Shutdown } from "../../src/app/shutdown.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
-test("an insert in progress gets the time that a quick drain has left over, and a part that hangs gets no more than its own", async () => {
+test("an insert in progress gets the time that a quick drain leaves over, and a hanging part gets no more than its own", async () => {
   const telemetry = new QuietTelemetry();
   const shutdown = new Shutdown(telemetry);
   const order: string[] = [];

@@ -49,7 +49,7 @@ test("a message below the threshold is sent", async () => {
   expect((await finalJob(waybill, waybill.demoKey, await send())).status).toBe("success");
 });
 
-test("a message above it fails with its score and rules, and is sent to nobody", async () => {
+test("a message above it fails with its score and rules, and is not sent", async () => {
   verdict = { score: 7.5 };
   const before = await mailCount();
   const jobId = await send();
@@ -68,7 +68,7 @@ test("a message above it fails with its score and rules, and is sent to nobody",
   expect(await mailCount()).toBe(before);
 });
 
-test("while the filter is away the message waits, pending, and is sent when it is back", async () => {
+test("while the filter is away the message stays pending, and is sent once it is back", async () => {
   verdict = null;
   const before = await mailCount();
   const jobId = await send();
@@ -84,7 +84,7 @@ test("while the filter is away the message waits, pending, and is sent when it i
   expect((await finalJob(waybill, waybill.demoKey, jobId, 30_000)).status).toBe("success");
 }, 60_000);
 
-test("mail from a template is not scored", async () => {
+test("an e-mail from a template is not scored", async () => {
   verdict = { score: 99 };
   const body = { to_address: "bob@example.com", template_id: "welcome", data: { name: "Bob" } };
   const { body: answer } = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", body);

@@ -88,7 +88,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await expectRefusal(await dispatcher(await newRedis(...settings)), line);
   });
 
-  test("refuse several servers that are no cluster", async () => {
+  test("refuse several servers that are not a cluster", async () => {
     const redis = await newRedis();
     const environment = await dispatcher(redis, { REDIS_URL: `${redis.url},${redis.url}` });
     await expectRefusal(environment, "they are no Redis Cluster");
@@ -97,7 +97,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   test.each([
     [["--appendfsync", "everysec"], "appendfsync everysec"],
     [["--rename-command", "CONFIG", ""], "does not say when it syncs"],
-  ])("warn of a Redis with %j, and work with it", async (settings, warning) => {
+  ])("warn about a Redis with %j, and work with it", async (settings, warning) => {
     const environment = await dispatcher(await newRedis(...settings));
     await start(environment);
     const { code, output } = await runCommand(["check"], environment);
@@ -105,12 +105,12 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(code).toBe(0);
   });
 
-  test("refuse a master key that is not the one of the data, and follow its rotation", async () => {
+  test("refuse a master key that does not belong to the data, and follow its rotation", async () => {
     const redis = await newRedis();
     await start(await dispatcher(redis));
     await expectRefusal(await dispatcher(redis, { MASTER_KEY: OTHER_KEY }), "which is not in MASTER_KEY");
     const before = await redis.client.hget(META, "master_key");
-    // The new key seals from now on; who has the old one alone could not open what it seals.
+    // The new key seals from now on; a process with only the old one could not open its data.
     await start(await dispatcher(redis, { MASTER_KEY: `${OTHER_KEY},${MASTER_KEY}` }));
     expect(await redis.client.hget(META, "master_key")).not.toBe(before);
     await expectRefusal(await dispatcher(redis), "which is not in MASTER_KEY");
@@ -118,7 +118,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(await redis.client.hget(META, "master_key")).toBe(before);
   }, 90_000);
 
-  test("refuse a registry whose schema is not the current one", async () => {
+  test("refuse a registry whose schema is outdated", async () => {
     const redis = await newRedis();
     const sql = new SQL(postgres.url);
     await sql`create table kept as select * from registry_migrations`;
@@ -133,7 +133,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     }
   });
 
-  test("refuse a private registry, and a private event store, beside a queue that belongs to others", async () => {
+  test("refuse a private registry, and a private event store, beside a shared queue", async () => {
     const redis = await newRedis();
     const recorder = await dispatcher(redis, { ROLES: "recorder" });
     await start(recorder);
@@ -162,7 +162,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   }, 180_000);
 });
 
-test("a master key that is gone from beside its data is not made anew", async () => {
+test("a master key missing beside its data is not generated anew", async () => {
   const home = await temporaryHome();
   try {
     const { WAYBILL_HOME } = { WAYBILL_HOME: home.path };

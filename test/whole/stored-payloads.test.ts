@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES } from "../../src/app/payload-room.ts";
-import { StoredPayloads } from "../../src/app/stored-payloads.ts";
+import { PayloadRoom, ROOM_BYTES, ROOM_WAIT_MS, SHARE_BYTES, StoredPayloads } from "../../src/app/stored-payloads.ts";
 import type { Channel } from "../../src/domain/channel.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
-import { nameOfPayload } from "../../src/http/sending/payload-name.ts";
+import { nameOfPayload } from "../../src/http/sending/accept-job.ts";
 import { MemoryPayloads } from "../http/support/memory-payloads.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../support/recording-channel.ts";
@@ -49,14 +48,14 @@ beforeEach(async () => {
 
 const deliver = (job: QueuedJob = JOB, signal: AbortSignal = NEVER) => channel.deliver(job, aTenant(), signal);
 
-describe("a job whose payload waits outside the queue", () => {
-  test("is delivered with it, and is otherwise as it was", async () => {
+describe("a job whose payload is stored outside the queue", () => {
+  test("is delivered with it, and is otherwise unchanged", async () => {
     expect(await deliver()).toEqual({ kind: "delivered", result: {} });
     expect(seen).toEqual([{ ...JOB, payload: TEXT }]);
     expect([channel.name, channel.slots, channel.screen, channel.paceMs]).toEqual(["email", 512, undefined, undefined]);
   });
 
-  test("is looked at with it", async () => {
+  test("is checked with it", async () => {
     const inner = Object.assign(new RecordingChannel(() => ({ kind: "delivered", result: {} })), {
       screen: async (job: QueuedJob) => {
         seen.push(job);
@@ -88,14 +87,14 @@ describe("a job whose payload waits outside the queue", () => {
     expect(seen).toEqual([]);
   });
 
-  test("waits without a counted attempt while the store is away", async () => {
+  test("waits without counting an attempt while the store is away", async () => {
     store.failure = new UnavailableError("away");
     expect(await deliver()).toMatchObject({ kind: "retry", isUncounted: true, isUnsent: true, afterMs: 1_000 });
     store.failure = null;
     expect(await deliver()).toMatchObject({ kind: "delivered" });
   });
 
-  test("is handed over to its relay when there was room for it, and it was fetched", async () => {
+  test("is handed to its relay once there is room and its payload is loaded", async () => {
     const room = new PayloadRoom(clock);
     const events: string[] = [];
     const inner = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
@@ -115,7 +114,7 @@ describe("a job whose payload waits outside the queue", () => {
     expect(events).toHaveLength(2);
   });
 
-  test("does not concern jobs that carry their payload", async () => {
+  test("leaves jobs alone that carry their payload", async () => {
     store.failure = new UnavailableError("away");
     const { stored: _, ...small } = { ...JOB, payload: "{}" };
     expect(await deliver(small)).toMatchObject({ kind: "delivered" });
@@ -126,7 +125,7 @@ describe("a job whose payload waits outside the queue", () => {
 describe("room for large payloads", () => {
   const isIn = async (taking: Promise<boolean>) => Promise.race([taking, Promise.resolve(null)]);
 
-  test("is bounded in all and of each tenant, and one that waits for its own share keeps no other waiting", async () => {
+  test("is bounded in total and per tenant, and a tenant that waits for its own share delays no other", async () => {
     const room = new PayloadRoom(clock);
     const half = SHARE_BYTES / 2;
     expect([await room.take("a", half, NEVER), await room.take("a", half, NEVER)]).toEqual([true, true]);
@@ -142,7 +141,7 @@ describe("room for large payloads", () => {
     expect(await isIn(third)).toBeTrue();
   });
 
-  test("is left to tenants that hold nothing, however much others with slow relays want", async () => {
+  test("is left for tenants that hold nothing, however much others with slow relays want", async () => {
     const room = new PayloadRoom(clock);
     const piece = SHARE_BYTES / 2;
     const slow = ["a", "b", "c", "d", "e"];
@@ -168,7 +167,7 @@ describe("room for large payloads", () => {
     expect(isInEach).toEqual([true, true, null, true, true, null]);
   });
 
-  test("is there for one that is larger than all of it, alone", async () => {
+  test("admits a payload larger than all of it, alone", async () => {
     const room = new PayloadRoom(clock);
     expect(await room.take("a", 2 * ROOM_BYTES, NEVER)).toBeTrue();
     const next = room.take("b", 1, NEVER);
@@ -177,7 +176,7 @@ describe("room for large payloads", () => {
     expect(await next).toBeTrue();
   });
 
-  test("is waited for no longer than some seconds, or than the delivery", async () => {
+  test("is awaited for no longer than some seconds, or than the delivery", async () => {
     const room = new PayloadRoom(clock);
     await room.take("a", ROOM_BYTES, NEVER);
     const late = room.take("b", 1, NEVER);
@@ -191,7 +190,7 @@ describe("room for large payloads", () => {
     expect(await room.take("c", ROOM_BYTES, NEVER)).toBeTrue();
   });
 
-  test("is given back whatever becomes of the delivery", async () => {
+  test("is freed whatever the delivery's outcome", async () => {
     const room = new PayloadRoom(clock);
     const broken = new RecordingChannel(() => Promise.reject(new Error("a mistake of ours")));
     const over = new StoredPayloads({ store, room, telemetry }).over(broken);

@@ -53,7 +53,7 @@ async function listed(): Promise<Record<string, string>> {
   return Object.fromEntries(body.suppressions.map(({ address, reason }: Record<string, string>) => [address, reason]));
 }
 
-test("a bounce, the way out and an operator each keep a tenant from sending to an address again", async () => {
+test("a bounce, an unsubscribe link and an operator each keep a tenant from sending to an address again", async () => {
   const bounced = await send("acme", "ann@bounce.test");
   expect(bounced.end).toBe("success");
   await eventually("the bounce is known", async () => (await listed())["ann@bounce.test"] === "bounced");
@@ -75,7 +75,7 @@ test("a bounce, the way out and an operator each keep a tenant from sending to a
   expect((await send("acme", "cyd@example.com")).end).toBe("success");
 }, 60_000);
 
-test("an open and a click are in the job's history once, however often they come", async () => {
+test("an open and a click appear in the job's history once, however often they come", async () => {
   const { jobId } = await send("acme", "dan@example.com");
   const source = await messageTo("dan@example.com");
   const [, click = ""] = /href="(http[^"]+\/t\/c\/[^"]+)"/.exec(source) ?? [];
@@ -100,7 +100,7 @@ test("no other tenant is affected", async () => {
     expect((await send("other", address)).end).toBe("success");
 }, 30_000);
 
-test("a redis that lost everything knows the suppressions before the next message goes out", async () => {
+test("a Redis that lost everything knows the suppressions before the next message goes out", async () => {
   // While the server runs, and again while it does not.
   await redis.client.flushall();
   expect((await send("acme", "ann@bounce.test")).end).toBe("bounced");

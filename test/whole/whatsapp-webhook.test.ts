@@ -58,7 +58,7 @@ afterAll(async () => {
   await home?.remove();
 }, 60_000);
 
-test("a message sent by an alias is followed by its id alone, also by a status that overtakes its id", async () => {
+test("a message sent by an alias is tracked by its id alone, also by a status that arrives before its id", async () => {
   await waybill.operator("PATCH", "/tenants/demo", { allow_custom: ["whatsapp"] });
   const sender = { phone_number_id: NUMBER, access_token: "own-token" };
   expect((await waybill.operator("PUT", "/tenants/demo/credentials/whatsapp", sender)).status).toBe(204);
@@ -95,7 +95,7 @@ test("the generated secret answers the provider's challenge", async () => {
   expect([response.status, await response.text()]).toEqual([200, "7"]);
 });
 
-test("what people write is recorded once and shown to operators", async () => {
+test("incoming messages are recorded once and shown to operators", async () => {
   const message = { from: "5491122334455", id: "wamid.hello", type: "text", text: { body: "¡Hola!" } };
   await callBack([], [message]);
   await callBack([], [message]);

@@ -1,18 +1,20 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/address.ts";
-import { ApiError } from "../../domain/errors.ts";
+import { parseAddress } from "../../domain/email.ts";
 import { limits } from "../../domain/limits.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
+import type { Done, Invalid, Missing } from "../../domain/store-result.ts";
 import { isDay } from "../../domain/warm-up.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { oneLine } from "../../http/schemas.ts";
+import { resultOf } from "../../http/store-results.ts";
 import type { EmailCredentials } from "./credentials.ts";
 
 export interface EmailRegistry {
   /** Stored encrypted, never returned. */
-  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<void>;
+  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<Done | Missing<"tenant"> | Invalid>;
 }
 
 export interface CredentialEndpointPorts {
@@ -62,7 +64,7 @@ export function credentialEndpoints({ registry }: CredentialEndpointPorts): read
         if (body.warm_up_from !== undefined && !isDay(body.warm_up_from)) {
           throw new ApiError(400, "warm_up_from must be a day of the calendar, YYYY-MM-DD");
         }
-        await registry.putEmailCredentials(id, { ...body, from_address });
+        resultOf(await registry.putEmailCredentials(id, { ...body, from_address }));
         return reply(204, null);
       },
     }),

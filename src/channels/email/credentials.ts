@@ -1,8 +1,8 @@
 import type { EmailSender } from "../../domain/email.ts";
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
+import { type Done, done, type Invalid, invalid } from "../../domain/store-result.ts";
 import { isDay } from "../../domain/warm-up.ts";
 import { checkText } from "../../storage/check-text.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
@@ -25,10 +25,10 @@ export function emailCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "email", field: "credentials" };
 }
 
-/** The credentials in the form in which they are stored. Throws an `ApiError` 400 if one of them is unusable. */
-export function emailSecret(tenantId: string, credentials: EmailCredentials): Secret {
-  check(credentials);
-  return { place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) };
+/** The credentials in the form in which they are stored. */
+export function emailSecret(tenantId: string, credentials: EmailCredentials): Done<Secret> | Invalid {
+  const fault = faultOf(credentials);
+  return fault ?? done({ place: emailCredentialsPlace(tenantId), text: JSON.stringify(credentials) });
 }
 
 /** Parses the credentials that `emailSecret` wrote. */
@@ -46,16 +46,18 @@ export function parseEmailCredentials(text: string): EmailSender {
   };
 }
 
-function check({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): void {
+function faultOf({ from_address, from_name, smtp_url, warm_up_from }: EmailCredentials): Invalid | null {
   if (!ADDRESS.test(from_address) || Buffer.byteLength(from_address) > limits.addressBytesMax) {
-    throw new ApiError(400, 'The field "from_address" must be one e-mail address.');
+    return invalid('The field "from_address" must be one e-mail address.');
   }
-  if (from_name !== undefined) checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
+  const ofName =
+    from_name === undefined ? null : checkText(from_name, { field: "from_name", charsMax: NAME_CHARS_MAX });
+  if (ofName !== null) return ofName;
   if (warm_up_from !== undefined && !isDay(warm_up_from)) {
-    throw new ApiError(400, 'The field "warm_up_from" must be a day, YYYY-MM-DD.');
+    return invalid('The field "warm_up_from" must be a day, YYYY-MM-DD.');
   }
-  if (smtp_url === undefined) return;
-  if (smtp_url.length > URL_CHARS_MAX || parseSmtpUrl(smtp_url) === null) {
-    throw new ApiError(400, 'The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');
+  if (smtp_url !== undefined && (smtp_url.length > URL_CHARS_MAX || parseSmtpUrl(smtp_url) === null)) {
+    return invalid('The field "smtp_url" must have the form smtp://user:password@host:587 or smtps://….');
   }
+  return null;
 }

@@ -1,9 +1,7 @@
 import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
-import { type EmailPayload, namesMachine } from "../../domain/email.ts";
+import { namesMachine } from "../../domain/email.ts";
 import type { QueuedJob } from "../../domain/job.ts";
-import { isJsonObject, parseJsonObject } from "../../domain/json.ts";
-import type { LinkSigner } from "../../domain/links.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
@@ -13,13 +11,14 @@ import { EmailComposer, type EmailContent } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
 import { headerText } from "./header-text.ts";
 import { emailLimits } from "./limits.ts";
-import { domainOf, isMailAddress } from "./mail-address.ts";
+import type { LinkSigner } from "./links/link-tokens.ts";
+import { domainOf, isMailAddress, returnPathOf } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
 import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
-import { returnPathOf } from "./return-path.ts";
+import { type EmailPayload, parsePayload } from "./payload.ts";
 import { SmtpPools } from "./smtp-pools.ts";
 import { asksForSlowness, failureOf, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
 import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
@@ -121,7 +120,7 @@ export class EmailChannel implements Channel {
     try {
       const letter = this.compose(job, tenant);
       if ("kind" in letter) return letter;
-      const submission = await this.submit(() => this.messageOf(letter, job, tenant), { tenant, signal });
+      const submission = await this.submit(() => this.messageOf(letter, job, tenant), tenant, signal);
       answer = submission.answer;
       return submission.outcome;
     } finally {
@@ -200,7 +199,7 @@ export class EmailChannel implements Channel {
     return mailboxOf({ address: returnPathOf(jobId, own.domain.relay.returnPathHost), name: null });
   }
 
-  private async submit(message: () => Promise<MailMessage>, { tenant, signal }: Delivery): Promise<Submission> {
+  private async submit(message: () => Promise<MailMessage>, tenant: Tenant, signal: AbortSignal): Promise<Submission> {
     const smtpUrl = this.relayUrl(tenant);
     const own = this.ownRelayUrl(tenant) !== null;
     const server = this.serverAt(smtpUrl);
@@ -252,11 +251,6 @@ interface Letter {
   readonly content: EmailContent;
 }
 
-interface Delivery {
-  readonly tenant: Tenant;
-  readonly signal: AbortSignal;
-}
-
 /** The outcome of a message, and what it says about the destination's pace. */
 interface Submission {
   readonly outcome: Outcome;
@@ -296,18 +290,3 @@ function asciiDomain(domain: string): string {
 
 /** In lower case. Its last label must not be a number, which would make it an IP address. */
 const PLAIN_DOMAIN = /^[a-z0-9][a-z0-9.-]*\.[a-z]{2,}$/;
-
-/** Parses the payload that intake wrote; null if intake did not write it. */
-function parsePayload(payload: string): EmailPayload | null {
-  const parsed = parseJsonObject(payload);
-  if (parsed === null || typeof parsed["to"] !== "string") return null;
-  const { to, toName, subject, template, html, data } = parsed;
-  return {
-    to,
-    ...(typeof toName === "string" ? { toName } : {}),
-    ...(typeof subject === "string" ? { subject } : {}),
-    ...(typeof template === "string" ? { template } : {}),
-    ...(typeof html === "string" ? { html } : {}),
-    ...(isJsonObject(data) ? { data } : {}),
-  };
-}

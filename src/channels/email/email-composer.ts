@@ -1,10 +1,10 @@
-import type { EmailPayload } from "../../domain/email.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { RenderTooLargeError } from "../../domain/template.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type FilledHtml, type FilledText, HtmlTemplate, TextTemplate } from "./email-template.ts";
 import { headerText } from "./header-text.ts";
 import { emailLimits } from "./limits.ts";
+import type { EmailPayload } from "./payload.ts";
+import { RenderTooLargeError } from "./template.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** The content of one message. */

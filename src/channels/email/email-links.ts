@@ -1,7 +1,7 @@
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
-import type { LinkSigner } from "../../domain/links.ts";
 import { emailLimits } from "./limits.ts";
+import type { LinkSigner } from "./links/link-tokens.ts";
 import type { Tracking } from "./tracked-html.ts";
 
 /** Our links in a message: the tracking pixel, redirects for its own links, and the unsubscribe link. */

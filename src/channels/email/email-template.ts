@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../domain/json.ts";
-import { Template } from "../../domain/template.ts";
 import { htmlToText } from "./html-to-text.ts";
 import { type EncodedBody, encodedText } from "./mime/body-encoding.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";
+import { Template } from "./template.ts";
 import { type Tracking, trackedHtml } from "./tracked-html.ts";
 import { type TrackedSkeleton, trackedSkeleton } from "./tracked-skeleton.ts";
 

@@ -31,7 +31,10 @@ export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
 /** The channel's part of the registry. */
 export function emailRegistry({ credentials }: RegistryTools): EmailRegistry {
   return {
-    putEmailCredentials: async (tenantId, given) => credentials.put(emailSecret(tenantId, given)),
+    async putEmailCredentials(tenantId, given) {
+      const secret = emailSecret(tenantId, given);
+      return secret.kind === "done" ? credentials.put(secret.value) : secret;
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+import { HtmlWalk, UNSEEN } from "./html-walk.ts";
 import { emailLimits } from "./limits.ts";
 
 export type HtmlRule = "empty" | "too_large" | "image_only" | "script";
@@ -47,11 +47,8 @@ const MAY_BE_SCRIPT = /script|<[^\s/><{]*\{\{/i;
 const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 function inspect(html: string): { readonly text: boolean; readonly script: boolean } {
-  const inspector = new Inspector(html);
-  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, inspector);
-  tokenizer.write(html);
-  tokenizer.end();
-  return { text: inspector.text, script: inspector.script || hasDisguisedScript(html, inspector.ambiguous) };
+  const { text, script, ambiguous } = new Inspector(html).inspected();
+  return { text, script: script || hasDisguisedScript(html, ambiguous) };
 }
 
 /**
@@ -81,15 +78,13 @@ function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
   return mayDiffer && SCRIPT_TAG.test(html);
 }
 
-/** Elements whose content is not shown as text. `head` ends at the first element that belongs in the body. */
-const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
+/** `head` ends at the first element that is none of these. */
 const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
 
 const BLANK = /^[\t\n\f\r ]$/;
 const PLAIN_NAME = /^[a-z0-9:-]+$/;
 
-/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
-class Inspector implements TokenizerCallbacks {
+class Inspector extends HtmlWalk {
   /** Whether a reader sees any text. */
   text = false;
   script = false;
@@ -98,13 +93,16 @@ class Inspector implements TokenizerCallbacks {
   /** The element whose content is being skipped. */
   private unseen: string | null = null;
 
-  constructor(private readonly html: string) {}
+  inspected(): this {
+    this.walk();
+    return this;
+  }
 
-  ontext(start: number, end: number): void {
+  override ontext(start: number, end: number): void {
     if (this.isSeen()) this.text = VISIBLE.test(this.html.slice(start, end));
   }
 
-  ontextentity(codepoint: number): void {
+  override ontextentity(codepoint: number): void {
     if (this.isSeen()) this.text = VISIBLE.test(String.fromCodePoint(codepoint));
   }
 
@@ -113,7 +111,7 @@ class Inspector implements TokenizerCallbacks {
     return !this.text && this.unseen === null && !this.inHead;
   }
 
-  onopentagname(start: number, end: number): void {
+  override onopentagname(start: number, end: number): void {
     const tag = this.html.slice(start, end).toLowerCase();
     // In XHTML a prefix can stand for the namespace that makes it a script.
     if (tag === "script" || tag.endsWith(":script")) this.script = true;
@@ -124,7 +122,7 @@ class Inspector implements TokenizerCallbacks {
     if (tag !== "head" && UNSEEN.has(tag)) this.unseen = tag;
   }
 
-  onclosetag(start: number, end: number): void {
+  override onclosetag(start: number, end: number): void {
     const tag = this.html.slice(start, end).trim().toLowerCase();
     if (!this.endsPlainly(tag, end)) this.ambiguous = true;
     if (tag === "head") this.inHead = false;
@@ -137,17 +135,4 @@ class Inspector implements TokenizerCallbacks {
     while (BLANK.test(this.html.charAt(next))) next += 1;
     return PLAIN_NAME.test(tag) && this.html.charAt(next) === ">";
   }
-
-  // Callbacks for neither text nor elements.
-  onattribdata(): void {}
-  onattribentity(): void {}
-  onattribend(): void {}
-  onattribname(): void {}
-  oncdata(): void {}
-  oncomment(): void {}
-  ondeclaration(): void {}
-  onend(): void {}
-  onopentagend(): void {}
-  onprocessinginstruction(): void {}
-  onselfclosingtag(): void {}
 }

@@ -1,22 +1,14 @@
-import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+import { HtmlWalk, UNSEEN } from "./html-walk.ts";
 
 /**
  * The plain-text alternative of an HTML message: its visible text, with blocks on separate lines, dashes before list
  * items, the `alt` of images, and links followed by their address. Placeholders are kept, so it is computed once per
  * template instead of once per message. Empty if there is no text.
- *
- * Uses the tokenizer instead of the parser, whose stack of open elements makes deep nesting quadratic.
  */
 export function htmlToText(html: string): string {
-  const writer = new TextWriter(html);
-  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, writer);
-  tokenizer.write(html);
-  tokenizer.end();
-  return writer.text();
+  return new TextWriter(html).text();
 }
 
-/** Elements whose content is never displayed. */
-const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 /** Line breaks around an element; two make an empty line. */
 const BREAKS: Readonly<Record<string, number>> = {
   ...byName(1, "address article aside dd div dt figcaption figure footer form header hr li main nav section tr"),
@@ -27,8 +19,7 @@ function byName(breaks: number, names: string): Record<string, number> {
   return Object.fromEntries(names.split(" ").map((name) => [name, breaks]));
 }
 
-/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
-class TextWriter implements TokenizerCallbacks {
+class TextWriter extends HtmlWalk {
   private readonly pieces: string[] = [];
   /** Line breaks to write before the next visible character. */
   private breaks = 0;
@@ -41,22 +32,21 @@ class TextWriter implements TokenizerCallbacks {
   /** Address and first piece of the open link. */
   private link: { readonly href: string; readonly from: number } | null = null;
 
-  constructor(private readonly html: string) {}
-
   text(): string {
+    this.walk();
     this.endLink();
     return this.pieces.join("").trim();
   }
 
-  ontext(start: number, end: number): void {
+  override ontext(start: number, end: number): void {
     if (this.unseen === null) this.write(this.html.slice(start, end));
   }
 
-  ontextentity(codepoint: number): void {
+  override ontextentity(codepoint: number): void {
     if (this.unseen === null) this.write(String.fromCodePoint(codepoint));
   }
 
-  onopentagname(start: number, end: number): void {
+  override onopentagname(start: number, end: number): void {
     this.tag = this.html.slice(start, end).toLowerCase();
     if (this.unseen !== null) {
       // The body ends the head, closed or not.
@@ -70,26 +60,26 @@ class TextWriter implements TokenizerCallbacks {
     if (this.tag === "li") this.write("- ");
   }
 
-  onattribname(start: number, end: number): void {
+  override onattribname(start: number, end: number): void {
     this.attribute = this.html.slice(start, end).toLowerCase();
     this.value = "";
   }
 
-  onattribdata(start: number, end: number): void {
+  override onattribdata(start: number, end: number): void {
     this.value += this.html.slice(start, end);
   }
 
-  onattribentity(codepoint: number): void {
+  override onattribentity(codepoint: number): void {
     this.value += String.fromCodePoint(codepoint);
   }
 
-  onattribend(): void {
+  override onattribend(): void {
     if (this.unseen !== null) return;
     if (this.tag === "img" && this.attribute === "alt") this.write(this.value);
     if (this.tag === "a" && this.attribute === "href") this.beginLink(this.value.trim());
   }
 
-  onclosetag(start: number, end: number): void {
+  override onclosetag(start: number, end: number): void {
     const tag = this.html.slice(start, end).trim().toLowerCase();
     if (this.unseen !== null) {
       if (tag === this.unseen) this.unseen = null;
@@ -134,13 +124,4 @@ class TextWriter implements TokenizerCallbacks {
     if (label === link.href || label === target) return;
     this.write(label === "" ? ` ${link.href}` : ` (${link.href})`);
   }
-
-  // Callbacks for neither text nor elements.
-  oncdata(): void {}
-  oncomment(): void {}
-  ondeclaration(): void {}
-  onend(): void {}
-  onopentagend(): void {}
-  onprocessinginstruction(): void {}
-  onselfclosingtag(): void {}
 }

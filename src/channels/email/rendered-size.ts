@@ -1,7 +1,7 @@
-import type { EmailPayload } from "../../domain/email.ts";
-import { RenderTooLargeError, Template } from "../../domain/template.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { emailLimits } from "./limits.ts";
+import type { EmailPayload } from "./payload.ts";
+import { RenderTooLargeError, Template } from "./template.ts";
 
 /**
  * Whether the message would exceed the size limit once its placeholders are filled: it would be accepted and then fail.

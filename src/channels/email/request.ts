@@ -1,15 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../../domain/address.ts";
-import { type EmailPayload, normaliseAddress } from "../../domain/email.ts";
+import { normaliseAddress, parseAddress } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import { presentMembers, unknownMember } from "../../http/body-members.ts";
 import { optional } from "../../http/schemas.ts";
-import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { checkHtml } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
+import { encodePayload } from "./payload.ts";
 
 /** The body of `POST /v1/send/email`. */
 export const EmailSend = Type.Object(
@@ -150,20 +149,17 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance 
   const template = typeof template_id === "string" && typeof html !== "string" ? template_id : undefined;
   const beside = typeof template_id === "string" && template === undefined ? template_id : "";
   if (to === null) return refuse("to_address is required");
-  // Undefined members are omitted from the JSON text.
-  const payload: WireForm<EmailPayload> = {
+  const payload = encodePayload({
     to,
     toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,
     subject: typeof subject === "string" ? subject : tenant.emailTemplates.get(beside)?.subject,
     html: typeof html === "string" ? html : undefined,
     template,
     data: isJsonObject(data) ? data : undefined,
-  };
-  const job = { recipient: normaliseAddress(to), payload: JSON.stringify(payload) };
+  });
+  const job = { recipient: normaliseAddress(to), payload };
   return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
 }
-
-type WireForm<T> = { readonly [K in keyof T]: T[K] | undefined };
 
 function malformed(message: string): Refusal {
   return { status: 400, message };

@@ -45,7 +45,7 @@ export class SmtpError extends Error {
 }
 
 /** A party that waits for the server's replies. */
-interface Exchange {
+interface AwaitedReplies {
   /** Replies the server still owes. */
   readonly owed: number;
   onReply(reply: SmtpReply): void;
@@ -68,7 +68,7 @@ export class SmtpSession {
   private readonly connection: SMTPConnection;
   private ready: ReadySocket | null = null;
   private readonly replies = new ReplyReader();
-  private exchange: Exchange | null = null;
+  private awaited: AwaitedReplies | null = null;
   private onFailure: ((error: unknown) => void) | null = null;
   private messages = 0;
   private isRefused = false;
@@ -137,7 +137,7 @@ export class SmtpSession {
       const onAbort = () => this.fail(CALLED_OFF);
       const done = (result: string | SmtpFailure) => {
         signal.removeEventListener("abort", onAbort);
-        this.exchange = null;
+        this.awaited = null;
         if (typeof result === "string") return resolve(result);
         // While the rest of the message is still to come, the server would take a command for part of the message.
         this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
@@ -160,13 +160,13 @@ export class SmtpSession {
   reset(): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
-        this.exchange = null;
+        this.awaited = null;
         this.close();
         reject(new SmtpError(failureOf(error, "session")));
       };
       const onReply = ({ code, text }: SmtpReply) => {
         if (!isPositive(code)) return fail({ code: "EPROTOCOL", responseCode: code, response: text, command: "RSET" });
-        this.exchange = null;
+        this.awaited = null;
         this.isRefused = false;
         resolve();
       };
@@ -212,8 +212,8 @@ export class SmtpSession {
   }
 
   /** From now on the server owes replies, and its silence is timed. */
-  private expect(exchange: Exchange): void {
-    this.exchange = exchange;
+  private expect(awaited: AwaitedReplies): void {
+    this.awaited = awaited;
     this.lastLifeMs = performance.now();
     if (this.watch === null) this.watchFor(this.timeouts.socketMs);
   }
@@ -224,7 +224,7 @@ export class SmtpSession {
   private watchFor(ms: number): void {
     this.watch = setTimeout(() => {
       this.watch = null;
-      if (this.exchange === null) return;
+      if (this.awaited === null) return;
       const leftMs = this.lastLifeMs + this.timeouts.socketMs - performance.now();
       if (leftMs > 0) this.watchFor(leftMs);
       else this.fail({ code: "ETIMEDOUT" });
@@ -256,25 +256,25 @@ export class SmtpSession {
     this.lastLifeMs = performance.now();
     const replies = this.replies.read(chunk);
     if (replies === null) return this.fail({ code: "EPROTOCOL" });
-    let owed = this.exchange?.owed ?? 0;
+    let owed = this.awaited?.owed ?? 0;
     for (const reply of replies) {
       const isEarly = this.isPouring && isPositive(reply.code);
-      if (this.exchange === null || owed === 0 || isEarly) return this.fail({ code: "EPROTOCOL" });
+      if (this.awaited === null || owed === 0 || isEarly) return this.fail({ code: "EPROTOCOL" });
       owed -= 1;
-      this.exchange.onReply(reply);
+      this.awaited.onReply(reply);
     }
   }
 
-  /** Ends the connection and tells the waiting exchange the reason. */
+  /** Ends the connection and tells who awaits a reply the reason. */
   private fail(error: unknown): void {
-    const { exchange } = this;
-    this.exchange = null;
+    const { awaited } = this;
+    this.awaited = null;
     clearTimeout(this.watch ?? undefined);
     if (this.ready === null) this.connection.close();
     else this.ready.socket.destroy();
     this.ended();
     this.onFailure?.(error);
-    exchange?.onEnd(error);
+    awaited?.onEnd(error);
   }
 
   private ended(): void {

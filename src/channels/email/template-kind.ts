@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { oneLine } from "../../http/schemas.ts";
+import { done } from "../../domain/store-result.ts";
+import { NOT_BLANK, oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
@@ -19,9 +20,10 @@ const members = {
     minLength: 1,
     maxLength: emailLimits.inlineHtmlBytesMax,
     description: `HTML of 1 to ${emailLimits.inlineHtmlBytesMax} characters`,
+    ...NOT_BLANK,
   }),
   text: Type.Optional(
-    Type.Union([Type.String({ maxLength: emailLimits.inlineHtmlBytesMax }), Type.Null()], {
+    Type.Union([Type.String({ maxLength: emailLimits.inlineHtmlBytesMax, ...NOT_BLANK }), Type.Null()], {
       description: `plain text of at most ${emailLimits.inlineHtmlBytesMax} characters, or null`,
     }),
   ),
@@ -41,10 +43,12 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
   accept: (slug, { subject, html, text = null }) => ({ slug, channel: "email", subject, html, text }),
   toStored(template) {
     const { subject, html, text } = template;
-    checkText(subject, { field: "subject", charsMax: emailLimits.subjectCharsMax });
-    checkText(html, { field: "html", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
-    if (text !== null) checkText(text, { field: "text", charsMax: emailLimits.inlineHtmlBytesMax, multiline: true });
-    return emailTemplateBody(template);
+    const bodyRule = { charsMax: emailLimits.inlineHtmlBytesMax, multiline: true };
+    const invalid =
+      checkText(subject, { field: "subject", charsMax: emailLimits.subjectCharsMax }) ??
+      checkText(html, { field: "html", ...bodyRule }) ??
+      (text === null ? null : checkText(text, { field: "text", ...bodyRule }));
+    return invalid ?? done(emailTemplateBody(template));
   },
   fromStored: (slug, stored) => ({ slug, channel: "email", ...parseEmailTemplate(stored) }),
 };

@@ -1,4 +1,5 @@
-import { QuoteType, Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+import { QuoteType } from "htmlparser2";
+import { HtmlWalk } from "./html-walk.ts";
 
 export interface Tracking {
   /** Address of the tracking pixel. */
@@ -43,11 +44,7 @@ export function trackedValue(tracked: string, quote: FoundLink["quote"]): string
 
 /** The links of an HTML, and whether text may be filled in at `gaps`, which are character positions. */
 export function linksOf(html: string, gaps: readonly number[]): LinksOfHtml {
-  const finder = new LinkFinder(html, gaps);
-  const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, finder);
-  tokenizer.write(html);
-  tokenizer.end();
-  return { links: finder.links, bodyEnd: finder.bodyEnd, isSafe: finder.safeGaps === gaps.length };
+  return new LinkFinder(html, gaps).found();
 }
 
 export interface LinksOfHtml {
@@ -91,11 +88,10 @@ export interface FoundLink {
   readonly quote: '"' | "";
 }
 
-/** Positions reported by the tokenizer are positions in `html`, because it is written in one piece. */
-class LinkFinder implements TokenizerCallbacks {
-  readonly links: FoundLink[] = [];
+class LinkFinder extends HtmlWalk {
+  private readonly links: FoundLink[] = [];
   /** Position of the last `</body>`. */
-  bodyEnd: number | null = null;
+  private bodyEnd: number | null = null;
   private isLink = false;
   private attribute = "";
   private attributeEnd = 0;
@@ -104,43 +100,50 @@ class LinkFinder implements TokenizerCallbacks {
   private href: FoundLink | undefined;
   private isUntracked = false;
   /** Gaps found to be safe, each before all that have not been checked yet. */
-  safeGaps = 0;
+  private safeGaps = 0;
 
   constructor(
-    private readonly html: string,
+    html: string,
     private readonly gaps: readonly number[],
-  ) {}
+  ) {
+    super(html);
+  }
 
-  onopentagname(start: number, end: number): void {
+  found(): LinksOfHtml {
+    this.walk();
+    return { links: this.links, bodyEnd: this.bodyEnd, isSafe: this.safeGaps === this.gaps.length };
+  }
+
+  override onopentagname(start: number, end: number): void {
     const tag = this.html.slice(start, end).toLowerCase();
     this.isLink = tag === "a" || tag === "area";
     this.href = undefined;
     this.isUntracked = false;
   }
 
-  ontext(start: number, end: number): void {
+  override ontext(start: number, end: number): void {
     for (let gap = this.nextGap(start); gap < end; gap = this.nextGap(start)) {
       if (this.isAtTag(gap)) return;
       this.safeGaps += 1;
     }
   }
 
-  onattribname(start: number, end: number): void {
+  override onattribname(start: number, end: number): void {
     this.attributeEnd = end;
     if (!this.isLink) return;
     this.attribute = this.html.slice(start, end).toLowerCase();
     this.value = "";
   }
 
-  onattribdata(start: number, end: number): void {
+  override onattribdata(start: number, end: number): void {
     if (this.isLink) this.value += this.html.slice(start, end);
   }
 
-  onattribentity(codepoint: number): void {
+  override onattribentity(codepoint: number): void {
     if (this.isLink) this.value += String.fromCodePoint(codepoint);
   }
 
-  onattribend(quote: QuoteType, end: number): void {
+  override onattribend(quote: QuoteType, end: number): void {
     if (quote === QuoteType.Double || quote === QuoteType.Single) {
       while (this.nextGap(this.attributeEnd) < end) this.safeGaps += 1;
     }
@@ -155,16 +158,16 @@ class LinkFinder implements TokenizerCallbacks {
     this.href = { value: this.value, start, end: isQuoted ? end - 1 : end, quote: isQuoted ? "" : '"' };
   }
 
-  onopentagend(): void {
+  override onopentagend(): void {
     if (this.href !== undefined && !this.isUntracked) this.links.push(this.href);
     this.href = undefined;
   }
 
-  onselfclosingtag(): void {
+  override onselfclosingtag(): void {
     this.onopentagend();
   }
 
-  onclosetag(start: number, end: number): void {
+  override onclosetag(start: number, end: number): void {
     if (this.html.slice(start, end).toLowerCase() === "body") this.bodyEnd = start - "</".length;
   }
 
@@ -182,14 +185,6 @@ class LinkFinder implements TokenizerCallbacks {
     const bracket = text.lastIndexOf("<");
     return bracket !== -1 && !/[\s>]/.test(text.slice(bracket));
   }
-
-  // Callbacks without links.
-  oncdata(): void {}
-  oncomment(): void {}
-  ondeclaration(): void {}
-  onend(): void {}
-  onprocessinginstruction(): void {}
-  ontextentity(): void {}
 }
 
 /** Characters that the tokenizer skips between an attribute's name and its value. */

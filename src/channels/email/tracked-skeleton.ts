@@ -1,5 +1,5 @@
-import { interleaved, type Template } from "../../domain/template.ts";
 import { BodySkeleton } from "./mime/body-skeleton.ts";
+import { interleaved, type Template } from "./template.ts";
 import { absoluteUrl, type FoundLink, linksOf, pixelImage, type Tracking, trackedValue } from "./tracked-html.ts";
 
 /** What fills a gap: a value of the template, or one of the message's links or its pixel. */

@@ -1,19 +1,21 @@
 import { createPrivateKey } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
+import { resultOf } from "../../http/store-results.ts";
 import { appleCredentialsBody, googleCredentialsBody } from "./operator-bodies.ts";
 import type { WalletPorts } from "./ports.ts";
 
 export interface WalletRegistry {
   /** Stored encrypted, never returned. The caller has checked that they fit together. */
-  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<void>;
+  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<Done | Missing<"tenant">>;
   /** Stored encrypted, never returned. */
-  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<void>;
+  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<Done | Missing<"tenant">>;
 }
 
 export interface WalletCredentialPorts {
@@ -66,7 +68,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
         };
         const { problem, warnings } = wallet.checkSigner(signer);
         if (problem !== null) throw new ApiError(400, problem);
-        await registry.putAppleCredentials(id, signer);
+        resultOf(await registry.putAppleCredentials(id, signer));
         await wallet.noteSigner(signer, id);
         return warnings.length === 0 ? reply(204, null) : reply(200, { warnings });
       },
@@ -79,7 +81,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       body: googleCredentialsBody,
       answers: { 204: { description: "Done.", schema: null } },
       async handle({ params: { id }, body: { service_account, issuer_id } }) {
-        await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id));
+        resultOf(await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id)));
         return reply(204, null);
       },
     }),

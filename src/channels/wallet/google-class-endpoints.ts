@@ -1,14 +1,15 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
-import type { GoogleClasses } from "../../domain/google-classes.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { GOOGLE_KINDS } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
 import { enumOf } from "../../http/schemas.ts";
-import { missingCredentials } from "./missing-credentials.ts";
+import type { GoogleClassAnswer, GoogleClasses } from "./google-classes.ts";
+import { missingCredentials, orRefuse, unusable } from "./refusals.ts";
 import {
   acceptGoogleClass,
   acceptGoogleClassChange,
@@ -81,11 +82,11 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
       },
     },
     async handle({ tenant, body }) {
-      const googleClass = acceptGoogleClass(body);
+      const googleClass = orRefuse(acceptGoogleClass(body));
       const { classId } = googleClass;
       const issuer = issuerPrefixOf(ports, tenant);
       if (!classId.startsWith(issuer)) throw new ApiError(400, `class_data.id must begin with ${issuer}`);
-      await ports.wallet.classes.create(tenant, googleClass);
+      requireDone(await ports.wallet.classes.create(tenant, googleClass), classId);
       return reply(201, { status: "created", class_id: classId });
     },
   });
@@ -118,9 +119,10 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
       },
     },
     async handle({ tenant, params: { id }, body }) {
-      const googleClass = acceptGoogleClassChange(body, id);
-      await ports.wallet.classes.change(tenant, { ...googleClass, classId: classOf(ports, tenant, id) });
-      return reply(200, { status: "updated", class_id: googleClass.classId });
+      const googleClass = orRefuse(acceptGoogleClassChange(body, id));
+      const classId = classOf(ports, tenant, id);
+      requireDone(await ports.wallet.classes.change(tenant, { ...googleClass, classId }), classId);
+      return reply(200, { status: "updated", class_id: classId });
     },
   });
 }
@@ -137,13 +139,31 @@ function readEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
         description: "Its kind.",
         schema: enumOf(GOOGLE_KINDS),
         isRequired: true,
-        read: readClassType,
+        read: (text) => orRefuse(readClassType(text)),
       },
     },
     answers: { 200: { description: "The class.", schema: GoogleClass, examples: [FINAL] } },
-    handle: async ({ tenant, params: { id }, query: { class_type } }) =>
-      reply(200, await ports.wallet.classes.read(tenant, class_type, classOf(ports, tenant, id))),
+    async handle({ tenant, params: { id }, query: { class_type } }) {
+      const classId = classOf(ports, tenant, id);
+      return reply(200, requireDone(await ports.wallet.classes.read(tenant, class_type, classId), classId));
+    },
   });
+}
+
+/** The class as Google holds it now. Throws an `ApiError` that says why the call was not done. */
+function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
+  switch (answer.kind) {
+    case "done":
+      return answer.data;
+    case "exists":
+      throw new ApiError(400, `there is a class ${classId} already`);
+    case "missing":
+      throw new ApiError(404, `there is no class ${classId}`);
+    case "refused":
+      throw new ApiError(400, `Google's wallet refused the class${answer.said === "" ? "" : `: ${answer.said}`}`);
+    case "unusable":
+      throw unusable(answer);
+  }
 }
 
 /** Throws 404 if the id cannot be a class of the tenant's issuer. */

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
-import type { GoogleClassOwners } from "../../domain/google-classes.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
+import type { GoogleClassOwners } from "./google-classes.ts";
 import { googleClasses } from "./tables.ts";
 
 /** Owners of Google classes. Tenant snapshots do not include them, so a claim needs no announcement. */

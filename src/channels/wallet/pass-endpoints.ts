@@ -1,11 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
 import { isJobId, type JobIds } from "../../domain/ids.ts";
-import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { AppleContent, WalletPayload } from "../../domain/wallet.ts";
+import type { AppleContent } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";
@@ -14,9 +13,12 @@ import { pathText } from "../../http/parameters.ts";
 import { enumOf, Uuid } from "../../http/schemas.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { quotaOf } from "../../http/sending/serve-send.ts";
-import { missingCredentials } from "./missing-credentials.ts";
+import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
+import { encodePayload } from "./payload.ts";
+import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, unusable } from "./refusals.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
 import { PassUpdate } from "./request/pass-schema.ts";
+import { Fault } from "./request/readers.ts";
 
 export interface PassEndpointPorts {
   readonly wallet: {
@@ -148,7 +150,10 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
       if (pass.content.type !== "apple") {
         throw new ApiError(404, "a pass of type google has no file: use its save_link");
       }
-      const { bytes, modifiedAt } = await wallet.bundles.bundleOf(pass, tenant);
+      const bundle = await wallet.bundles.bundleOf(pass, tenant);
+      if (bundle === null) throw noSuchPass();
+      if ("why" in bundle) throw unusable(bundle);
+      const { bytes, modifiedAt } = bundle;
       return exchange.body(200, bytes, {
         "content-type": "application/vnd.apple.pkpass",
         "content-disposition": `attachment; filename="${pass.passId}.pkpass"`,
@@ -202,7 +207,7 @@ function passStatusEndpoint(ports: PassEndpointPorts): Endpoint {
   });
 }
 
-interface Call {
+interface TenantCall {
   readonly door: FrontDoor;
   readonly exchange: Exchange;
   readonly tenant: Tenant;
@@ -214,11 +219,11 @@ interface Call {
  */
 async function updatePass(
   { jobIds, platform, wallet }: PassEndpointPorts,
-  { door, exchange, tenant }: Call,
+  { door, exchange, tenant }: TenantCall,
   id: string,
   body: unknown,
 ): Promise<{ readonly pass_id: string; readonly job_id: string }> {
-  const accepted = acceptPassUpdate(body);
+  const accepted = orRefuse(acceptPassUpdate(body));
   const found = await find(wallet, tenant, id);
   const { passId } = found;
   const { type } = found.content;
@@ -228,20 +233,25 @@ async function updatePass(
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
   // Checks the links of the pass as it is now; the delivery checks again.
-  const content = type === "google" ? change(found) : null;
-  if (content?.type === "google") await wallet.google.requireOwnLinks(tenant, content);
+  if (type === "google") await requireOwnLinks(wallet.google, tenant, orRefuse(change(found)));
   const jobId = jobIds.next();
   const { notificationKind, notifyMessage } = accepted;
-  const { version } = await wallet.passes.update(tenant.tenantId, {
+  const updated = await wallet.passes.update(tenant.tenantId, {
     passId,
     jobId,
     notificationKind,
     notifyMessage,
-    images: imagesOfUpdate(accepted, found),
-    change,
+    images: orRefuse(imagesOfUpdate(accepted, found)),
+    change: (pass) => {
+      const content = change(pass);
+      return content instanceof Fault ? { why: content.message } : content;
+    },
   });
-  const brought: WalletPayload = { action: "update", passId, version };
-  const payload = JSON.stringify(notifyMessage === null ? brought : { ...brought, notifyMessage });
+  if (updated === null) throw noSuchPass();
+  if ("why" in updated) throw new ApiError(400, updated.why);
+  const { version } = updated;
+  const brought = { action: "update", passId, version } as const;
+  const payload = encodePayload(notifyMessage === null ? brought : { ...brought, notifyMessage });
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
   const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job });
@@ -257,7 +267,9 @@ async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pa
     const status = appleStatus(content, clock.nowMs());
     return { pass_id, pass_type: "apple", version, status, installed_devices, is_installed: installed_devices > 0 };
   }
-  const { googleStatus: google_status, hasUsers, isInstalled } = await wallet.google.status(tenant, pass);
+  const held = await wallet.google.status(tenant, pass);
+  if ("why" in held) throw unusable(held);
+  const { googleStatus: google_status, hasUsers, isInstalled } = held;
   const seen = { status: GOOGLE_STATUS[google_status], google_status, has_users: hasUsers, is_installed: isInstalled };
   return { pass_id, pass_type: "google", version, ...seen };
 }
@@ -280,6 +292,6 @@ function appleStatus({ pass }: AppleContent, nowMs: number): "active" | "expired
 async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id: string): Promise<Pass> {
   const passId = id.toLowerCase();
   const pass = isJobId(passId) ? await passes.find(tenant.tenantId, passId) : null;
-  if (pass === null || pass.state === "failed") throw new ApiError(404, "there is no such pass");
+  if (pass === null || pass.state === "failed") throw noSuchPass();
   return pass;
 }

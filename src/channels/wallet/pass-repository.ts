@@ -1,11 +1,11 @@
 import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
-import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, UnfinishedPass } from "../../domain/passes.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
-import { parsePassContent, passContentBody } from "./pass-content.ts";
+import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, RefusedChange, UnfinishedPass } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
 export interface PassRepositoryOptions {
@@ -43,7 +43,16 @@ const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt
 export class PassRepository implements PassStore {
   constructor(private readonly options: PassRepositoryOptions) {}
 
-  create(pass: NewPass): Promise<void> {
+  async create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens"> {
+    try {
+      return await this.store(pass);
+    } catch (error) {
+      if (error instanceof NoTokens) return "no_tokens";
+      throw error;
+    }
+  }
+
+  private store(pass: NewPass): Promise<"created" | "serial_used"> {
     const { passId, tenantId, jobId, serial, content } = pass;
     const createdAt = this.now();
     return this.options.database.write(async (transaction) => {
@@ -67,13 +76,14 @@ export class PassRepository implements PassStore {
           where: sql`${passes.state} <> 'failed'`,
         })
         .returning({ id: passes.id });
-      if (stored.length === 0) throw serialUsed(content.type);
+      if (stored.length === 0) return "serial_used";
       await transaction.insert(passVersions).values({ passId, version: 1, jobId, createdAt });
       await addImages(transaction, tenantId, pass.images);
       const balance = await charge(transaction, tenantId);
       await transaction
         .insert(tokenMovements)
         .values({ tenantId, kind: "charge", amount: -PRICE, reason: "wallet pass", jobId, balance, createdAt });
+      return "created";
     });
   }
 
@@ -108,7 +118,7 @@ export class PassRepository implements PassStore {
     });
   }
 
-  update(tenantId: string, update: PassUpdate): Promise<Pass> {
+  update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null> {
     const { passId, jobId, notificationKind, notifyMessage } = update;
     return this.options.database.write(async (transaction) => {
       const [row] = await transaction
@@ -116,9 +126,10 @@ export class PassRepository implements PassStore {
         .from(passes)
         .where(and(eq(passes.id, passId), eq(passes.tenantId, tenantId), ne(passes.state, "failed")))
         .for("update");
-      if (row === undefined) throw noSuchPass();
+      if (row === undefined) return null;
       const pass = this.toPass(row);
       const content = update.change(pass);
+      if ("why" in content) return content;
       const version = pass.version + 1;
       await transaction
         .update(passes)
@@ -168,14 +179,14 @@ export class PassRepository implements PassStore {
     return row === undefined ? null : bundleOf(row);
   }
 
-  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle> {
+  putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle | null> {
     return this.options.database.write(async (transaction) => {
       const [row] = await transaction
         .select({ ...BUNDLE, passTypeId: passes.passTypeId })
         .from(passes)
         .where(eq(passes.id, passId))
         .for("update");
-      if (row === undefined || row.passTypeId === null) throw noSuchPass();
+      if (row === undefined || row.passTypeId === null) return null;
       const kept = bundleOf(row);
       if (kept !== null && kept.version >= version) return kept;
       const nowSeconds = Math.floor(this.options.clock.nowMs() / 1000);
@@ -231,14 +242,17 @@ function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
 }
 
-/** Checks and charges in one statement. Returns the remaining balance. */
+/** Undoes the transaction of a pass that the tenant cannot pay. */
+class NoTokens extends Error {}
+
+/** Checks and charges in one statement. Returns the remaining balance, or throws `NoTokens`. */
 async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
   const [charged] = await transaction
     .update(tenants)
     .set({ tokens: sql`${tenants.tokens} - ${PRICE}::bigint` })
     .where(and(eq(tenants.id, tenantId), gte(tenants.tokens, PRICE)))
     .returning({ balance: tenants.tokens });
-  if (charged === undefined) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  if (charged === undefined) throw new NoTokens();
   return charged.balance;
 }
 
@@ -279,11 +293,22 @@ function bundleOf({ bytes, version, modifiedAt }: BundleRow): PassBundle | null 
   return bytes === null || version === null || modifiedAt === null ? null : { bytes, version, modifiedAt };
 }
 
-function serialUsed(type: "apple" | "google"): ApiError {
-  const field = type === "apple" ? "serial_number" : "object_id";
-  return new ApiError(400, `pass_data.${field} was used before: every pass needs one of its own`);
+/** A pass's content as its column stores it. */
+function passContentBody(content: PassContent): JsonObject {
+  return { ...content };
 }
 
-function noSuchPass(): ApiError {
-  return new ApiError(404, "there is no such pass");
+/** Reads back what `passContentBody` wrote. */
+function parsePassContent(body: JsonObject): PassContent {
+  const { type, style, pass, images, kind, classId, object } = body;
+  const knownStyle = PASS_STYLES.find((one) => one === style);
+  if (type === "apple" && knownStyle !== undefined && isJsonObject(pass) && isJsonObject(images)) {
+    const files = Object.entries(images).map(([file, hash]) => [file, String(hash)] as const);
+    return { type, style: knownStyle, pass, images: Object.fromEntries(files) };
+  }
+  const knownKind = GOOGLE_KINDS.find((one) => one === kind);
+  if (type === "google" && knownKind !== undefined && typeof classId === "string" && isJsonObject(object)) {
+    return { type, kind: knownKind, classId, object };
+  }
+  throw new Error("a stored pass is incomplete");
 }

@@ -2,12 +2,12 @@ import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
-import type { PassStore, UnfinishedPass } from "../../domain/passes.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
 import { walletLimits } from "./limits.ts";
+import type { PassStore, UnfinishedPass } from "./passes.ts";
 
 export interface PassSweepPorts {
   readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "finishCreate">;

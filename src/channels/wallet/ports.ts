@@ -1,7 +1,7 @@
-import type { GoogleClasses } from "../../domain/google-classes.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
-import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "../../domain/passes.ts";
 import type { AppleSigner } from "../../domain/wallet.ts";
+import type { GoogleClasses } from "./google-classes.ts";
+import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "./passes.ts";
 
 /** What the wallet's routes need from the app. */
 export interface WalletPorts {

@@ -1,14 +1,13 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { ApiError } from "../../domain/errors.ts";
-import type { GoogleClasses } from "../../domain/google-classes.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import type { GooglePasses, NewPass, PassStore } from "../../domain/passes.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleKind, PassType, WalletPayload } from "../../domain/wallet.ts";
+import type { GoogleKind, PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";
@@ -16,18 +15,22 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { resultOf } from "../../http/store-results.ts";
+import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
-import { missingCredentials } from "./missing-credentials.ts";
+import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
+import { encodePayload } from "./payload.ts";
+import { missingCredentials, orRefuse, requireOwnLinks } from "./refusals.ts";
 import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
 import { PassRequest } from "./request/pass-schema.ts";
 
 export interface SendWalletPorts {
   readonly wallet: {
     readonly passes: Pick<PassStore, "create" | "undoCreate" | "holder">;
-    readonly google: Pick<GooglePasses, "requireOwnLinks">;
-    readonly classes: Pick<GoogleClasses, "requireUsable">;
+    readonly google: Pick<GooglePasses, "linkProblem">;
+    readonly classes: Pick<GoogleClasses, "isUsable">;
   };
-  readonly registry: { tenant(tenantId: string): Promise<{ readonly tokens: number }> };
+  readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
   readonly queue: IdempotencyKeys;
@@ -162,7 +165,8 @@ async function servePass(
   // A request accepted before gets the same reply, even if it would be refused now.
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
-  const accepted = acceptPass(body, { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind });
+  const context = { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind };
+  const accepted = orRefuse(acceptPass(body, context));
   await requireOwn(ports, tenant, accepted);
   // Before any check that concerns tokens or the serial.
   if (first !== null) throw keyConflict();
@@ -177,8 +181,11 @@ async function servePass(
 async function requireOwn({ wallet }: SendWalletPorts, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
   if (content.type !== "google") return;
   const { classes, google } = wallet;
-  await classes.requireUsable(tenant, content.classId);
-  await google.requireOwnLinks(tenant, content);
+  const { classId } = content;
+  if (!(await classes.isUsable(tenant, classId))) {
+    throw new ApiError(400, `pass_data.class_id: the class ${classId} is another tenant's, choose an id of your own`);
+  }
+  await requireOwnLinks(google, tenant, content);
 }
 
 /** Throws an `ApiError` 500 if the provider cannot be used, or first a 402 if the tenant could not pay anyway. */
@@ -188,8 +195,8 @@ async function requireCredentials(
   type: PassType,
 ): Promise<void> {
   if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
-  const { tokens } = await registry.tenant(tenant.tenantId);
-  if (tokens < 1) throw new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
+  if (tokens < 1) throw noTokens();
   throw missingCredentials(type);
 }
 
@@ -227,23 +234,30 @@ async function storeOnce(
   const { clock, queue, wallet } = ports;
   const giveUpAtMs = clock.monotonicMs() + walletLimits.passTwinMs;
   for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
-    try {
-      await wallet.passes.create(pass);
-      return null;
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 400 || idempotency === null) throw error;
-      // Read the holder first: the next read then finds any job that the holder already had.
-      const holder = await wallet.passes.holder(pass);
-      const queued = await queue.queuedUnder(tenant, idempotency);
-      if (queued?.isSame === true) return queued.jobId;
-      if (holder !== null && !(holder.state === "creating" && Bun.deepEquals(holder.content, pass.content)))
-        throw error;
-    }
+    const stored = await wallet.passes.create(pass);
+    if (stored === "created") return null;
+    if (stored === "no_tokens") throw noTokens();
+    if (idempotency === null) throw serialUsed(pass);
+    // Read the holder first: the next read then finds any job that the holder already had.
+    const holder = await wallet.passes.holder(pass);
+    const queued = await queue.queuedUnder(tenant, idempotency);
+    if (queued?.isSame === true) return queued.jobId;
+    const mayBeTwin = holder === null || (holder.state === "creating" && Bun.deepEquals(holder.content, pass.content));
+    if (!mayBeTwin) throw serialUsed(pass);
     if (clock.monotonicMs() > giveUpAtMs) {
       throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
     }
     await sleep(clock, waitMs);
   }
+}
+
+function noTokens(): ApiError {
+  return new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+}
+
+function serialUsed({ content }: NewPass): ApiError {
+  const field = content.type === "apple" ? "serial_number" : "object_id";
+  return new ApiError(400, `pass_data.${field} was used before: every pass needs one of its own`);
 }
 
 interface Queueing extends Storing {
@@ -260,10 +274,10 @@ async function queueJob(
 ): Promise<Response> {
   const undo = () => undoCreate(ports, pass);
   const { passId, jobId } = pass;
-  const payload: WalletPayload = { action: "create", passId, version: 1 };
+  const payload = encodePayload({ action: "create", passId, version: 1 });
   // Nobody unsubscribes from passes: the recipient is the pass itself.
   const named = template === null ? null : { template };
-  const work = { channel: "wallet", recipient: passId, payload: JSON.stringify(payload) } as const;
+  const work = { channel: "wallet", recipient: passId, payload } as const;
   const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();

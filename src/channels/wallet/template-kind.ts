@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import { done } from "../../domain/store-result.ts";
 import { PASS_STYLES, PASS_TYPES, type PassStyle, type PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
 import { checkTemplate } from "./request/accept-pass.ts";
+import { ApplePassPart } from "./request/apple-schema.ts";
+import { GooglePassPart } from "./request/google-schema.ts";
 import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
 
 export type WalletTemplateRecord = {
@@ -39,7 +42,12 @@ const members = {
 export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateRecord> = {
   channel: "wallet",
   members,
-  ties: { anyOf: [{ properties: { pass_type: { const: "apple" } } }, { not: { required: ["style"] } }] },
+  ties: {
+    anyOf: [
+      { properties: { pass_type: { const: "apple" }, pass_data: ApplePassPart } },
+      { properties: { pass_type: { const: "google" }, pass_data: GooglePassPart }, not: { required: ["style"] } },
+    ],
+  },
   example: {
     pass_type: "apple",
     style: "eventTicket",
@@ -52,16 +60,20 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     style: Type.Union([enumOf(PASS_STYLES), Type.Null()], {
       description: "Of passes of type apple; null: as the request says.",
     }),
-    pass_data: Type.Unsafe<JsonObject>({ type: "object", description: "What requests leave out of theirs." }),
+    pass_data: Type.Unsafe<JsonObject>(
+      Type.Union([ApplePassPart, GooglePassPart], { description: "What requests leave out of theirs." }),
+    ),
   }),
   accept(slug, { pass_type, style = null, pass_data }) {
     if (JSON.stringify(pass_data).length > walletLimits.passTemplateCharsMax) {
       throw new ApiError(400, `pass_data must not be larger than ${walletLimits.passTemplateCharsMax} characters`);
     }
-    checkTemplate({ passType: pass_type, style, passData: pass_data });
+    const fault = checkTemplate({ passType: pass_type, style, passData: pass_data });
+    if (fault !== null) throw new ApiError(fault.status, fault.message);
     return { slug, channel: "wallet", pass_type, style, pass_data };
   },
-  toStored: ({ pass_type: passType, style, pass_data: passData }) => walletTemplateBody({ passType, style, passData }),
+  toStored: ({ pass_type: passType, style, pass_data: passData }) =>
+    done(walletTemplateBody({ passType, style, passData })),
   fromStored(slug, stored) {
     const { passType, style, passData } = parseWalletTemplate(stored);
     return { slug, channel: "wallet", pass_type: passType, style, pass_data: passData };

@@ -1,20 +1,18 @@
 import type { Channel } from "../../domain/channel.ts";
-import { ApiError, isOutage } from "../../domain/errors.ts";
+import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
-import { parseJsonObject } from "../../domain/json.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { Pass, PassStore } from "../../domain/passes.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { WalletPayload } from "../../domain/wallet.ts";
 import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
 import { walletLimits } from "./limits.ts";
-import { Turns } from "./turns.ts";
+import type { Pass, PassStore } from "./passes.ts";
+import { parsePayload, type WalletPayload } from "./payload.ts";
 
 /** Delivers passes to Google's wallet. Rejects only if the registry is unreachable. */
-export interface GoogleDelivery {
+export interface GooglePassDeliverer {
   deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
 }
 
@@ -22,7 +20,7 @@ export interface WalletChannelOptions {
   readonly passes: Pick<PassStore, "find" | "finishCreate" | "undoCreate">;
   readonly bundles: Pick<AppleBundles, "bundleOf" | "signerOf">;
   readonly pusher: Pick<PassPusher, "push" | "stop">;
-  readonly google: GoogleDelivery;
+  readonly google: GooglePassDeliverer;
   readonly telemetry: Telemetry;
 }
 
@@ -57,7 +55,6 @@ export class WalletChannel implements Channel {
         return await this.bring(payload, tenant, signal);
       } catch (error) {
         if (isOutage(error)) return AWAY;
-        if (error instanceof ApiError) return { kind: "failed", error: error.message };
         throw error;
       }
     });
@@ -94,30 +91,51 @@ export class WalletChannel implements Channel {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const bundle = await this.options.bundles.bundleOf(pass, tenant);
+    if (bundle === null) return { kind: "failed", error: "there is no such pass" };
+    if ("why" in bundle) return { kind: "failed", error: bundle.why };
     if (action === "update") await this.push(pass, bundle.version, tenant, signal);
     return { kind: "delivered", result: { pass_id: pass.passId } };
   }
 
   private async push(pass: Pass, version: number, tenant: Tenant, signal: AbortSignal): Promise<void> {
-    const { bundles, pusher, telemetry } = this.options;
+    const { bundles, pusher } = this.options;
     if ((this.pushed.get(pass.passId) ?? 0) >= version) return;
     try {
-      await pusher.push(pass.passId, await bundles.signerOf(pass, tenant), signal);
+      const signer = await bundles.signerOf(pass, tenant);
+      if ("why" in signer) this.notePushFailure(pass, signer.why);
+      else await pusher.push(pass.passId, signer, signal);
     } catch (error) {
       // The retry finds the bundle and pushes it.
       if (isOutage(error)) throw error;
-      telemetry.log("warn", "devices were not told of an update", { pass: pass.passId, error: String(error) });
+      this.notePushFailure(pass, String(error));
     }
     remember(this.pushed, { key: pass.passId, value: version, max: walletLimits.pushedVersionsRememberedMax });
   }
+
+  private notePushFailure({ passId }: Pass, error: string): void {
+    this.options.telemetry.log("warn", "devices were not told of an update", { pass: passId, error });
+  }
 }
 
-/** The payload as the request handler wrote it, or null if it has another form. */
-function parsePayload(text: string): WalletPayload | null {
-  const parsed = parseJsonObject(text);
-  if (parsed === null) return null;
-  const { action, passId, version, notifyMessage } = parsed;
-  if (action !== "create" && action !== "update") return null;
-  if (typeof passId !== "string" || typeof version !== "number") return null;
-  return { action, passId, version, ...(typeof notifyMessage === "string" ? { notifyMessage } : {}) };
+/**
+ * Runs work with the same key one at a time, in order of request; work with different keys runs concurrently.
+ *
+ * Invariants:
+ * T1. At most one piece of work runs per key.
+ * T2. A key is remembered only while it has work.
+ */
+export class Turns {
+  private readonly last = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` once all earlier work with this key has ended, whether it succeeded or failed. */
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.last.get(key) === mine) this.last.delete(key);
+    }
+  }
 }

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
+import { NOT_BLANK } from "../../http/schemas.ts";
 import { chatLimits } from "./limits.ts";
 
 const PLAIN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
@@ -53,6 +54,7 @@ export const aliasBody = Type.Object(
       maxLength: chatLimits.chatTemplateNameCharsMax,
       pattern: PLAIN,
       description: `the provider's name of the template, 1 to ${chatLimits.chatTemplateNameCharsMax} characters`,
+      ...NOT_BLANK,
     }),
     language_code: Type.Optional(
       Type.Union([Type.String({ pattern: LANGUAGE_CODE.source }), Type.Null()], {
@@ -60,10 +62,13 @@ export const aliasBody = Type.Object(
       }),
     ),
     params: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN, description: "1 to 200 characters" }), {
-        maxItems: chatLimits.chatParamsMax,
-        description: `what each position holds: at most ${chatLimits.chatParamsMax} texts`,
-      }),
+      Type.Array(
+        Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN, description: "1 to 200 characters", ...NOT_BLANK }),
+        {
+          maxItems: chatLimits.chatParamsMax,
+          description: `what each position holds: at most ${chatLimits.chatParamsMax} texts`,
+        },
+      ),
     ),
     header: Type.Optional(
       Type.Union([header, Type.Null()], {

@@ -1,10 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS } from "../../domain/whatsapp.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../../http/parameters.ts";
 import { enumOf, listOf } from "../../http/schemas.ts";
+import { noSuch, resultOf } from "../../http/store-results.ts";
 import { aliasBody } from "./alias-body.ts";
 import type { AliasRepository } from "./alias-repository.ts";
 
@@ -56,7 +57,7 @@ function listAliases(aliases: Aliases): Endpoint {
     params: { id: tenantIdParameter },
     answers: { 200: { description: "Done.", schema, examples: [{ aliases: [EXAMPLE] }] } },
     fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id } }) => reply(200, { aliases: await aliases.all(id) }),
+    handle: async ({ params: { id } }) => reply(200, { aliases: resultOf(await aliases.all(id)) }),
   });
 }
 
@@ -74,7 +75,11 @@ function putAlias(aliases: Aliases): Endpoint {
     async handle({ params: { id, alias }, body }) {
       const { meta_name, language_code = null, params = [], header = null } = body;
       const media = header === null ? null : checkedHeader(header);
-      return reply(200, await aliases.put(id, { alias, meta_name, language_code, params, header: media }));
+      const stored = await aliases.put(id, { alias, meta_name, language_code, params, header: media });
+      if (stored.kind === "full") {
+        throw new ApiError(409, `A tenant has at most ${stored.most} aliases: delete one that is not used.`);
+      }
+      return reply(200, resultOf(stored));
     },
   });
 }
@@ -89,7 +94,7 @@ function getAlias(aliases: Aliases): Endpoint {
     params: { id: tenantIdParameter, alias: knownAlias },
     answers: { 200: { description: "Done.", schema: Alias, examples: [EXAMPLE] } },
     fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id, alias } }) => reply(200, await aliases.one(id, alias)),
+    handle: async ({ params: { id, alias } }) => reply(200, resultOf(await aliases.one(id, alias))),
   });
 }
 
@@ -104,7 +109,7 @@ function deleteAlias(aliases: Aliases): Endpoint {
     answers: { 204: { description: "Done.", schema: null } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id, alias } }) {
-      await aliases.delete(id, alias);
+      resultOf(await aliases.delete(id, alias));
       return reply(204, null);
     },
   });
@@ -112,19 +117,18 @@ function deleteAlias(aliases: Aliases): Endpoint {
 
 /** Throws 400 if the text is not a valid alias. */
 const newAlias: PathParameter<string> = aliasParameter(
-  400,
-  "an alias is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore, no sign first",
+  new ApiError(400, "an alias is 1 to 100 of A-Z, a-z, 0-9, dot, hyphen, underscore, no sign first"),
 );
 
 /** Throws 404 if the text is not a valid alias. */
-const knownAlias: PathParameter<string> = aliasParameter(404, "the tenant has no such alias");
+const knownAlias: PathParameter<string> = aliasParameter(noSuch("alias"));
 
-function aliasParameter(status: 400 | 404, error: string): PathParameter<string> {
+function aliasParameter(refusal: ApiError): PathParameter<string> {
   return {
     description: "What `template_id` names.",
     example: EXAMPLE.alias,
     read(text) {
-      if (text === null || !TEMPLATE_ALIAS.test(text)) throw new ApiError(status, error);
+      if (text === null || !TEMPLATE_ALIAS.test(text)) throw refusal;
       return text;
     },
   };

@@ -1,11 +1,19 @@
 import { and, asc, count, eq, ne } from "drizzle-orm";
-import { ApiError } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
+import {
+  type AllOfTenant,
+  type Done,
+  done,
+  type Invalid,
+  invalid,
+  type Missing,
+  missing,
+} from "../../domain/store-result.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS, type WhatsappAlias } from "../../domain/whatsapp.ts";
 import { checkText } from "../../storage/check-text.ts";
 import type { Database } from "../../storage/database.ts";
-import type { RegistryChanges } from "../../storage/registry-changes.ts";
-import { requireTenant, requireTenantId } from "../../storage/require-tenant.ts";
+import { listOfTenant, readOfTenant } from "../../storage/of-tenant.ts";
+import { type RegistryChanges, Undone } from "../../storage/registry-changes.ts";
 import { chatLimits } from "./limits.ts";
 import { aliases } from "./tables.ts";
 
@@ -22,6 +30,13 @@ export interface WhatsappAliasRecord {
   readonly header: HeaderMedia | null;
 }
 
+export type StoredAlias =
+  | Done<WhatsappAliasRecord>
+  | Missing<"tenant">
+  | Invalid
+  /** The tenant has as many aliases as it may have. */
+  | { readonly kind: "full"; readonly most: number };
+
 /** Tenants' own names for the chat provider's templates. */
 export class AliasRepository {
   constructor(
@@ -29,67 +44,68 @@ export class AliasRepository {
     private readonly changes: RegistryChanges,
   ) {}
 
-  async put(tenantId: string, record: WhatsappAliasRecord): Promise<WhatsappAliasRecord> {
-    requireTenantId(tenantId);
+  async put(tenantId: string, record: WhatsappAliasRecord): Promise<StoredAlias> {
+    const fault = faultOf(record);
+    if (fault !== null) return fault;
     const { alias, meta_name, params } = record;
-    if (!TEMPLATE_ALIAS.test(alias)) {
-      throw new ApiError(400, "An alias must be 1-100 letters, digits, dots, hyphens or underscores.");
-    }
-    checkText(meta_name, { field: "meta_name", charsMax: chatLimits.chatTemplateNameCharsMax });
-    for (const text of params) checkText(text, { field: "params", charsMax: PARAM_CHARS_MAX });
     const content = {
       metaName: meta_name,
       languageCode: record.language_code,
       params: [...params],
       header: record.header === null ? null : headerJson(record.header),
     };
-    await this.changes.ofTenant(tenantId, async (transaction) => {
+    return this.changes.ofTenant(tenantId, async (transaction) => {
       // The tenant's row is locked by now, so no alias is added concurrently.
       const [others] = await transaction
         .select({ number: count() })
         .from(aliases)
         .where(and(eq(aliases.tenantId, tenantId), ne(aliases.alias, alias)));
       if ((others?.number ?? 0) >= chatLimits.aliasesMax) {
-        throw new ApiError(409, `A tenant has at most ${chatLimits.aliasesMax} aliases: delete one that is not used.`);
+        return new Undone({ kind: "full", most: chatLimits.aliasesMax } as const);
       }
       await transaction
         .insert(aliases)
         .values({ tenantId, alias, ...content })
         .onConflictDoUpdate({ target: [aliases.tenantId, aliases.alias], set: content });
+      return done(recordOf({ alias, ...content }));
     });
-    return recordOf({ alias, ...content });
   }
 
-  one(tenantId: string, alias: string): Promise<WhatsappAliasRecord> {
-    return this.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      if (!TEMPLATE_ALIAS.test(alias)) throw noSuchAlias();
+  one(tenantId: string, alias: string): Promise<Done<WhatsappAliasRecord> | Missing<"tenant" | "alias">> {
+    return readOfTenant(this.database, tenantId, async (db) => {
+      if (!TEMPLATE_ALIAS.test(alias)) return missing("alias");
       const [row] = await db.select().from(aliases).where(named(tenantId, alias));
-      if (row === undefined) throw noSuchAlias();
-      return recordOf(row);
+      return row === undefined ? missing("alias") : done(recordOf(row));
     });
   }
 
   /** Ordered by name. */
-  all(tenantId: string): Promise<readonly WhatsappAliasRecord[]> {
-    return this.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      const rows = await db.select().from(aliases).where(eq(aliases.tenantId, tenantId)).orderBy(asc(aliases.alias));
-      return rows.map(recordOf);
+  all(tenantId: string): Promise<AllOfTenant<WhatsappAliasRecord>> {
+    return listOfTenant(this.database, tenantId, {
+      rows: (db) => db.select().from(aliases).where(eq(aliases.tenantId, tenantId)).orderBy(asc(aliases.alias)),
+      item: recordOf,
     });
   }
 
-  async delete(tenantId: string, alias: string): Promise<void> {
-    requireTenantId(tenantId);
-    await this.changes.ofTenant(tenantId, async (transaction) => {
-      if (!TEMPLATE_ALIAS.test(alias)) throw noSuchAlias();
+  delete(tenantId: string, alias: string): Promise<Done | Missing<"tenant" | "alias">> {
+    return this.changes.ofTenant(tenantId, async (transaction) => {
+      if (!TEMPLATE_ALIAS.test(alias)) return new Undone(missing("alias"));
       const deleted = await transaction
         .delete(aliases)
         .where(named(tenantId, alias))
         .returning({ alias: aliases.alias });
-      if (deleted.length === 0) throw noSuchAlias();
+      return deleted.length === 0 ? new Undone(missing("alias")) : done(null);
     });
   }
+}
+
+function faultOf({ alias, meta_name, params }: WhatsappAliasRecord): Invalid | null {
+  if (!TEMPLATE_ALIAS.test(alias))
+    return invalid("An alias must be 1-100 letters, digits, dots, hyphens or underscores.");
+  const ofName = checkText(meta_name, { field: "meta_name", charsMax: chatLimits.chatTemplateNameCharsMax });
+  if (ofName !== null) return ofName;
+  const ofParams = params.map((text) => checkText(text, { field: "params", charsMax: PARAM_CHARS_MAX }));
+  return ofParams.find((fault) => fault !== null) ?? null;
 }
 
 /** An alias in the form that tenant snapshots hold. */
@@ -135,8 +151,4 @@ function parseHeader(stored: JsonObject): HeaderMedia {
 
 function named(tenantId: string, alias: string) {
   return and(eq(aliases.tenantId, tenantId), eq(aliases.alias, alias));
-}
-
-function noSuchAlias(): ApiError {
-  return new ApiError(404, "The tenant has no such alias.");
 }

@@ -1,13 +1,18 @@
 import { Type } from "@sinclair/typebox";
+import type { Done, Invalid, Missing } from "../../domain/store-result.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/whatsapp.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
+import { resultOf } from "../../http/store-results.ts";
 import type { WhatsappCredentials } from "./credentials.ts";
 
 export interface CredentialStore {
   /** Stored encrypted, never returned. */
-  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<void>;
+  putWhatsappCredentials(
+    tenantId: string,
+    credentials: WhatsappCredentials,
+  ): Promise<Done | Missing<"tenant"> | Invalid>;
 }
 
 const credentialsBody = Type.Object(
@@ -39,7 +44,7 @@ export function credentialEndpoint(registry: CredentialStore): Endpoint {
     answers: { 204: { description: "Done.", schema: null } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, body }) {
-      await registry.putWhatsappCredentials(id, body);
+      resultOf(await registry.putWhatsappCredentials(id, body));
       return reply(204, null);
     },
   });

@@ -1,5 +1,5 @@
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
+import { type Done, done, type Invalid, invalid } from "../../domain/store-result.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID, type WhatsappSender } from "../../domain/whatsapp.ts";
 import type { Secret, SecretPlace } from "../../storage/vault.ts";
 
@@ -13,15 +13,18 @@ export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
   return { tenantId, kind: "whatsapp", field: "credentials" };
 }
 
-/** The stored form of the credentials. Throws an `ApiError` 400 if any of them is unusable. */
-export function whatsappSecret(tenantId: string, { phone_number_id, access_token }: WhatsappCredentials): Secret {
+/** The stored form of the credentials. */
+export function whatsappSecret(
+  tenantId: string,
+  { phone_number_id, access_token }: WhatsappCredentials,
+): Done<Secret> | Invalid {
   if (!PHONE_NUMBER_ID.test(phone_number_id)) {
-    throw new ApiError(400, 'The field "phone_number_id" must be 1 to 32 digits.');
+    return invalid('The field "phone_number_id" must be 1 to 32 digits.');
   }
   if (!ACCESS_TOKEN.test(access_token)) {
-    throw new ApiError(400, 'The field "access_token" must be printable ASCII characters without blanks.');
+    return invalid('The field "access_token" must be printable ASCII characters without blanks.');
   }
-  return { place: whatsappCredentialsPlace(tenantId), text: JSON.stringify({ phone_number_id, access_token }) };
+  return done({ place: whatsappCredentialsPlace(tenantId), text: JSON.stringify({ phone_number_id, access_token }) });
 }
 
 /** Reads back what `whatsappSecret` wrote. */

@@ -37,7 +37,10 @@ export function whatsappEndpoints({ platform, registry, whatsapp, telemetry }: E
 export function whatsappRegistry({ database, changes, credentials }: RegistryTools): WhatsappRegistry {
   return {
     aliases: new AliasRepository(database, changes),
-    putWhatsappCredentials: async (tenantId, given) => credentials.put(whatsappSecret(tenantId, given)),
+    async putWhatsappCredentials(tenantId, given) {
+      const secret = whatsappSecret(tenantId, given);
+      return secret.kind === "done" ? credentials.put(secret.value) : secret;
+    },
   };
 }
 

@@ -35,7 +35,7 @@ export type Consequence =
   | "fail"
   | "lock_account"
   | "refuse_sender"
-  | "unknown_fate"
+  | "unknown_outcome"
   | "away";
 
 export interface ErrorRule {
@@ -108,7 +108,7 @@ const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly
 ];
 const OTHERWISE = ruleOf({ follows: "retry" });
 /** A gateway that timed out knows no more than we do after a time-out. */
-const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_fate" });
+const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_outcome" });
 
 /** The code decides; for unknown codes, the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {

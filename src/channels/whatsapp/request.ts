@@ -3,11 +3,11 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
 import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import { DEFAULT_LANGUAGE, LANGUAGE_CODE, type WhatsappPayload } from "../../domain/whatsapp.ts";
-import { presentMembers, unknownMember } from "../../http/body-members.ts";
+import { DEFAULT_LANGUAGE, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
-import type { Acceptance, Refusal } from "../../http/sending/acceptance.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
+import { encodePayload } from "./payload.ts";
 
 /** The body of `POST /v1/send/whatsapp`. */
 export const ChatSend = Type.Object(
@@ -144,15 +144,15 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
   const name = String(body["template_id"]);
   const { language_code: language, params } = body;
   const alias = tenant.whatsapp.aliases.get(name);
-  const payload: WhatsappPayload = {
+  const payload = encodePayload({
     to,
     template: alias?.metaName ?? name,
     language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
     params: Array.isArray(params) ? params.map(String) : [],
     ...(alias?.header ? { header: alias.header } : null),
-  };
+  });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
-  return { recipient: to, payload: JSON.stringify(payload), template: name };
+  return { recipient: to, payload, template: name };
 }
 
 function malformed(message: string): Refusal {

@@ -1,9 +1,9 @@
-import type { CallbackReader } from "../../domain/callback-data.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { JobAddress, ProviderReferences } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import type { CallbackReader } from "./callback-keys.ts";
 import { EarlyStatuses } from "./early-statuses.ts";
 import { chatLimits } from "./limits.ts";
 import type { WhatsappStatus } from "./webhook.ts";

@@ -1,16 +1,6 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
-import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappPayload } from "../../domain/whatsapp.ts";
-
-/** The payload as the request handler wrote it, or null if it has another form. */
-export function parsePayload(text: string): WhatsappPayload | null {
-  const parsed = parseJsonObject(text);
-  if (parsed === null) return null;
-  const { to, template, language, params } = parsed;
-  const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
-  if (typeof to !== "string" || typeof template !== "string" || typeof language !== "string") return null;
-  if (!isListOfText(params) || header === null) return null;
-  return { to, template, language, params, ...(header === undefined ? {} : { header }) };
-}
+import type { JsonObject } from "../../domain/json.ts";
+import type { HeaderMedia } from "../../domain/whatsapp.ts";
+import type { WhatsappPayload } from "./payload.ts";
 
 /**
  * The request body of a template message. Every callback returns `callbackData`, which identifies the job even if the
@@ -44,21 +34,4 @@ function mediaOf({ type, link, id, filename }: HeaderMedia): JsonObject {
     ...(filename === undefined || type !== "document" ? {} : { filename }),
   };
   return { type, [type]: media };
-}
-
-function headerOf(value: unknown): HeaderMedia | null {
-  if (!isJsonObject(value)) return null;
-  const { link, id, filename } = value;
-  const type = HEADER_MEDIA_TYPES.find((one) => one === value["type"]);
-  if (type === undefined) return null;
-  return {
-    type,
-    ...(typeof link === "string" ? { link } : {}),
-    ...(typeof id === "string" ? { id } : {}),
-    ...(typeof filename === "string" ? { filename } : {}),
-  };
-}
-
-function isListOfText(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === "string");
 }

@@ -1,13 +1,13 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { ApiError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import { failure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { queryText } from "../../http/parameters.ts";
-import { parseJson } from "../../http/request-body.ts";
+import { parseJson } from "../../http/parse-json.ts";
 import { chatLimits } from "./limits.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { readWhatsappWebhook } from "./webhook.ts";

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { secretDigest } from "../../http/secret-digest.ts";
+import { secretDigest } from "../../http/bearer-token.ts";
 
 /** The provider's spelling only: a message has exactly one valid signature header. */
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/;

@@ -1,6 +1,6 @@
-import { chatErrorText } from "../../domain/chat-error-text.ts";
 import type { IncomingMessage } from "../../domain/incoming-messages.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { chatErrorText } from "./chat-error-text.ts";
 import { chatLimits } from "./limits.ts";
 
 /** The provider's report on one message that we sent through it. */

@@ -1,6 +1,4 @@
-import type { CallbackSigner } from "../../domain/callback-data.ts";
 import type { Channel, Relay } from "../../domain/channel.ts";
-import { chatErrorText } from "../../domain/chat-error-text.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
@@ -9,12 +7,15 @@ import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platfor
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
+import type { CallbackSigner } from "./callback-keys.ts";
+import { chatErrorText } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
+import { parsePayload } from "./payload.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
-import { parsePayload, templateMessage } from "./template-message.ts";
+import { templateMessage } from "./template-message.ts";
 
 export interface WhatsappChannelOptions {
   /** Address of the Graph API, without a trailing slash. */
@@ -38,7 +39,7 @@ export interface WhatsappChannelOptions {
 const SLOTS = 192;
 
 /** The parts of a delivery that handling its reply needs. */
-interface Delivery {
+interface SentMessage {
   readonly job: QueuedJob;
   readonly sender: WhatsappSender;
   /** Whether the sender belongs to the tenant, who can then fix it. */
@@ -97,7 +98,7 @@ export class WhatsappChannel implements Channel {
     return this.outcomeOf(reply, { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs });
   }
 
-  private outcomeOf(reply: GraphReply, delivery: Delivery): Outcome {
+  private outcomeOf(reply: GraphReply, delivery: SentMessage): Outcome {
     const { sender, to } = delivery;
     switch (reply.kind) {
       case "accepted":
@@ -108,7 +109,7 @@ export class WhatsappChannel implements Channel {
       case "refused":
         return this.followError(reply.error, reply.waitMs, delivery);
       case "unanswered":
-        return this.ofUnknownFate();
+        return this.unknownOutcome();
       case "unreachable":
         return { kind: "away", why: "WhatsApp could not be reached" };
       case "called_off":
@@ -116,7 +117,7 @@ export class WhatsappChannel implements Channel {
     }
   }
 
-  private followError(error: GraphError, askedMs: number, delivery: Delivery): Outcome {
+  private followError(error: GraphError, askedMs: number, delivery: SentMessage): Outcome {
     const { job, sender, sentAtMs, to } = delivery;
     const rule = ruleFor(error);
     const code = error.code !== null && isKnownCode(error.code) ? String(error.code) : "other";
@@ -143,8 +144,8 @@ export class WhatsappChannel implements Channel {
         return refusal(said);
       case "refuse_sender":
         return this.refuseSender(said, pauseMs, delivery);
-      case "unknown_fate":
-        return this.ofUnknownFate();
+      case "unknown_outcome":
+        return this.unknownOutcome();
       case "away":
         if (pauseMs > 0) this.pace.pause(sender, pauseMs);
         return { kind: "away", why: `WhatsApp is out of order: ${said}` };
@@ -153,7 +154,7 @@ export class WhatsappChannel implements Channel {
     }
   }
 
-  private pause({ follows }: ErrorRule, pauseMs: number, { sender, job }: Delivery): void {
+  private pause({ follows }: ErrorRule, pauseMs: number, { sender, job }: SentMessage): void {
     const { telemetry } = this.options;
     this.pace.pause(sender, pauseMs);
     telemetry.count("chat_numbers_paused", { why: follows });
@@ -162,7 +163,7 @@ export class WhatsappChannel implements Channel {
   }
 
   /** Logs once: other jobs in flight at the time, and the probes after a pause, add no lines. */
-  private refuseSender(said: string, pauseMs: number, { sender, own, job }: Delivery): Outcome {
+  private refuseSender(said: string, pauseMs: number, { sender, own, job }: SentMessage): Outcome {
     const { telemetry } = this.options;
     if (this.pace.refuse(sender, pauseMs)) {
       telemetry.count("chat_numbers_paused", { why: "refuse_sender" });
@@ -173,7 +174,7 @@ export class WhatsappChannel implements Channel {
     return { kind: "failed", error: `WhatsApp refused ${whose}: ${said}` };
   }
 
-  private ofUnknownFate(): Outcome {
+  private unknownOutcome(): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
     const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = chatLimits;

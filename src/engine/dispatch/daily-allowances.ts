@@ -13,7 +13,7 @@ export interface DailyAllowancesOptions {
 
 /** What a tenant queue may send on a day, as its actor knows it. */
 export interface DayAllowance {
-  readonly box: TenantQueue;
+  readonly tenantQueue: TenantQueue;
   /** UTC day, as `utcDayAt` counts. */
   readonly day: number;
   readonly perDay: number;
@@ -46,9 +46,9 @@ export class DailyAllowances {
    * flight; then `onMore` is called once when the queue has answered.
    */
   left(allowance: DayAllowance, onMore: () => void): number {
-    const { box, day, perDay } = allowance;
+    const { tenantQueue, day, perDay } = allowance;
     if (day !== this.day) this.turnTo(day);
-    const key = `${box.tenantId}/${box.channel}`;
+    const key = `${tenantQueue.tenantId}/${tenantQueue.channel}`;
     const page = this.pages.get(key) ?? { taken: null, held: 0, isAsking: false };
     this.pages.set(key, page);
     // The operator may have lowered the allowance since these were taken.
@@ -75,7 +75,7 @@ export class DailyAllowances {
     this.pages.clear();
   }
 
-  private async ask(page: Page, { box, day, perDay }: DayAllowance, onMore: () => void): Promise<void> {
+  private async ask(page: Page, { tenantQueue, day, perDay }: DayAllowance, onMore: () => void): Promise<void> {
     const { queue, lease, clock, telemetry } = this.options;
     page.isAsking = true;
     const known = page.taken ?? 0;
@@ -85,7 +85,7 @@ export class DailyAllowances {
       onMore();
     };
     try {
-      const taken = await queue.allow(lease, { box, day, allowance: perDay, known, wanted });
+      const taken = await queue.allow(lease, { tenantQueue, day, allowance: perDay, known, wanted });
       // The term is over; the next pull or settlement finds out.
       if (taken === FENCED) return;
       if (page.taken !== null) page.held += taken - known;

@@ -13,7 +13,7 @@ export interface DeliverPorts {
 }
 
 /** A delivery in flight. */
-interface UnderWay {
+interface Attempt {
   readonly aborter: AbortController;
   /** The relay receives the message now. */
   onHandOver(): void;
@@ -26,7 +26,7 @@ export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
   tenant: Tenant | null,
-  { aborter, onHandOver }: UnderWay,
+  { aborter, onHandOver }: Attempt,
 ): Promise<Outcome> {
   const { channels, clock, telemetry } = ports;
   if (tenant === null) return { kind: "failed", error: "the tenant no longer exists" };

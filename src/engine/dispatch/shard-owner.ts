@@ -1,4 +1,4 @@
-import { sleep } from "../../domain/clock.ts";
+import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
@@ -6,7 +6,6 @@ import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import { DailyAllowances } from "./daily-allowances.ts";
 import { Deliveries, type DeliveriesPorts } from "./deliveries.ts";
-import { ShardTime } from "./shard-time.ts";
 import { TenantActor } from "./tenant-actor.ts";
 import type { TenantLookups } from "./tenant-lookups.ts";
 import { Wakeup } from "./wakeup.ts";
@@ -147,17 +146,17 @@ export class ShardOwner {
     const isReading = this.wantingJobs.size > 0;
     const place = isReading ? await backlog.beginPull(this.term.closing, this.isSuspect) : undefined;
     if (place === null) return null;
-    const boxes = this.beginPulls();
+    const tenantQueues = this.beginPulls();
     try {
       const shardTimeMs = this.time.nowMs();
-      const result = await queue.pull(this.term.lease, { boxes, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      const result = await queue.pull(this.term.lease, { tenantQueues, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
       this.isSuspect = false;
       if (result !== FENCED) this.time.heard(result.shardTimeMs);
       return result;
     } catch (error) {
       this.isSuspect = isOutage(error);
-      for (const { box } of boxes) this.actor(box)?.failPull();
-      for (const { box } of boxes) this.look(this.actor(box));
+      for (const { tenantQueue } of tenantQueues) this.actor(tenantQueue)?.failPull();
+      for (const { tenantQueue } of tenantQueues) this.look(this.actor(tenantQueue));
       throw error;
     } finally {
       place?.end();
@@ -174,7 +173,7 @@ export class ShardOwner {
   private beginPulls(): TenantQueuePull[] {
     const pulls: TenantQueuePull[] = [];
     for (const actor of this.wantingJobs) {
-      if (pulls.length === engineLimits.pullBoxesMax) break;
+      if (pulls.length === engineLimits.pullTenantQueuesMax) break;
       this.wantingJobs.delete(actor);
       const pull = actor.beginPull();
       if (pull !== null) pulls.push(pull);
@@ -183,39 +182,40 @@ export class ShardOwner {
   }
 
   private apply(result: PullResult): void {
-    const { boxes } = result;
+    const { tenantQueues } = result;
     // Tenant queues for which the call had no room come first in the next one.
-    for (const { box, jobs, more } of boxes) if (jobs.length === 0) this.endPull(box, jobs, more);
-    for (const { box, jobs, more } of boxes) if (jobs.length > 0) this.endPull(box, jobs, more);
+    for (const { tenantQueue, jobs, more } of tenantQueues)
+      if (jobs.length === 0) this.endPull(tenantQueue, jobs, more);
+    for (const { tenantQueue, jobs, more } of tenantQueues) if (jobs.length > 0) this.endPull(tenantQueue, jobs, more);
     if (result.ready.length === 0) return;
     // A tenant queue that was read in this very call needs no second read for being named in it.
-    const read = new Set(boxes.map(({ box }) => keyOf(box)));
-    for (const box of result.ready) {
-      if (read.has(keyOf(box))) continue;
-      const actor = this.actor(box) ?? this.createActor(box);
+    const read = new Set(tenantQueues.map(({ tenantQueue }) => keyOf(tenantQueue)));
+    for (const tenantQueue of result.ready) {
+      if (read.has(keyOf(tenantQueue))) continue;
+      const actor = this.actor(tenantQueue) ?? this.createActor(tenantQueue);
       actor?.hasJobs();
       this.look(actor);
     }
   }
 
-  private endPull(box: TenantQueue, jobs: PullResult["boxes"][number]["jobs"], more: boolean): void {
-    const actor = this.actor(box);
+  private endPull(tenantQueue: TenantQueue, jobs: PullResult["tenantQueues"][number]["jobs"], more: boolean): void {
+    const actor = this.actor(tenantQueue);
     actor?.endPull(jobs, more);
     this.look(actor);
   }
 
-  private actor(box: TenantQueue): TenantActor | undefined {
-    return this.actors.get(keyOf(box));
+  private actor(tenantQueue: TenantQueue): TenantActor | undefined {
+    return this.actors.get(keyOf(tenantQueue));
   }
 
   /** Undefined for a channel that this process does not serve: its jobs stay in their tenant queue. */
-  private createActor(box: TenantQueue): TenantActor | undefined {
+  private createActor(tenantQueue: TenantQueue): TenantActor | undefined {
     const { lookups, clock, backlog, channels } = this.ports;
-    const slots = this.ports.slots.get(box.channel);
-    const channel = channels.get(box.channel);
+    const slots = this.ports.slots.get(tenantQueue.channel);
+    const channel = channels.get(tenantQueue.channel);
     if (slots === undefined || channel === undefined) return undefined;
     const actor = new TenantActor({
-      box,
+      tenantQueue,
       lookups,
       slots,
       backlog,
@@ -230,7 +230,7 @@ export class ShardOwner {
         if (this.wantingJobs.size > 0) this.wakeup.notify();
       },
     });
-    this.actors.set(keyOf(box), actor);
+    this.actors.set(keyOf(tenantQueue), actor);
     return actor;
   }
 
@@ -253,7 +253,7 @@ export class ShardOwner {
     if (actor === undefined || this.isOver) return;
     if (actor.wantsJobs) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
-      this.actors.delete(keyOf(actor.box));
+      this.actors.delete(keyOf(actor.tenantQueue));
       actor.close();
     }
   }
@@ -262,4 +262,26 @@ export class ShardOwner {
 /** A job also names its tenant queue. */
 function keyOf({ tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${channel}`;
+}
+
+/** Estimates a shard's time from the queue's answers and this process's monotonic clock. */
+class ShardTime {
+  private base: { readonly shardMs: number; readonly atMs: number } | null = null;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Null: the queue has not answered yet. */
+  nowMs(): number | null {
+    if (this.base === null) return null;
+    return Math.floor(this.base.shardMs + this.clock.monotonicMs() - this.base.atMs);
+  }
+
+  /**
+   * Takes the time from an answer of the queue that has just arrived. The later of two estimates is nearer: an answer
+   * takes a while to arrive, and the shard's time never goes back, not even after the queue has lost its state.
+   */
+  heard(shardMs: number): void {
+    const estimate = this.nowMs();
+    if (estimate === null || estimate < shardMs) this.base = { shardMs, atMs: this.clock.monotonicMs() };
+  }
 }

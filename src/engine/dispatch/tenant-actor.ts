@@ -18,7 +18,7 @@ import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 const LOOK_UP_RETRY_MS_MAX = 5_000;
 
 export interface TenantActorOptions {
-  readonly box: TenantQueue;
+  readonly tenantQueue: TenantQueue;
   readonly lookups: TenantLookups;
   readonly slots: ChannelSlots;
   readonly backlog: Backlog;
@@ -57,7 +57,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   private openBytes = 0;
   private open = 0;
   private lastRead: string | null = null;
-  private boxMayHaveMore = true;
+  private tenantQueueMayHaveMore = true;
   private isPulling = false;
   private readonly pacer = new Pacer();
   private isLoading = false;
@@ -78,8 +78,8 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   constructor(private readonly options: TenantActorOptions) {}
 
-  get box(): TenantQueue {
-    return this.options.box;
+  get tenantQueue(): TenantQueue {
+    return this.options.tenantQueue;
   }
 
   get next(): QueuedJob | undefined {
@@ -96,13 +96,13 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** No open jobs, nothing to read, and no past delivery that the pace still remembers. */
   get isIdle(): boolean {
-    if (this.open > 0 || this.boxMayHaveMore || this.isPulling) return false;
+    if (this.open > 0 || this.tenantQueueMayHaveMore || this.isPulling) return false;
     return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
   /** The queue reports unread entries in the tenant queue. */
   hasJobs(): void {
-    this.boxMayHaveMore = true;
+    this.tenantQueueMayHaveMore = true;
   }
 
   /**
@@ -115,12 +115,17 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
     this.isPulling = true;
     const after = this.open > 0 ? this.lastRead : null;
-    return { box: this.box, after, entriesMax: bytesMax > 0 ? room : 1, bytesMax: Math.max(1, bytesMax) };
+    return {
+      tenantQueue: this.tenantQueue,
+      after,
+      entriesMax: bytesMax > 0 ? room : 1,
+      bytesMax: Math.max(1, bytesMax),
+    };
   }
 
   endPull(jobs: readonly QueuedJob[], more: boolean): void {
     this.isPulling = false;
-    this.boxMayHaveMore = more;
+    this.tenantQueueMayHaveMore = more;
     this.open += jobs.length;
     for (const job of jobs) {
       this.lastRead = job.entryId;
@@ -161,7 +166,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   settled(job: QueuedJob): void {
     this.open -= 1;
     this.addBytes(-job.payload.length);
-    if (this.open === 0 && !this.boxMayHaveMore) this.wakeWhenPaceIsForgotten();
+    if (this.open === 0 && !this.tenantQueueMayHaveMore) this.wakeWhenPaceIsForgotten();
     this.options.onChange(this);
   }
 
@@ -243,7 +248,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
     if (slot === null) this.inFlight += 1;
     this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
-    const unit = this.allowance && this.options.allowances.take(this.box);
+    const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
     this.options.start({ job, tenant: this.tenant, unit, slot });
     if (this.wantsJobs) this.options.onChange(this);
   }
@@ -292,7 +297,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   private lookUp(): Tenant | null | undefined {
     if (this.loaded !== undefined) return this.loaded;
     if (this.isLoading) return undefined;
-    const found = this.options.lookups.find(this.box.tenantId, this);
+    const found = this.options.lookups.find(this.tenantQueue.tenantId, this);
     if (found === undefined) this.isLoading = true;
     return found;
   }
@@ -314,18 +319,18 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** How many entries it may read now. */
   private room(): number {
-    if (!this.boxMayHaveMore || this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
-    const openRoom = engineLimits.boxOpenMax - this.open;
+    if (!this.tenantQueueMayHaveMore || this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
+    const openRoom = engineLimits.tenantQueueOpenMax - this.open;
     const tenant = openRoom > 0 ? this.lookUp() : undefined;
     if (tenant === undefined) return 0;
     const startRoom = this.mayStart(this.allowanceOf(tenant)) - this.waiting.length;
-    return Math.min(engineLimits.pullEntriesPerBoxMax, openRoom, startRoom);
+    return Math.min(engineLimits.pullEntriesPerTenantQueueMax, openRoom, startRoom);
   }
 
   private allowanceOf(tenant: Tenant | null): DayAllowance | null {
     const day = utcDayAt(this.options.clock.nowMs());
-    const perDay = tenant === null ? null : dailyAllowance(tenant, this.box.channel, day);
-    return perDay === null ? null : { box: this.box, day, perDay };
+    const perDay = tenant === null ? null : dailyAllowance(tenant, this.tenantQueue.channel, day);
+    return perDay === null ? null : { tenantQueue: this.tenantQueue, day, perDay };
   }
 
   /**

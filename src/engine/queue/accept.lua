@@ -1,28 +1,50 @@
 -- Counts requests in their tenants' rate windows and queues jobs.
--- KEYS: the prefix of each shard in the call.
--- ARGV: 1 if an earlier try of this call may have landed, the first job in the call ("" none), how long a try may be in
---       flight (ms), window in slices, slice ms, idempotency ttl ms, then for each shard: its number and the number of
---       its groups; for each group: its tenant, requests per minute (-1: already counted), most unfinished jobs and
---       most bytes of their payloads (-1: no bound) and the number of its items; for each item: the queue entry (""
---       only counts) and "<fingerprint> <idempotency key>" ("" none).
--- Returns one text per item: a letter, the remaining requests (0 if none are counted), and the letter's own fields:
---       a accepted, n only counted, c idempotency conflict, "r<remaining> <job id>" replayed,
---       "l<remaining> <seconds until there is room>" limited, "q<remaining> jobs|bytes" the tenant's share is used up.
+--
+-- KEYS[n]   prefix of a shard in the call
+--
+-- ARGV[1]   1 if an earlier try of this call may have landed
+-- ARGV[2]   first job in the call ("" none)
+-- ARGV[3]   ms that a try may be in flight
+-- ARGV[4]   slices in a rate window
+-- ARGV[5]   ms of a slice
+-- ARGV[6]   ms that an idempotency key is kept
+-- then for each shard:
+--   1       its number
+--   2       number of its groups
+-- and for each group:
+--   1       tenant
+--   2       requests per minute (-1: already counted)
+--   3       most unfinished jobs (-1: no bound)
+--   4       most bytes of their payloads (-1: no bound)
+--   5       number of its items
+-- and for each item:
+--   1       queue entry ("" only counts)
+--   2       "<fingerprint> <idempotency key>" ("" none)
+--
+-- Returns one text per item:
+--   ACCEPTED<remaining requests>     (0 if none are counted)
+--   COUNTED<remaining>               a request without a job
+--   CONFLICT<remaining>              the idempotency key belongs to another request
+--   REPLAYED<remaining> <job id>
+--   LIMITED<remaining> <seconds until there is room>
+--   QUEUE_FULL<remaining> jobs|bytes  the tenant's share is used up
+--
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
 -- Safe to repeat: a repeat looks at the records, and a job whose record exists was accepted. A repeat also leaves a
 -- mark: an earlier try that arrives after its own repeat does nothing, because its caller has the repeat's answer.
 
 local call = redis.call
-local is_repeat, slices, slice_ms, idem_ttl = ARGV[1] == '1', tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local is_repeat, first_job, in_flight_ms = ARGV[1] == '1', ARGV[2], ARGV[3]
+local slices, slice_ms, idem_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local out, at = {}, 7
+local GROUP_ARGS, ITEM_ARGS = 5, 2
 local now = now_ms()
 local slice_now = math.floor(now / slice_ms)
-local out, at = {}, 7
-local Q = ('q'):byte()
 
-if ARGV[2] ~= '' then
-  local mark = KEYS[1] .. ':repeated:' .. ARGV[2]
+if first_job ~= '' then
+  local mark = KEYS[1] .. ':repeated:' .. first_job
   if is_repeat then
-    call('SET', mark, 1, 'PX', ARGV[3])
+    call('SET', mark, 1, 'PX', in_flight_ms)
   elseif call('EXISTS', mark) == 1 then
     return out
   end
@@ -68,9 +90,15 @@ end
 -- Caches the last record key: the jobs of one call arrive at about the same time and mostly share it.
 local last_stem, last_key
 local function record_key(prefix, job)
-  local stem = job:sub(1, 12)
+  local stem = job:sub(1, FIELD_AT - 1)
   if last_stem ~= stem then last_stem, last_key = stem, bucket_key(prefix, job) end
   return last_key
+end
+
+-- The count of a new entry is one digit.
+local SCREENING_BYTE = SCREENING:byte()
+local function first_status(entry)
+  return entry:byte(COUNT_AT + 1) == SCREENING_BYTE and STATUS_HELD_PENDING or STATUS_PENDING
 end
 
 -- Reads the state of the shard's tenants in the call, and the number of the shard's last entry, in one read.
@@ -78,7 +106,7 @@ local function read_tenants(prefix, groups)
   local names, from = { '' }, at
   for _ = 1, groups do
     names[#names + 1] = ARGV[from]
-    from = from + 5 + 2 * ARGV[from + 4]
+    from = from + GROUP_ARGS + ITEM_ARGS * ARGV[from + 4]
   end
   local tenants, texts = {}, call('HMGET', prefix .. ':tenants', unpack(names))
   for i = 2, #names do
@@ -98,17 +126,17 @@ for k = 1, #KEYS do
   for _ = 1, groups do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-    at = at + 5
+    at = at + GROUP_ARGS
     local tenant, is_counted = tenants[name], limit >= 0
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
 
-    for item = at, at + 2 * items - 2, 2 do
+    for item = at, at + ITEM_ARGS * (items - 1), ITEM_ARGS do
       local entry, idem = ARGV[item], ARGV[item + 1]
-      local answer
-      if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, entry), entry:sub(13, 36)) == 1 then
-        answer = 'a' .. (is_counted and math.max(0, limit - tenant.total) or 0)
+      local job, answer = entry_job(entry), nil
+      if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
+        answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
       elseif is_counted and tenant.total >= limit then
-        answer = 'l0 ' .. seconds_until_room(tenant, prefix .. ':rate:' .. name)
+        answer = LIMITED .. '0 ' .. seconds_until_room(tenant, prefix .. ':rate:' .. name)
       else
         local remaining = 0
         if is_counted then
@@ -123,40 +151,41 @@ for k = 1, #KEYS do
         end
         local bytes = entry == '' and 0 or payload_bytes(entry)
         if entry == '' then
-          answer = 'n' .. remaining
+          answer = COUNTED .. remaining
         elseif first then
-          answer = first:sub(38) == fingerprint and 'r' .. remaining .. ' ' .. first:sub(1, 36) or 'c' .. remaining
+          local is_same = first:sub(JOB_ID_CHARS + 2) == fingerprint
+          answer = is_same and REPLAYED .. remaining .. ' ' .. first:sub(1, JOB_ID_CHARS) or CONFLICT .. remaining
         elseif jobs_max >= 0 and tenant.jobs >= jobs_max then
-          answer = 'q' .. remaining .. ' jobs'
+          answer = QUEUE_FULL .. remaining .. ' jobs'
         elseif bytes_max >= 0 and tenant.bytes + bytes > bytes_max then
-          answer = 'q' .. remaining .. ' bytes'
+          answer = QUEUE_FULL .. remaining .. ' bytes'
         else
-          answer = 'a' .. remaining
-          local channel, key = entry:sub(38, 38), record_key(prefix, entry)
-          local box_key = tenant[channel]
-          if not box_key then
-            local box = name .. '/' .. channel
-            box_key = prefix .. ':box:' .. box
-            tenant[channel], tenant.changed = box_key, true
-            ready[#ready + 1] = box
+          answer = ACCEPTED .. remaining
+          local channel, key = entry_channel(entry), record_key(prefix, job)
+          local queued_at = tenant[channel]
+          if not queued_at then
+            local tenant_queue = name .. '/' .. channel
+            queued_at = queue_key(prefix, tenant_queue)
+            tenant[channel], tenant.changed = queued_at, true
+            ready[#ready + 1] = tenant_queue
           end
           last_entry = next_entry(last_entry)
           local id = entry_id(last_entry)
-          call('XADD', box_key, id, 'p', entry)
+          add_entry(queued_at, id, entry)
           local records = writes[key]
           if not records then
             records = {}
             writes[key] = records
           end
-          records[#records + 1] = entry:sub(13, 36)
-          records[#records + 1] = name .. ' ' .. channel .. (entry:byte(40) == Q and 'q0 ' or 'p0 ') .. id
+          records[#records + 1] = bucket_field(job)
+          records[#records + 1] = name .. ' ' .. channel .. first_status(entry) .. '0 ' .. id
           tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
-          if idem_key then call('SET', idem_key, entry:sub(1, 36) .. ' ' .. fingerprint, 'PX', idem_ttl) end
+          if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ms) end
         end
       end
       out[#out + 1] = answer
     end
-    at = at + 2 * items
+    at = at + ITEM_ARGS * items
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end
@@ -169,6 +198,6 @@ for k = 1, #KEYS do
     end
   end
   if #states > 2 then call('HSET', prefix .. ':tenants', unpack(states)) end
-  if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', 'wb:mail', number) end
+  if #ready > 0 and call('SADD', prefix .. ':ready', unpack(ready)) > 0 then call('PUBLISH', JOBS_CHANNEL, number) end
 end
 return out

@@ -8,12 +8,22 @@ import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
 import { type ChannelLetters, encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import type { Replicas } from "./replicas.ts";
 import { Script, type ScriptArgument } from "./script.ts";
-import { ShardCommits } from "./shard-commits.ts";
 
-const script = new Script(acceptLua, "refuse");
+/** How an answer to an item begins. */
+const ANSWER = {
+  ACCEPTED: "a",
+  COUNTED: "n",
+  CONFLICT: "c",
+  REPLAYED: "r",
+  LIMITED: "l",
+  QUEUE_FULL: "q",
+} as const;
+
+const script = new Script(acceptLua, "refuse", ANSWER);
 const RATE_SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 /** Stands for "no bound". */
 const NONE = -1;
@@ -36,7 +46,7 @@ export interface AcceptorOptions {
 
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
 export class Acceptor {
-  private readonly commits: ShardCommits<Entrant, Admission>;
+  private readonly commits: GroupCommit<Entrant, Admission>;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -44,7 +54,7 @@ export class Acceptor {
     shardsPerCall: "all" | "one",
     private readonly options: AcceptorOptions,
   ) {
-    this.commits = new ShardCommits(shardsPerCall, {
+    this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
@@ -172,7 +182,7 @@ function encodeIdempotency(idempotency: NewJob["idempotency"]): string {
   return idempotency === null ? "" : `${idempotency.fingerprint} ${idempotency.key}`;
 }
 
-/** A letter, the remaining requests, and the letter's own fields, as accept.lua describes them. */
+/** The answer's letter, the remaining requests, and the letter's own fields, as accept.lua describes them. */
 function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admission {
   const space = answer.indexOf(" ");
   const remaining = Number(space === -1 ? answer.slice(1) : answer.slice(1, space));
@@ -182,17 +192,17 @@ function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admi
       ? UNCOUNTED
       : { limit: requestsPerMinute, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
   switch (answer.charAt(0)) {
-    case "a":
+    case ANSWER.ACCEPTED:
       return { kind: "accepted", jobId: job?.jobId ?? "", rate };
-    case "r":
+    case ANSWER.REPLAYED:
       return { kind: "replayed", jobId: detail, rate };
-    case "c":
+    case ANSWER.CONFLICT:
       return { kind: "conflict", rate };
-    case "n":
+    case ANSWER.COUNTED:
       return { kind: "admitted", rate };
-    case "l":
+    case ANSWER.LIMITED:
       return { kind: "limited", rate: { ...rate, resetSeconds: Number(detail) } };
-    case "q":
+    case ANSWER.QUEUE_FULL:
       return { kind: "queue_full", what: detail === "bytes" ? "bytes" : "jobs", rate };
     default:
       throw new Error(`accept.lua answered ${answer}`);

@@ -1,7 +1,7 @@
 import { type AllowanceCall, FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
 import allowLua from "./allow.lua" with { type: "text" };
-import { type ChannelLetters, encodeBox } from "./codec.ts";
+import { type ChannelLetters, encodeTenantQueue } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script } from "./script.ts";
@@ -14,9 +14,17 @@ export async function allow(
   connection: RedisConnection,
   letters: ChannelLetters,
   lease: Lease,
-  { box, day, allowance, known, wanted }: AllowanceCall,
+  { tenantQueue, day, allowance, known, wanted }: AllowanceCall,
 ): Promise<number | Fenced> {
-  const args = [lease.token, encodeBox(letters, box), day, allowance, known, wanted, engineLimits.allowanceKeptMs];
+  const args = [
+    lease.token,
+    encodeTenantQueue(letters, tenantQueue),
+    day,
+    allowance,
+    known,
+    wanted,
+    engineLimits.allowanceKeptMs,
+  ];
   // The script answers a number, or null when it is fenced.
   const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as number | null;
   return reply ?? FENCED;

@@ -1,4 +1,4 @@
-import type { DeliveryEvent, EventType } from "../../domain/event.ts";
+import { type DeliveryEvent, EVENT_EPOCH_MS, EVENT_IDS_PER_MS, type EventType } from "../../domain/event.ts";
 import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
   ChannelName,
@@ -83,8 +83,35 @@ export const HELD_PENDING = "q";
 const SCREENING = "q";
 /** Begins the line of a report that waits for the job's end: it is announced only then. */
 const KEPT = "!";
+/** Begins the line of a job's result. */
+const RESULT = "=";
 /** Takes the place of a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
+
+/** An entry begins with the job's id and a space, then come the channel's letter and the count of its attempts. */
+const JOB_ID_CHARS = 36;
+const CHANNEL_AT = JOB_ID_CHARS + 1;
+const COUNT_AT = CHANNEL_AT + 1;
+
+/** The same format for the scripts: local variables of these names, which Lua counts from 1. */
+export const FORMAT_IN_LUA = {
+  STATUS_PENDING: STATUS_LETTER.pending,
+  STATUS_HELD_PENDING: HELD_PENDING,
+  STATUS_RUNNING: STATUS_LETTER.running,
+  STATUS_SUCCESS: STATUS_LETTER.success,
+  STATUSES: Object.values(STATUS_LETTER).join("") + HELD_PENDING,
+  EVENT_SENT: EVENT_LETTER.sent,
+  EVENT_CLICKED: EVENT_LETTER.clicked,
+  EVENT_EPOCH_MS,
+  EVENT_IDS_PER_MS,
+  JOB_ID_CHARS,
+  CHANNEL_AT: CHANNEL_AT + 1,
+  COUNT_AT: COUNT_AT + 1,
+  SCREENING,
+  KEPT,
+  RESULT,
+  REPORTED,
+} as const;
 
 /** JSON text, or nothing for the empty object, which most results are. */
 export function encodeResult(result: JsonObject): string {
@@ -108,10 +135,10 @@ export function encodeRecord(letters: ChannelLetters, record: JobRecord): string
     return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
   });
   const result = record.result === null ? "" : encodeResult(record.result);
-  return [head, ...lines, ...(result === "" ? [] : [`=${result}`])].join("\n");
+  return [head, ...lines, ...(result === "" ? [] : [`${RESULT}${result}`])].join("\n");
 }
 
-/** `cursorOf` gives the last entry that was pulled from the tenant's box of a channel, "" for none. */
+/** `cursorOf` gives the last entry that was pulled from the tenant's queue of a channel, "" for none. */
 export function decodeRecord(
   letters: ChannelLetters,
   jobId: string,
@@ -123,7 +150,7 @@ export function decodeRecord(
   const events: DeliveryEvent[] = [];
   let result: JsonObject | null = null;
   for (const line of lines) {
-    if (line.startsWith("=")) result = decodeResult(line.slice(1));
+    if (line.startsWith(RESULT)) result = decodeResult(line.slice(1));
     else if (!line.startsWith(KEPT)) events.push(decodeEvent(line));
   }
   const channel = letters.channelOf(state.charAt(0));
@@ -162,19 +189,19 @@ function compareEntryIds(a: string, b: string): number {
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq);
 }
 
-/** A box's name: "<tenant>/<channel>". */
-export function encodeBox(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
+/** A tenant queue's name: "<tenant>/<channel>". */
+export function encodeTenantQueue(letters: ChannelLetters, { tenantId, channel }: TenantQueue): string {
   return `${tenantId}/${letters.letterOf(channel)}`;
 }
 
 /** Those of known channels: the jobs of others wait for a process that knows theirs, as a newer release may. */
-export function decodeBoxes(letters: ChannelLetters, boxes: readonly string[]): TenantQueue[] {
-  return boxes
-    .filter((box) => letters.knows(box.slice(-1)))
-    .map((box) => ({ tenantId: box.slice(0, -2), channel: letters.channelOf(box.slice(-1)) }));
+export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readonly string[]): TenantQueue[] {
+  return tenantQueues
+    .filter((tenantQueue) => letters.knows(tenantQueue.slice(-1)))
+    .map((tenantQueue) => ({ tenantId: tenantQueue.slice(0, -2), channel: letters.channelOf(tenantQueue.slice(-1)) }));
 }
 
-/** The box entry of a new job. */
+/** The queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
   const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
@@ -196,16 +223,16 @@ export function decodeEntry(
   mark: string,
 ): QueuedJob {
   const end = entry.indexOf("\n");
-  const space = entry.indexOf(" ", 38);
-  const plus = entry.slice(38, space).indexOf("+");
+  const space = entry.indexOf(" ", COUNT_AT);
+  const plus = entry.slice(COUNT_AT, space).indexOf("+");
   const [recipient = "", template = "", stored] = entry.slice(space + 1, end).split("\t");
   return {
-    jobId: entry.slice(0, 36),
+    jobId: entry.slice(0, JOB_ID_CHARS),
     tenantId,
-    channel: letters.channelOf(entry.charAt(37)),
+    channel: letters.channelOf(entry.charAt(CHANNEL_AT)),
     entryId,
-    attempts: Number.parseInt(entry.slice(38, space), 10),
-    ...(plus !== -1 && { waits: Number.parseInt(entry.slice(38 + plus + 1, space), 10) }),
+    attempts: Number.parseInt(entry.slice(COUNT_AT, space), 10),
+    ...(plus !== -1 && { waits: Number.parseInt(entry.slice(COUNT_AT + plus + 1, space), 10) }),
     recipient,
     suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
     ...(mark === REPORTED && { isReported: true }),

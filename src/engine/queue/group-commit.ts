@@ -14,6 +14,29 @@ export interface GroupCommitOptions<Item, Answer> {
 }
 
 /**
+ * Group commits by destination: a single Redis takes all shards in one call, a cluster takes one call per slot, so that
+ * an unavailable node holds up only its own shards.
+ */
+export class GroupCommit<Item, Answer> {
+  private readonly commits = new Map<number, CommitQueue<Item, Answer>>();
+
+  constructor(
+    private readonly shardsPerCall: "all" | "one",
+    private readonly options: GroupCommitOptions<Item, Answer>,
+  ) {}
+
+  submit(shard: number, item: Item): Promise<Answer> {
+    const place = this.shardsPerCall === "all" ? 0 : shard;
+    let commit = this.commits.get(place);
+    if (commit === undefined) {
+      commit = new CommitQueue(this.options);
+      this.commits.set(place, commit);
+    }
+    return commit.submit(item);
+  }
+}
+
+/**
  * Collects requests while a call to the store is in flight, and sends them as one call when it returns: a lone request
  * goes out at once, a hundred concurrent ones share one script call and one fsync.
  *
@@ -23,7 +46,7 @@ export interface GroupCommitOptions<Item, Answer> {
  * G4. No more than `commitQueueMax` items wait, and none for longer than `commitWaitMs` before it is sent: an item that
  *     is refused for either reason has had no effect.
  */
-export class GroupCommit<Item, Answer> {
+class CommitQueue<Item, Answer> {
   private queue: Waiting<Item, Answer>[] = [];
   private running = 0;
 

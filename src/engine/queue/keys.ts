@@ -28,7 +28,7 @@ export function jobField(jobId: string): string {
 }
 
 /** Announces that shard 7 has queued jobs as "7". */
-export const MAIL_CHANNEL = "wb:mail";
+export const JOBS_CHANNEL = "wb:mail";
 /** A tenant's id, or "" for all. */
 export const CHANGED_CHANNEL = "wb:changed";
 

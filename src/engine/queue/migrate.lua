@@ -1,7 +1,11 @@
 -- Migrates a shard's data from an older format to this one.
--- KEYS: the shard's prefix, and a bucket of job records of the first format, or none for the parts that concern the
---       whole shard.
--- ARGV: the format, and how many jobs are noted together.
+--
+-- KEYS[1]   the shard's prefix
+-- KEYS[2]   a bucket of job records of the first format, or none for the parts that concern the whole shard
+--
+-- ARGV[1]   the format
+-- ARGV[2]   how many jobs are noted together
+--
 -- Returns 1. Safe to repeat.
 
 local prefix, bucket, format, together = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -27,7 +31,8 @@ if not bucket then
   if format > 1 then return 1 end
   -- Events that have left the outbox are in the event store.
   local oldest = redis.call('XRANGE', prefix .. ':outbox', '-', '+', 'COUNT', 1)[1]
-  local first = oldest and (oldest[2][4] or ''):match('^%["[^"]*","[^"]*","%a",(%d+)')
+  local rows = oldest and select(2, rows_of(oldest)) or ''
+  local first = rows:match('^%["[^"]*","[^"]*","%a",(%d+)')
   local last = first and tonumber(first) - 1 or tonumber(redis.call('GET', prefix .. ':clock') or '0')
   redis.call('SET', prefix .. ':recorded', string.format('%.0f', last))
   redis.call('DEL', prefix .. ':closing', prefix .. ':lease:dispatcher', prefix .. ':lease:recorder')
@@ -35,13 +40,14 @@ if not bucket then
 end
 
 -- Buckets had a count, and expired; now each finished job leaves through the list.
-redis.call('HDEL', bucket, 'r')
+local FORMER_COUNT = 'r'
+redis.call('HDEL', bucket, FORMER_COUNT)
 redis.call('PERSIST', bucket)
 local name, ended = bucket:match(':jobs:(%x+)$'), {}
 for _, field in ipairs(redis.call('HKEYS', bucket)) do
-  local status = (redis.call('HGET', bucket, field)):match('^%S+ %a(%a)')
+  local _, _, status = record_state(redis.call('HGET', bucket, field))
   if status and not is_unfinished(status) then
-    ended[#ended + 1] = name:sub(1, 8) .. '-' .. name:sub(9) .. field
+    ended[#ended + 1] = name:sub(1, DASH_AT - 1) .. '-' .. name:sub(DASH_AT) .. field
   end
 end
 for i = 1, #ended, together do

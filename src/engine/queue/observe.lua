@@ -1,23 +1,36 @@
 -- Adds reports about jobs: at most one event per job and type (clicked: per job, type and result).
--- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard the number of items, and seven values per item: tenant, job id, event type, result, recipient to
---       suppress ("" none), reason, and the job's record from the event store ("" not asked yet).
+--
+-- KEYS[n]   prefix of a shard in the call
+--
+-- ARGV, for each shard:
+--   1       number of its items
+-- and for each item:
+--   1       tenant
+--   2       job id
+--   3       event type
+--   4       result
+--   5       recipient to suppress ("" none)
+--   6       reason
+--   7       the job's record from the event store ("" not asked yet)
+--
 -- Returns recorded | duplicate | unknown | kept for each item.
+--
 -- A parked job ends with success, because its provider has it. Any other job that has not ended gets a line that
 -- settle.lua turns into an event when the job ends; the line also tells pull.lua not to hand the job out again.
 
 local out, at = {}, 1
+local ITEM_ARGS = 7
 
 for k = 1, #KEYS do
   local prefix, items, rows, ended, back = KEYS[k], tonumber(ARGV[at]), {}, {}, {}
   local clock = event_clock(prefix)
   at = at + 1
   for _ = 1, items do
-    local tenant, job, type, result = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+    local tenant, job, type, result, recipient, reason, told = unpack(ARGV, at, at + ITEM_ARGS - 1)
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local stored = redis.call('HGET', bucket, field)
-    local record = stored or ARGV[at + 6]
-    local owner, channel, status = record:match('^(%S+) (%a)(%a)')
+    local record = stored or told
+    local owner, channel, status = record_state(record)
     local is_early = status and is_unfinished(status)
     local parked = is_early and redis.call('HGET', prefix .. ':parked', job)
     local answer = 'recorded'
@@ -27,7 +40,7 @@ for k = 1, #KEYS do
       answer = 'duplicate'
     elseif is_early and not parked then
       answer = 'kept'
-      redis.call('HSET', bucket, field, record .. record_line('!' .. type, '', result))
+      redis.call('HSET', bucket, field, record .. record_line(KEPT .. type, '', result))
     else
       local row = row_of(tenant, job, channel)
       if parked then
@@ -38,12 +51,12 @@ for k = 1, #KEYS do
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
         local id = clock.next()
-        record = tenant .. ' ' .. channel .. 's' .. count_text(attempts, tonumber(waits) or 0) .. lines
-          .. record_line('s', id, '')
-        local template = parked:match('^[^\t\n]*\t([^\t\n]*)') or ''
-        rows[#rows + 1] = row .. event_in_row('s', id, '') .. end_in_row('s', attempts, '', template) .. ']'
+        record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0) .. lines
+          .. record_line(EVENT_SENT, id, '')
+        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', entry_template(parked))
+        rows[#rows + 1] = row .. event_in_row(EVENT_SENT, id, '') .. ended_as .. ']'
       end
-      if not (parked and type == 's') then
+      if not (parked and type == EVENT_SENT) then
         local id = clock.next()
         record = record .. record_line(type, id, result)
         rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
@@ -52,14 +65,14 @@ for k = 1, #KEYS do
       if not stored then back[#back + 1] = job end
       redis.call('HSET', bucket, field, record)
     end
-    if ARGV[at + 4] ~= '' and (answer == 'recorded' or answer == 'kept') then
-      redis.call('HSET', prefix .. ':suppressed:' .. tenant, ARGV[at + 4], ARGV[at + 5])
+    if recipient ~= '' and (answer == 'recorded' or answer == 'kept') then
+      redis.call('HSET', prefix .. ':suppressed:' .. tenant, recipient, reason)
     end
     out[#out + 1] = answer
-    at = at + 7
+    at = at + ITEM_ARGS
   end
   if #rows > 0 then
-    redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
+    add_rows(prefix, rows)
     clock.save()
   end
   if #back > 0 then

@@ -4,11 +4,10 @@ import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, EVENT_LETTER, encodeRecord, encodeResult } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import observeLua from "./observe.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
-import { ShardCommits } from "./shard-commits.ts";
-import { byShard } from "./shard-groups.ts";
 
 const script = new Script(observeLua, "run");
 
@@ -19,7 +18,7 @@ interface Sighting {
 
 /** The fourth verb: adds later reports from a provider, the MTA or a reader's click, in batches like accept's. */
 export class Observer {
-  private readonly commits: ShardCommits<Sighting, ObserveResult>;
+  private readonly commits: GroupCommit<Sighting, ObserveResult>;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -27,7 +26,7 @@ export class Observer {
     shardsPerCall: "all" | "one",
     private readonly letters: ChannelLetters,
   ) {
-    this.commits = new ShardCommits(shardsPerCall, {
+    this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
@@ -71,4 +70,27 @@ function encodeSighting(letters: ChannelLetters, { tenant, observation }: Sighti
     suppress?.reason ?? "",
     known === null ? "" : encodeRecord(letters, known),
   ];
+}
+
+interface ShardGroup<T> {
+  readonly shard: number;
+  readonly items: readonly T[];
+  /** The position of each item in the whole list. */
+  readonly indexes: readonly number[];
+}
+
+/** Splits a batch by shard, keeping the order within each. */
+function byShard<T>(items: readonly T[], shardOf: (item: T) => number): ShardGroup<T>[] {
+  const groups = new Map<number, { shard: number; items: T[]; indexes: number[] }>();
+  items.forEach((item, index) => {
+    const shard = shardOf(item);
+    let group = groups.get(shard);
+    if (group === undefined) {
+      group = { shard, items: [], indexes: [] };
+      groups.set(shard, group);
+    }
+    group.items.push(item);
+    group.indexes.push(index);
+  });
+  return [...groups.values()];
 }

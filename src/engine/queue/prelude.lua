@@ -1,17 +1,20 @@
--- Shared by all scripts. KEYS[n] is a shard's prefix P; every key of the shard begins with it:
---   P:box:<box>            stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
---                                  a q after the count: pending until its content was screened; after the recipient
---                                  a tab and the template as JSON text ("" none), and a tab, the SHA-256 and the bytes
---                                  of a payload that is stored elsewhere, each only if there is one;
+-- Shared by all scripts. Names in capitals come from codec.ts, keys.ts and the script's caller (script.ts).
+--
+-- KEYS[n] is a shard's prefix P; every key of the shard begins with it:
+--   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
+--                                  SCREENING after the count: pending until its content was screened; after the
+--                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one;
 --                                  ids "<n>-0" with n from the counter in P:tenants;
---                                  a box is a tenant queue's name, "<tenant>/<channel>": each channel of a
---                                  tenant has its own, so that none waits for another
+--                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
+--                                  own, so that none waits for another
 --   P:ready                set     tenant queues with entries that nobody has pulled
 --   P:held                 set     tenant queues with entries that the owner knows of
---   P:cursor               hash    box -> last entry that was pulled
+--   P:cursor               hash    tenant queue -> last entry that was pulled
 --   P:later                zset    job id -> when its retry is due (shard time, ms)
---   P:parked               hash    job id -> "<box> <box entry>" of a job that waits in P:later;
---                                  "<box>!<token> <box entry>" of one that was lent under the lease with that token
+--   P:parked               hash    job id -> "<tenant queue> <entry>" of a job that waits in P:later;
+--                                  "<tenant queue>!<token> <entry>" of one that was lent under the lease with that
+--                                  token
 --   P:loans                hash    job id -> how long (ms) it was lent for, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:jobs:<bucket>        hash    job records (below)
@@ -30,7 +33,8 @@
 --   P:epoch                string  counter behind the tokens
 --   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
---   P:allowance:<box>:<day> string units taken from the tenant queue's allowance for a UTC day (days since 1970)
+--   P:allowance:<tenant queue>:<day>
+--                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
 --   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
@@ -41,11 +45,10 @@
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id>". Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
--- result): "!<type> <result>".
+-- result): "<KEPT><type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" after uncounted waits, and in an entry that was lent. The sum of both is
 -- the number of the settlement, which identifies its repeats.
--- Channels: e-mail e, whatsapp w, wallet p. Status: pending p, pending although pulled q, running r, success s,
--- failed f, suppressed x. Events: see codec.ts.
+-- Channels have one letter each (app/channels.ts), statuses and event types too (codec.ts).
 --
 -- Shard time is Redis' clock plus P:skew, which pull.lua keeps in step with the owner's monotonic clock: if Redis' clock is
 -- set forward or back, due times stay as they were.
@@ -69,10 +72,9 @@ end
 -- The time by which finished jobs leave.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
--- 1735689600000 and 4096: the event epoch and the number of ids per millisecond (domain/event.ts).
 local function event_clock(prefix)
   local last = tonumber(redis.call('GET', prefix .. ':clock') or '0')
-  local first = (now_ms() - 1735689600000) * 4096
+  local first = (now_ms() - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS
   return {
     next = function()
       last = math.max(last + 1, first)
@@ -82,20 +84,73 @@ local function event_clock(prefix)
   }
 end
 
-local function bucket_key(prefix, job) return prefix .. ':jobs:' .. job:sub(1, 8) .. job:sub(10, 12) end
-local function bucket_field(job) return job:sub(13) end
+-- A job id without its field names the bucket; the ninth character is a dash, which the bucket's name leaves out.
+local DASH_AT, FIELD_AT = 9, 13
+local function bucket_key(prefix, job)
+  return prefix .. ':jobs:' .. job:sub(1, DASH_AT - 1) .. job:sub(DASH_AT + 1, FIELD_AT - 1)
+end
+local function bucket_field(job) return job:sub(FIELD_AT) end
+
+local function queue_key(prefix, tenant_queue) return prefix .. ':box:' .. tenant_queue end
+local function is_tenant_queue(text) return type(text) == 'string' and text:find('^[^/]+/%l$') ~= nil end
+local function tenant_of(tenant_queue) return tenant_queue:match('^[^/]+') end
 
 local function holds_lease(prefix, role, token)
   return redis.call('HGET', prefix .. ':lease:' .. role, 'token') == token
 end
 
--- The number of a queue entry: rises for as long as the shard exists, even if Redis forgot its last writes. 256 per
--- millisecond of the event epoch is more than any shard takes, and exceeds any id that was a time.
+-- The number of a queue entry: rises for as long as the shard exists, even if Redis forgot its last writes. So many per
+-- millisecond are more than any shard takes, and exceed any id that was a time.
+local ENTRIES_PER_MS = 256
 local function next_entry(last)
-  return math.max(last + 1, (now_ms() - 1735689600000) * 256)
+  return math.max(last + 1, (now_ms() - EVENT_EPOCH_MS) * ENTRIES_PER_MS)
 end
 local function entry_number(number) return string.format('%.0f', number) end
 local function entry_id(number) return string.format('%.0f-0', number) end
+
+-- A queue entry's text and its parts.
+local ENTRY_HEAD = '^ %l%d+%+?%d*' .. SCREENING .. '? [^\n]*\n'
+local NEVER_TRIED = '^0[ ' .. SCREENING .. ']'
+local DASH = ('-'):byte()
+local function is_entry(text)
+  return type(text) == 'string' and text:byte(DASH_AT) == DASH and text:find(ENTRY_HEAD, JOB_ID_CHARS + 1) ~= nil
+end
+local function entry_job(text) return text:sub(1, JOB_ID_CHARS) end
+local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
+local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
+local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
+local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
+local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
+
+-- A tenant queue's stream has one field per entry: the text.
+local TEXT_FIELD = 'p'
+local function add_entry(key, id, text) redis.call('XADD', key, id, TEXT_FIELD, text) end
+local function id_of(entry) return entry[1] end
+local function text_of(entry) return entry[2][2] end
+local function find_entry(prefix, tenant_queue, id)
+  local entry = redis.call('XRANGE', queue_key(prefix, tenant_queue), id, id)[1]
+  return entry and text_of(entry)
+end
+
+-- A parked job: its tenant queue, the token of the lease that it was lent under ("" not lent) and its entry.
+local LENT = '!'
+local PARKED_AT = '^([^' .. LENT .. ']+)' .. LENT .. '?(.*)$'
+local function parked_text(tenant_queue, token, text)
+  return tenant_queue .. (token == '' and '' or LENT .. token) .. ' ' .. text
+end
+local function read_parked(parked)
+  local space = parked:find(' ', 1, true)
+  if not space then return nil end
+  local tenant_queue, token = parked:sub(1, space - 1):match(PARKED_AT)
+  return tenant_queue, token, parked:sub(space + 1)
+end
+
+-- The outbox has two fields per entry: the number of rows, and the rows.
+local COUNT_FIELD, ROWS_FIELD = 'c', 'r'
+local function add_rows(prefix, rows)
+  redis.call('XADD', prefix .. ':outbox', '*', COUNT_FIELD, #rows, ROWS_FIELD, table.concat(rows, '\n'))
+end
+local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 
 -- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
@@ -137,28 +192,23 @@ end
 
 -- Quarantines unreadable data, so that it stops nothing else. Appends to `said` what each caller returns: kind and
 -- place alternately.
+local QUARANTINE_MAX, QUARANTINE_BYTES_MAX = 1000, 16384
 local function quarantine(prefix, said, what, where, why, text)
   local line = string.format('%.0f', now_ms()) .. ' ' .. what .. ' ' .. where .. ': ' .. why
-  redis.call('LPUSH', prefix .. ':quarantine', line .. '\n' .. tostring(text or ''):sub(1, 16384))
-  redis.call('LTRIM', prefix .. ':quarantine', 0, 999)
+  redis.call('LPUSH', prefix .. ':quarantine', line .. '\n' .. tostring(text or ''):sub(1, QUARANTINE_BYTES_MAX))
+  redis.call('LTRIM', prefix .. ':quarantine', 0, QUARANTINE_MAX - 1)
   said[#said + 1] = what
   said[#said + 1] = where
 end
 
 -- A queue entry: it leaves its tenant queue, and its tenant's load as far as its text tells its share.
-local function quarantine_entry(prefix, said, box, id, why, text)
-  quarantine(prefix, said, 'entry', box .. ' ' .. id, why, text)
-  if redis.call('XDEL', prefix .. ':box:' .. box, id) == 0 then return end
+local function quarantine_entry(prefix, said, tenant_queue, id, why, text)
+  quarantine(prefix, said, 'entry', tenant_queue .. ' ' .. id, why, text)
+  if redis.call('XDEL', queue_key(prefix, tenant_queue), id) == 0 then return end
   local ended = {}
-  count_ended(ended, box:match('^[^/]+'), text and payload_bytes(text) or 0)
+  count_ended(ended, tenant_of(tenant_queue), text and payload_bytes(text) or 0)
   unload(prefix, ended)
 end
-
--- A job id has 36 characters, the ninth of them a dash.
-local function is_entry(text)
-  return type(text) == 'string' and text:byte(9) == 45 and text:find('^ %l%d+%+?%d*q? [^\n]*\n', 37) ~= nil
-end
-local function is_box(text) return type(text) == 'string' and text:find('^[^/]+/%l$') ~= nil end
 
 local function or_empty(json)
   if json == '' then return '{}' end
@@ -170,28 +220,37 @@ local function count_text(attempts, waits)
   return attempts .. '+' .. waits
 end
 
-local function is_unfinished(status) return status == 'p' or status == 'q' or status == 'r' end
+local function is_unfinished(status)
+  return status == STATUS_PENDING or status == STATUS_HELD_PENDING or status == STATUS_RUNNING
+end
+
+-- A record's tenant, channel and status, nothing if it is unreadable.
+local function record_state(record) return record:match('^(%S+) (%a)(%a)') end
+-- The record with status `to` if it has status `from`, otherwise as it is.
+local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
 -- At most one event per type; clicked: one per type and result.
 local function has_event(record, type, result)
-  if type ~= 'c' then return record:find('\n' .. type .. '%d') ~= nil end
+  if type ~= EVENT_CLICKED then return record:find('\n' .. type .. '%d') ~= nil end
   -- An empty result is left out of its line, and so is the space before it.
-  for known in record:gmatch('\nc%d+ ?([^\n]*)') do
+  for known in record:gmatch('\n' .. EVENT_CLICKED .. '%d+ ?([^\n]*)') do
     if known == result then return true end
   end
   return false
 end
 
+local KEPT_LINE = '\n' .. KEPT
+local function has_any_kept(record) return record:find(KEPT_LINE, 1, true) ~= nil end
 -- Whether such a report already waits for the job's end.
 local function has_kept(record, type, result)
-  if type ~= 'c' then return record:find('\n!' .. type, 1, true) ~= nil end
-  for known in record:gmatch('\n!c ?([^\n]*)') do
+  if type ~= EVENT_CLICKED then return record:find(KEPT_LINE .. type, 1, true) ~= nil end
+  for known in record:gmatch(KEPT_LINE .. EVENT_CLICKED .. ' ?([^\n]*)') do
     if known == result then return true end
   end
   return false
 end
 
--- A record line with an event or, with "!" before the type and no id, a report that waits.
+-- A record line with an event or, with KEPT before the type and no id, a report that waits.
 local function record_line(type, id, result)
   if result == '' then return '\n' .. type .. id end
   return '\n' .. type .. id .. ' ' .. result

@@ -1,13 +1,31 @@
 -- Hands the owners of shards their next jobs.
--- KEYS: the prefix of each shard in the call.
--- ARGV: how far a shard's time may be off (ms), most due retries and most ready tenant queues per shard, most bytes of
---       entries in the call, then for each shard: lease token, survey (1 names every tenant queue with queued jobs
---       again), the shard's time as the owner estimates it ("" none), the number of tenant queues, and four values per
---       tenant queue: its name, the last entry that was read ("" none), most entries, most bytes.
--- Returns for each shard false when the lease is not held. Otherwise: whether more is waiting, ms until the next retry
---       is due (-1 none), the tenant queues with unpulled jobs, one list per tenant queue: whether it has more, then
---       for each job the entry id, the entry, and the suppression reason ("" none) or "!" if its provider has it
---       according to a report; the shard's time (ms), and what was quarantined.
+--
+-- KEYS[n]   prefix of a shard in the call
+--
+-- ARGV[1]   ms that a shard's time may be off
+-- ARGV[2]   most due retries per shard
+-- ARGV[3]   most ready tenant queues per shard
+-- ARGV[4]   most bytes of entries in the call
+-- then for each shard:
+--   1       lease token
+--   2       1 names every tenant queue with queued jobs again (survey)
+--   3       the shard's time as the owner estimates it ("" none)
+--   4       number of its tenant queues
+-- and for each tenant queue:
+--   1       its name
+--   2       the last entry that was read ("" none)
+--   3       most entries
+--   4       most bytes
+--
+-- Returns for each shard false when the lease is not held, otherwise:
+--   1       1 if more is waiting
+--   2       ms until the next retry is due (-1 none)
+--   3       tenant queues with unpulled jobs
+--   4       a list per tenant queue: 1 if it has more, then for each job the entry's id, the entry, and the reason for
+--           which its recipient is suppressed ("" none), or REPORTED if its provider has it according to a report
+--   5       the shard's time (ms)
+--   6       what was quarantined
+--
 -- *Running* is not stored per job: a job at or before its tenant queue's cursor is running. That costs one write per
 -- shard.
 -- Bytes are bytes of entries. The shards that read share the call's bytes evenly; bytes that one leaves go to the
@@ -17,6 +35,7 @@
 
 local slack, due_max, ready_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local call_room, is_call_first = tonumber(ARGV[4]), true
+local SHARD_ARGS, QUEUE_ARGS = 4, 4
 -- As many bytes may come back into the tenant queues as may be read.
 local due_room = call_room
 
@@ -39,8 +58,9 @@ end
 
 -- Pulls for one shard: ARGV from `at` on. `readers`: shards that read from here on, including this one.
 local function pull(prefix, at, readers)
-  local token, survey, reckoned = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
-  local first_box, last_box = at + 4, at + 4 * ARGV[at + 3]
+  local token, survey, reckoned, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
+  local first_queue, last_queue = at + SHARD_ARGS, at + SHARD_ARGS + QUEUE_ARGS * (count - 1)
+  reckoned = tonumber(reckoned)
   if not holds_lease(prefix, 'dispatcher', token) then return false end
 
   local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix .. ':ready'
@@ -76,7 +96,7 @@ local function pull(prefix, at, readers)
   local function move_due()
     local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
     if #due == 0 or due_room <= 0 then return #due > 0 end
-    local moved, boxes, box_names, step = {}, {}, {}, 8
+    local moved, is_filled, filled, step = {}, {}, {}, 8
     local number = tonumber(redis.call('HGET', prefix .. ':tenants', '') or '0')
     while #moved < #due and due_room > 0 do
       step = step_for(due_room, step)
@@ -85,17 +105,15 @@ local function pull(prefix, at, readers)
       for i, value in ipairs(values) do
         if due_room <= 0 then break end
         local job = due[first + i - 1]
-        local space = value and value:find(' ', 1, true)
-        local box = space and value:sub(1, space - 1):match('^[^!]+')
-        local entry = space and value:sub(space + 1)
-        if is_box(box) and is_entry(entry) then
+        local tenant_queue, _, text = read_parked(value or '')
+        if is_tenant_queue(tenant_queue) and is_entry(text) then
           number = next_entry(number)
-          redis.call('XADD', prefix .. ':box:' .. box, entry_id(number), 'p', entry)
-          due_room = due_room - #entry
-          saw(#entry)
-          if not boxes[box] then
-            boxes[box] = true
-            box_names[#box_names + 1] = box
+          add_entry(queue_key(prefix, tenant_queue), entry_id(number), text)
+          due_room = due_room - #text
+          saw(#text)
+          if not is_filled[tenant_queue] then
+            is_filled[tenant_queue] = true
+            filled[#filled + 1] = tenant_queue
           end
         else
           quarantine(prefix, said, 'parked', job, value and 'no box and entry' or 'nothing is parked', value)
@@ -107,112 +125,116 @@ local function pull(prefix, at, readers)
     redis.call('ZREM', later, unpack(moved))
     redis.call('HDEL', prefix .. ':loans', unpack(moved))
     redis.call('HSET', prefix .. ':tenants', '', entry_number(number))
-    if #box_names > 0 then redis.call('SADD', ready_key, unpack(box_names)) end
+    if #filled > 0 then redis.call('SADD', ready_key, unpack(filled)) end
     return #moved < #due or #due == due_max
   end
   local more_due = move_due()
 
   local ready, popped = {}, redis.call('SPOP', ready_key, ready_max)
-  for _, box in ipairs(popped) do
-    if is_box(box) then ready[#ready + 1] = box else quarantine(prefix, said, 'box', box, 'not the name of a box', '') end
+  for _, name in ipairs(popped) do
+    if is_tenant_queue(name) then
+      ready[#ready + 1] = name
+    else
+      quarantine(prefix, said, 'box', name, 'not the name of a box', '')
+    end
   end
   if #ready > 0 then redis.call('SADD', prefix .. ':held', unpack(ready)) end
 
   local room, is_first = math.floor(call_room / readers), true
-  local function read_box(box, after, entries_max, box_room)
-    local key, from, read, step = prefix .. ':box:' .. box, after == '' and '-' or '(' .. after, {}, 4
+  local function read_queue(tenant_queue, after, entries_max, queue_room)
+    local key, from, read, step = queue_key(prefix, tenant_queue), after == '' and '-' or '(' .. after, {}, 4
     if room <= 0 and not (is_first and call_room > 0) then return read, true end
     while true do
       -- One more than wanted, which shows whether there are more.
-      step = math.min(step_for(math.min(room, box_room), step), entries_max + 1 - #read)
+      step = math.min(step_for(math.min(room, queue_room), step), entries_max + 1 - #read)
       local entries = redis.call('XRANGE', key, from, '+', 'COUNT', step)
       for _, entry in ipairs(entries) do
-        local value = entry[2][2]
-        if is_entry(value) then
-          local bytes = #value
+        local id, text = id_of(entry), text_of(entry)
+        if is_entry(text) then
+          local bytes = #text
           saw(bytes)
           local has_room = bytes <= room or is_call_first or (is_first and bytes <= call_room)
-          if #read == entries_max or not has_room or (#read > 0 and bytes > box_room) then return read, true end
+          if #read == entries_max or not has_room or (#read > 0 and bytes > queue_room) then return read, true end
           read[#read + 1] = entry
-          room, box_room, call_room = room - bytes, box_room - bytes, call_room - bytes
+          room, queue_room, call_room = room - bytes, queue_room - bytes, call_room - bytes
           is_first, is_call_first = false, false
         else
-          quarantine_entry(prefix, said, box, entry[1], 'not a box entry', value)
+          quarantine_entry(prefix, said, tenant_queue, id, 'not a box entry', text)
         end
-        from = '(' .. entry[1]
+        from = '(' .. id
       end
       if #entries < step then
-        if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', box) end
+        if #read == 0 and after == '' then redis.call('SREM', prefix .. ':held', tenant_queue) end
         return read, false
       end
     end
   end
 
   -- A job that is suppressed when it is first pulled never runs: its record says pending although it was pulled.
-  local function mark_suppressed(entry)
-    local job = entry:sub(1, 36)
+  local function mark_suppressed(job)
     local bucket, field = bucket_key(prefix, job), bucket_field(job)
     local record = redis.call('HGET', bucket, field)
-    if record then redis.call('HSET', bucket, field, (record:gsub('^(%S+ %a)p', '%1q', 1))) end
+    if record then redis.call('HSET', bucket, field, with_status(record, STATUS_PENDING, STATUS_HELD_PENDING)) end
   end
 
   -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed.
-  local function is_reported(entry)
-    local record = redis.call('HGET', bucket_key(prefix, entry), bucket_field(entry:sub(1, 36)))
-    return record and record:find('\n!', 1, true) ~= nil
+  local function is_reported(job)
+    local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
+    return record and has_any_kept(record)
   end
 
   -- A new owner reads a tenant queue from its start: running jobs stay running, because a cursor never goes back.
   local names, cursors, moved_cursors = {}, {}, {}
-  for at = first_box, last_box, 4 do names[#names + 1] = ARGV[at] end
+  for at = first_queue, last_queue, QUEUE_ARGS do names[#names + 1] = ARGV[at] end
   if #names > 0 then
     for i, cursor in ipairs(redis.call('HMGET', prefix .. ':cursor', unpack(names))) do cursors[names[i]] = cursor end
   end
 
-  local boxes = {}
-  for at = first_box, last_box, 4 do
-    local box = ARGV[at]
-    local read, more = read_box(box, ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]))
-    local suppressed = prefix .. ':suppressed:' .. box:match('^[^/]+')
+  local lists = {}
+  for at = first_queue, last_queue, QUEUE_ARGS do
+    local tenant_queue, after, entries_max, bytes_max = unpack(ARGV, at, at + QUEUE_ARGS - 1)
+    local read, more = read_queue(tenant_queue, after, tonumber(entries_max), tonumber(bytes_max))
+    local suppressed = prefix .. ':suppressed:' .. tenant_of(tenant_queue)
     local has_suppressed = #read > 0 and redis.call('EXISTS', suppressed) == 1
-    local cursor, cells, is_first_pull = cursors[box], { more and 1 or 0 }, false
+    local cursor, list, is_first_pull = cursors[tenant_queue], { more and 1 or 0 }, false
     for _, entry in ipairs(read) do
-      local value = entry[2][2]
-      local reason = has_suppressed and redis.call('HGET', suppressed, value:match('^%S+ %S+ ([^\t\n]*)')) or ''
-      is_first_pull = is_first_pull or is_beyond(entry[1], cursor)
-      if not (is_first_pull and value:find('^0[ q]', 39)) and is_reported(value) then
-        reason = '!'
+      local id, text = id_of(entry), text_of(entry)
+      local reason = has_suppressed and redis.call('HGET', suppressed, entry_recipient(text)) or ''
+      is_first_pull = is_first_pull or is_beyond(id, cursor)
+      if not (is_first_pull and is_untried(text)) and is_reported(entry_job(text)) then
+        reason = REPORTED
       elseif reason ~= '' and is_first_pull then
-        mark_suppressed(value)
+        mark_suppressed(entry_job(text))
       end
-      cells[#cells + 1] = entry[1]
-      cells[#cells + 1] = value
-      cells[#cells + 1] = reason
+      list[#list + 1] = id
+      list[#list + 1] = text
+      list[#list + 1] = reason
     end
-    local last = read[#read]
-    if last and is_beyond(last[1], cursor) then
-      cursors[box] = last[1]
-      moved_cursors[#moved_cursors + 1] = box
-      moved_cursors[#moved_cursors + 1] = last[1]
+    local last = #read > 0 and id_of(read[#read])
+    if last and is_beyond(last, cursor) then
+      cursors[tenant_queue] = last
+      moved_cursors[#moved_cursors + 1] = tenant_queue
+      moved_cursors[#moved_cursors + 1] = last
     end
-    boxes[#boxes + 1] = cells
+    lists[#lists + 1] = list
   end
   if #moved_cursors > 0 then redis.call('HSET', prefix .. ':cursor', unpack(moved_cursors)) end
 
   local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
   local wait = next_due[2] and math.max(0, next_due[2] - time) or -1
-  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, boxes, time, said }
+  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, lists, time, said }
 end
 
-local starts, readers, at = {}, 0, 5
+local starts, reads, readers, at = {}, {}, 0, 5
 for k = 1, #KEYS do
-  starts[k] = at
-  if ARGV[at + 3] ~= '0' then readers = readers + 1 end
-  at = at + 4 + 4 * ARGV[at + 3]
+  local queues = tonumber(ARGV[at + SHARD_ARGS - 1])
+  starts[k], reads[k] = at, queues > 0
+  if reads[k] then readers = readers + 1 end
+  at = at + SHARD_ARGS + QUEUE_ARGS * queues
 end
 local answers = {}
 for k = 1, #KEYS do
   answers[k] = pull(KEYS[k], starts[k], math.max(1, readers))
-  if ARGV[starts[k] + 3] ~= '0' then readers = readers - 1 end
+  if reads[k] then readers = readers - 1 end
 end
 return answers

@@ -1,4 +1,3 @@
-import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import {
   FENCED,
@@ -9,13 +8,12 @@ import {
   type TenantQueue,
 } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, decodeBoxes, decodeEntry, encodeBox } from "./codec.ts";
-import type { RedisConnection } from "./connection.ts";
+import { type ChannelLetters, decodeEntry, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
-import type { Quarantine, Unreadable } from "./quarantine.ts";
+import type { Unreadable } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
-import { ShardCalls } from "./shard-calls.ts";
+import { type OwnerCallPorts, ShardCalls } from "./shard-calls.ts";
 
 const script = new Script(pullLua, "run");
 
@@ -37,15 +35,8 @@ export class Puller {
   private readonly served = new Map<number, number>();
   private calledTimes = 0;
 
-  constructor(
-    private readonly connection: RedisConnection,
-    private readonly quarantine: Quarantine,
-    clock: Clock,
-    private readonly options: { readonly shardsPerCall: "all" | "one"; readonly letters: ChannelLetters },
-  ) {
-    this.calls = new ShardCalls({
-      clock,
-      shardsPerCall: options.shardsPerCall,
+  constructor(private readonly ports: OwnerCallPorts) {
+    this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.pullShardsMax,
       // The script enforces the byte limit of the call, however many shards share it.
       sizeMax: engineLimits.pullShardsMax,
@@ -58,19 +49,19 @@ export class Puller {
     const reply = await this.calls.submit(lease.shard, { lease, request });
     if (reply === null) return FENCED;
     const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
-    this.quarantine.tell(lease.shard, said);
-    const boxes = [];
-    for (const [i, { box }] of request.boxes.entries()) {
-      const [boxMore = 0, ...cells] = lists[i] ?? [0];
-      const { jobs, unreadable } = decodeJobs(this.options.letters, box, cells);
-      for (const each of unreadable) await this.quarantine.put(lease.shard, each);
-      boxes.push({ box, jobs, more: boxMore === 1 });
+    this.ports.quarantine.tell(lease.shard, said);
+    const tenantQueues = [];
+    for (const [i, { tenantQueue }] of request.tenantQueues.entries()) {
+      const [hasMore = 0, ...cells] = lists[i] ?? [0];
+      const { jobs, unreadable } = decodeJobs(this.ports.letters, tenantQueue, cells);
+      for (const each of unreadable) await this.ports.quarantine.put(lease.shard, each);
+      tenantQueues.push({ tenantQueue, jobs, more: hasMore === 1 });
     }
     return {
       more: more === 1,
       nextDueMs: nextDueMs === -1 ? null : nextDueMs,
-      ready: decodeBoxes(this.options.letters, ready),
-      boxes,
+      ready: decodeTenantQueues(this.ports.letters, ready),
+      tenantQueues,
       shardTimeMs,
     };
   }
@@ -88,9 +79,9 @@ export class Puller {
       engineLimits.pullReadyMax,
       bytesMax,
     ];
-    for (const { call } of inTurn) encodeRequest(this.options.letters, call, isRepeat, args);
+    for (const { call } of inTurn) encodeRequest(this.ports.letters, call, isRepeat, args);
     // The script answers in this form.
-    const replies = (await script.run(this.connection, keys, args)) as (PullReply | null)[];
+    const replies = (await script.run(this.ports.connection, keys, args)) as (PullReply | null)[];
     this.calledTimes += 1;
     const answers = new Array<PullReply | null>(calls.length).fill(null);
     for (const [i, { call, at }] of inTurn.entries()) {
@@ -102,9 +93,9 @@ export class Puller {
   }
 }
 
-/** What a reply holds of a box: entry id, entry and suppression of each job. */
-function decodeJobs(letters: ChannelLetters, box: TenantQueue, cells: readonly string[]) {
-  const ours = { letters, tenantId: box.tenantId };
+/** The jobs of a tenant queue in a reply: entry id, entry and suppression of each. */
+function decodeJobs(letters: ChannelLetters, tenantQueue: TenantQueue, cells: readonly string[]) {
+  const ours = { letters, tenantId: tenantQueue.tenantId };
   const jobs: QueuedJob[] = [];
   const unreadable: Unreadable[] = [];
   for (let at = 0; at + 2 < cells.length; at += 3) {
@@ -113,21 +104,22 @@ function decodeJobs(letters: ChannelLetters, box: TenantQueue, cells: readonly s
       jobs.push(decodeEntry(ours, id, text, cells[at + 2] ?? ""));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      unreadable.push({ at: ["entry", encodeBox(letters, box), id], why, text });
+      unreadable.push({ at: ["entry", encodeTenantQueue(letters, tenantQueue), id], why, text });
     }
   }
   return { jobs, unreadable };
 }
 
-/** Adds to `args`, which all shards of a call share. A repeat names every box: those that the first try named are lost. */
+/** Adds to `args`, which all shards of a call share. A repeat names every tenant queue: those that the first try named are lost. */
 function encodeRequest(
   letters: ChannelLetters,
   { lease, request }: PullCall,
   isRepeat: boolean,
   args: ScriptArgument[],
 ): void {
-  const { boxes, survey, shardTimeMs } = request;
+  const { tenantQueues, survey, shardTimeMs } = request;
   const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
-  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, boxes.length);
-  for (const pull of boxes) args.push(encodeBox(letters, pull.box), pull.after ?? "", pull.entriesMax, pull.bytesMax);
+  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, tenantQueues.length);
+  for (const pull of tenantQueues)
+    args.push(encodeTenantQueue(letters, pull.tenantQueue), pull.after ?? "", pull.entriesMax, pull.bytesMax);
 }

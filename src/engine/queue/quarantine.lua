@@ -1,13 +1,19 @@
 -- Quarantines data that only its reader finds unreadable.
--- KEYS: the shard's prefix.
--- ARGV: why it cannot be read, its text, its kind ("entry" of a tenant queue, "row" of the outbox) and its place: the
---       tenant queue and the entry's id, or the batch.
+--
+-- KEYS[1]   the shard's prefix
+--
+-- ARGV[1]   why it cannot be read
+-- ARGV[2]   its text
+-- ARGV[3]   its kind: "entry" of a tenant queue, or "row" of the outbox
+-- ARGV[4]   the tenant queue, or the batch
+-- ARGV[5]   the entry's id (entry)
+--
 -- Returns 1.
 
-local prefix, why, text = KEYS[1], ARGV[1], ARGV[2]
-if ARGV[3] == 'entry' then
-  quarantine_entry(prefix, {}, ARGV[4], ARGV[5], why, text)
+local prefix, why, text, kind, place, id = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if kind == 'entry' then
+  quarantine_entry(prefix, {}, place, id, why, text)
 else
-  quarantine(prefix, {}, ARGV[3], ARGV[4], why, text)
+  quarantine(prefix, {}, kind, place, why, text)
 end
 return 1

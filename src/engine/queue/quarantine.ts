@@ -8,7 +8,7 @@ const script = new Script(quarantineLua, "run");
 
 /** Unreadable data and its place: an entry, which leaves its tenant queue, or a row of a batch. */
 export interface Unreadable {
-  readonly at: readonly ["entry", box: string, id: string] | readonly ["row", batch: string];
+  readonly at: readonly ["entry", tenantQueue: string, id: string] | readonly ["row", batch: string];
   readonly why: string;
   readonly text: string;
 }

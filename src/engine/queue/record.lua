@@ -1,14 +1,31 @@
 -- Hands recorders the next pieces of their shards' outboxes, and freezes each piece before it hands it out.
--- KEYS: the prefixes of the shards; several only if all shards are in one Redis.
--- ARGV: most rows, most outbox entries, most bytes of the whole call, ms that a finished job is kept, how many jobs may
---       leave a shard at least, most pieces per group; then for each shard: lease token, 1 if its next piece is
---       requested, the group that the event store refuses ("" none), first and last entry and group of the piece that
---       the event store has ("" none), its last event, the number of texts that follow, and in these the jobs that
---       ended in the piece ("<job id> <job id> ...").
--- Returns the prefixes whose lease is not held, batches, the prefixes that hold more, and what was quarantined: prefix,
---       kind and place in turn. A batch is its group ("" for a piece alone), 0 frozen by this call, 1 by an earlier
---       one, 2 known to be in the event store, and its pieces, each with a prefix, first and last entry, and the rows,
---       one text per entry.
+--
+-- KEYS[n]   prefix of a shard; several only if all shards are in one Redis
+--
+-- ARGV[1]   most rows of the call
+-- ARGV[2]   most outbox entries of the call
+-- ARGV[3]   most bytes of the call
+-- ARGV[4]   ms that a finished job is kept
+-- ARGV[5]   how many jobs may leave a shard at least
+-- ARGV[6]   most pieces per group
+-- then for each shard:
+--   1       lease token
+--   2       1 if its next piece is requested
+--   3       the group that the event store refuses ("" none)
+--   4       first entry of the piece that the event store has ("" none)
+--   5       last entry of that piece
+--   6       its group ("" alone)
+--   7       its last event
+--   8       number of the texts that follow
+--   9 ...   the jobs that ended in the piece, "<job id> <job id> ..."
+--
+-- Returns:
+--   1       prefixes whose lease is not held
+--   2       batches, each a list: its group ("" for a piece alone), its state, and its pieces, each a list: prefix, first
+--           and last entry, and the rows, one text per entry. The state is FROZEN by this call, FOUND frozen by an
+--           earlier one, or RECORDED, known to be in the event store.
+--   3       prefixes that hold more
+--   4       what was quarantined: prefix, kind and place in turn
 --
 -- A group is written to the marks of all its pieces at one instant, and a mark with a group is removed only when its
 -- piece is taken off the outbox, or together with all the others (`disband`). If one of a group's marks is gone, the
@@ -17,6 +34,11 @@
 local rows_left, entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local kept_ms, leave_min, pieces_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local has_read = false
+local SHARD_ARGS = 8
+-- Places in a batch and in a piece.
+local STATE, PIECES = 2, 3
+local PREFIX, FIRST, LAST, TEXTS = 1, 2, 3, 4
+local function jobs_in(text) return math.ceil(#text / (JOB_ID_CHARS + 1)) end
 
 local function mark_text(first, last, group, list)
   if group == '' then return first .. ' ' .. last end
@@ -45,13 +67,13 @@ local function remove(prefix, mark, last_event, texts)
     redis.call('SET', prefix .. ':recorded', last_event)
   end
   local ended = 0
-  for _, jobs in ipairs(texts) do ended = ended + math.ceil(#jobs / 37) end
+  for _, jobs in ipairs(texts) do ended = ended + jobs_in(jobs) end
   note_leaving(prefix, agreed_ms(prefix), texts)
   return ended
 end
 
 local function is_complete(record, recorded)
-  local status = record:match('^%S+ %a(%a)')
+  local _, _, status = record_state(record)
   if not status or is_unfinished(status) then return false end
   for id in record:gmatch('\n%a(%d+)') do
     if tonumber(id) > recorded then return false end
@@ -92,21 +114,21 @@ local function let_leave(prefix, jobs_max)
   local seen, staying, is_young = 0, {}, false
   while seen < jobs_max and not is_young do
     -- The first one alone, which is mostly too young.
-    local texts, taken = redis.call('LRANGE', leaving, 0, seen == 0 and 0 or 63), 0
+    local texts, taken = redis.call('LRANGE', leaving, 0, seen == 0 and 0 or TOGETHER_MAX - 1), 0
     if #texts == 0 then break end
     time = time or agreed_ms(prefix)
     for _, text in ipairs(texts) do
       local since, jobs = text:match('^(%d+) (.*)$')
       is_young = since ~= nil and math.abs(time - tonumber(since)) < kept_ms
       if is_young or seen >= jobs_max then break end
-      taken, seen = taken + 1, seen + math.max(1, math.ceil(#(jobs or '') / 37))
+      taken, seen = taken + 1, seen + math.max(1, jobs_in(jobs or ''))
       remove_complete(prefix, jobs or '', recorded, staying)
     end
     if taken > 0 then redis.call('LTRIM', leaving, taken, -1) end
   end
   local texts = {}
-  for i = 1, #staying, 64 do
-    texts[#texts + 1] = table.concat(staying, ' ', i, math.min(i + 63, #staying))
+  for i = 1, #staying, TOGETHER_MAX do
+    texts[#texts + 1] = table.concat(staying, ' ', i, math.min(i + TOGETHER_MAX - 1, #staying))
   end
   note_leaving(prefix, time, texts)
 end
@@ -133,8 +155,9 @@ local sizes = {}
 local function read(prefix, first, last)
   local texts = {}
   for i, entry in ipairs(redis.call('XRANGE', prefix .. ':outbox', first, last)) do
-    texts[i] = entry[2][4] or ''
-    rows_left, bytes_left = rows_left - tonumber(entry[2][2] or '0'), bytes_left - #texts[i]
+    local count, text = rows_of(entry)
+    texts[i] = text or ''
+    rows_left, bytes_left = rows_left - (count or 0), bytes_left - #texts[i]
   end
   has_read, sizes[prefix] = true, #texts
   entries_left = entries_left - #texts
@@ -150,19 +173,19 @@ local function take(prefix)
     step = math.min(2 * step, entries_left)
     local entries = redis.call('XRANGE', outbox, from, '+', 'COUNT', step)
     for _, entry in ipairs(entries) do
-      from = '(' .. entry[1]
-      local count, text = tonumber(entry[2][2]), entry[2][4]
+      local id, fields = id_of(entry), entry[2]
+      local count, text = rows_of(entry)
+      from = '(' .. id
       if count and text then
         is_full = has_read and (count > rows_left or #text > bytes_left)
         if is_full then break end
         rows_left, bytes_left, entries_left = rows_left - count, bytes_left - #text, entries_left - 1
-        first, last, has_read = first or entry[1], entry[1], true
+        first, last, has_read = first or id, id, true
         texts[#texts + 1] = text
       else
-        local at = #said
-        quarantine(prefix, said, 'outbox', entry[1], 'no rows', table.concat(entry[2], ' '))
-        table.insert(said, at + 1, prefix)
-        redis.call('XDEL', outbox, entry[1])
+        said[#said + 1] = prefix
+        quarantine(prefix, said, 'outbox', id, 'no rows', table.concat(fields, ' '))
+        redis.call('XDEL', outbox, id)
       end
     end
     if #entries < step then break end
@@ -174,9 +197,9 @@ end
 -- Shards whose next piece is still to be frozen, and shards with a marked piece.
 local free, found, at = {}, {}, 7
 for _, prefix in ipairs(KEYS) do
-  local token, takes, refused, first, last, group, last_event, count = unpack(ARGV, at, at + 7)
-  local texts = { unpack(ARGV, at + 8, at + 7 + tonumber(count)) }
-  at = at + 8 + tonumber(count)
+  local token, takes, refused, first, last, group, last_event, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
+  local texts = { unpack(ARGV, at + SHARD_ARGS, at + SHARD_ARGS - 1 + count) }
+  at = at + SHARD_ARGS + count
   if not holds_lease(prefix, 'recorder', token) then
     fenced[#fenced + 1] = prefix
   else
@@ -201,25 +224,25 @@ for _, prefix in ipairs(found) do
   local mark = mark_of(prefix)
   local known = groups[mark.group]
   if known then
-    if known[2] == 2 then table.insert(known[3], read(prefix, mark.first, mark.last)) end
+    if known[STATE] == RECORDED then table.insert(known[PIECES], read(prefix, mark.first, mark.last)) end
   elseif has_read and (rows_left <= 0 or bytes_left <= 0) then
     more[#more + 1] = prefix
   elseif mark.group == '' then
     local piece = read(prefix, mark.first, mark.last)
-    if #piece[4] > 0 then
-      batches[#batches + 1] = { '', 1, { piece } }
+    if #piece[TEXTS] > 0 then
+      batches[#batches + 1] = { '', FOUND, { piece } }
     else
       redis.call('DEL', prefix .. ':mark')
       free[#free + 1] = prefix
     end
   else
-    local batch = { mark.group, 2, {} }
-    if is_whole(mark) then
-      batch[2] = 1
-      for one, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do table.insert(batch[3], read(one, first, last)) end
+    local pieces, is_all_here = {}, is_whole(mark)
+    if is_all_here then
+      for one, first, last in mark.list:gmatch('(%S+) (%S+) (%S+)') do table.insert(pieces, read(one, first, last)) end
     else
-      batch[3] = { read(prefix, mark.first, mark.last) }
+      pieces[1] = read(prefix, mark.first, mark.last)
     end
+    local batch = { mark.group, is_all_here and FOUND or RECORDED, pieces }
     batches[#batches + 1], groups[mark.group] = batch, batch
   end
   if (sizes[prefix] or 0) > 0 and redis.call('XLEN', prefix .. ':outbox') > sizes[prefix] then more[#more + 1] = prefix end
@@ -229,12 +252,12 @@ local fresh = {}
 for _, prefix in ipairs(free) do fresh[#fresh + 1] = take(prefix) or nil end
 for i = 1, #fresh, pieces_max do
   local pieces, lines = { unpack(fresh, i, math.min(i + pieces_max - 1, #fresh)) }, {}
-  for k, piece in ipairs(pieces) do lines[k] = table.concat(piece, ' ', 1, 3) end
+  for k, piece in ipairs(pieces) do lines[k] = table.concat(piece, ' ', PREFIX, LAST) end
   local list = table.concat(lines, '\n')
   local group = #pieces > 1 and 'g:' .. redis.sha1hex(list) or ''
   for _, piece in ipairs(pieces) do
-    redis.call('SET', piece[1] .. ':mark', mark_text(piece[2], piece[3], group, list))
+    redis.call('SET', piece[PREFIX] .. ':mark', mark_text(piece[FIRST], piece[LAST], group, list))
   end
-  batches[#batches + 1] = { group, 0, pieces }
+  batches[#batches + 1] = { group, FROZEN, pieces }
 end
 return { fenced, batches, more, said }

@@ -8,16 +8,18 @@ import type { Quarantine, Unreadable } from "./quarantine.ts";
 import recordLua from "./record.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
-const script = new Script(recordLua, "run");
+/** How a batch was known to the call that hands it out. */
+const STATE = { FROZEN: 0, FOUND: 1, RECORDED: 2 } as const;
+const STATES = ["frozen", "found", "recorded"] as const;
+
+const script = new Script(recordLua, "run", { ...STATE, TOGETHER_MAX: engineLimits.leaveTogetherMax });
 
 /** A shard's prefix, first and last entry, and the rows of each entry, one line per row. */
 type PieceReply = [string, string, string, string[]];
-/** Its group ("" none), how it is known, and its pieces. */
-type BatchReply = [string, 0 | 1 | 2, PieceReply[]];
+/** Its group ("" none), its state, and its pieces. */
+type BatchReply = [string, (typeof STATE)[keyof typeof STATE], PieceReply[]];
 /** Fenced prefixes, batches, prefixes with more, and what was quarantined: prefix, kind and place in turn. */
 type RecordReply = [string[], BatchReply[], string[], string[]];
-
-const STATES = ["frozen", "found", "recorded"] as const;
 
 /** The fifth verb: the outboxes' next batch, and the end of the one before. */
 export class RecordCalls {

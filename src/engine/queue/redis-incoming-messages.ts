@@ -1,12 +1,15 @@
-import { ApiError } from "../../domain/errors.ts";
 import type { IncomingMessage, IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Page } from "../../domain/page.ts";
+import { type Done, done, type InvalidCursor } from "../../domain/store-result.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import incomingLua from "./incoming.lua" with { type: "text" };
 import { Script } from "./script.ts";
 
-const script = new Script(incomingLua, "refuse");
+/** The fields of a message in the stream: its id, and the message as JSON text. */
+const FIELD = { ID_FIELD: "i", MESSAGE_FIELD: "m" } as const;
+
+const script = new Script(incomingLua, "refuse", FIELD);
 
 /** One hash tag for both: a script touches one slot. */
 const STREAM = "wb:{incoming}:messages";
@@ -15,7 +18,7 @@ const CALL_MESSAGES_MAX = 500;
 /** An entry of the stream: unix milliseconds and a number. */
 const ENTRY_ID = /^(\d{1,15})-(\d{1,15})$/;
 
-/** A stream of the newest messages. An entry has the message's id in `i` and the message, as JSON text, in `m`. */
+/** A stream of the newest messages. */
 export class RedisIncomingMessages implements IncomingMessages {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -28,22 +31,22 @@ export class RedisIncomingMessages implements IncomingMessages {
     return fresh;
   }
 
-  async page(cursor: string | null, limit: number): Promise<Page<ReceivedMessage>> {
-    if (cursor !== null && !ENTRY_ID.test(cursor)) throw new ApiError(400, "this cursor was not given out");
+  async page(cursor: string | null, limit: number): Promise<Done<Page<ReceivedMessage>> | InvalidCursor> {
+    if (cursor !== null && !ENTRY_ID.test(cursor)) return { kind: "invalid_cursor" };
     const newest = cursor === null ? "+" : `(${cursor}`;
     const entries = await this.connection
       .xrevrange(STREAM, newest, "-", "COUNT", limit + 1)
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
     const shown = entries.slice(0, limit);
-    return {
+    return done({
       items: shown.map(([entryId, fields]) => decode(entryId, fields)),
       nextCursor: entries.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
-    };
+    });
   }
 }
 
 function decode(entryId: string, fields: readonly string[]): ReceivedMessage {
   // `record` wrote it, from an IncomingMessage.
-  const message = JSON.parse(fields[fields.indexOf("m") + 1] ?? "null") as IncomingMessage;
+  const message = JSON.parse(fields[fields.indexOf(FIELD.MESSAGE_FIELD) + 1] ?? "null") as IncomingMessage;
   return { ...message, receivedAtMs: Number(entryId.slice(0, entryId.indexOf("-"))) };
 }

@@ -1,10 +1,9 @@
 import { Cluster } from "ioredis";
-import type { ChangeFeed } from "../../domain/change-feed.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import { type JobRecord, type SuppressionReason } from "../../domain/job.ts";
+import type { JobRecord, SuppressionReason } from "../../domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -32,13 +31,13 @@ import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { TenantRef } from "../../domain/tenant.ts";
+import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
-import { ChannelLetters, decodeRecord, encodeBox, type QueuedChannel } from "./codec.ts";
+import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, MAIL_CHANNEL, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
+import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
@@ -91,7 +90,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   private readonly recording: RecordCalls;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
-  private readonly mailListeners = new Set<(shard: number) => void>();
+  private readonly jobsListeners = new Set<(shard: number) => void>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
 
   constructor(private readonly options: RedisQueueOptions) {
@@ -115,8 +114,9 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
-    this.puller = new Puller(this.bulk, quarantine, clock, { shardsPerCall, letters });
-    this.settler = new SettleCalls(this.owner, quarantine, clock, { shardsPerCall, letters });
+    const ports = { clock, quarantine, letters, shardsPerCall } as const;
+    this.puller = new Puller({ connection: this.bulk, ...ports });
+    this.settler = new SettleCalls({ connection: this.owner, ...ports });
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
@@ -132,7 +132,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(MAIL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -181,11 +181,13 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);
     const { names } = this.letters;
-    const boxes = names.map((channel) => encodeBox(this.letters, { tenantId: tenant.tenantId, channel }));
+    const tenantQueues = names.map((channel) =>
+      encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
+    );
     // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
     const replies = await this.front
       .pipeline()
-      .hmget(`${prefix}:cursor`, ...boxes)
+      .hmget(`${prefix}:cursor`, ...tenantQueues)
       .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
       .exec()
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
@@ -288,8 +290,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   onJobs(listener: (shard: number) => void): () => void {
-    this.mailListeners.add(listener);
-    return () => this.mailListeners.delete(listener);
+    this.jobsListeners.add(listener);
+    return () => this.jobsListeners.delete(listener);
   }
 
   announce(tenantId: string | null): void {
@@ -306,7 +308,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   }
 
   private hear(channel: string, text: string): void {
-    if (channel === MAIL_CHANNEL) for (const listener of this.mailListeners) listener(Number(text));
+    if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
     else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
   }

@@ -1,18 +1,27 @@
+import { FORMAT_IN_LUA } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
+import { JOBS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
 import preludeLua from "./prelude.lua" with { type: "text" };
 
 export type ScriptArgument = string | number | Buffer;
 
+/** Named values that a script shares with its caller. */
+export type ScriptConstants = Readonly<Record<string, string | number>>;
+
+/** Those that every script has. */
+const SHARED: ScriptConstants = { ...FORMAT_IN_LUA, JOBS_CHANNEL, RELEASED_CHANNEL };
+
 /**
- * One of the queue's scripts. `whenFull` says what happens when Redis is out of memory: new work enters only while
+ * One of the queue's scripts. Its text begins with the constants, as Lua locals, and `prelude.lua`. `whenFull` says what happens when Redis is out of memory: new work enters only while
  * there is room, but queued work must always be able to leave.
  */
 export class Script {
   private readonly text: string;
   private readonly sha: string;
 
-  constructor(body: string, whenFull: "refuse" | "run") {
-    this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${preludeLua}\n${body}`;
+  constructor(body: string, whenFull: "refuse" | "run", constants: ScriptConstants = {}) {
+    const locals = luaLocals({ ...SHARED, ...constants });
+    this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${locals}\n${preludeLua}\n${body}`;
     this.sha = new Bun.CryptoHasher("sha1").update(this.text).digest("hex");
   }
 
@@ -29,6 +38,11 @@ export class Script {
       throw redisFailure(error);
     }
   }
+}
+
+function luaLocals(constants: ScriptConstants): string {
+  const literals = Object.values(constants).map((value) => (typeof value === "number" ? value : `'${value}'`));
+  return `local ${Object.keys(constants).join(", ")} = ${literals.join(", ")}`;
 }
 
 function isUnknownScript(error: unknown): boolean {

@@ -1,26 +1,42 @@
 -- Records the outcomes of jobs: a final status with its event, a retry, that a screened job is now running, or a loan:
 -- the job is still in flight while its owner gives up the lease.
--- KEYS: the prefix of each shard in the call.
--- ARGV: for each shard: lease token, 1 if the jobs were lent under it (and the lease may have been given up since), the
---       shard's time as the owner estimates it ("" none), the number of jobs, then five values per job: tenant queue,
---       job id, entry id, "<attempts> <waits> <bytes> <status><how><type>" (attempts and waits before this one, bytes
---       of its payload; the last three are one letter each), and "<event result>\n<job result>\n<template>" ("" if all
---       are empty; each is JSON text, but a retry's or loan's event result is the ms until it is due).
---       Status: a final one, r retry, q retry of a job that could not be screened yet, g screened and running, l lent.
---       How: w an uncounted wait, u given up without a clear answer, else -. Type: of the event, - none.
+--
+-- KEYS[n]   prefix of a shard in the call
+--
+-- ARGV, for each shard:
+--   1       lease token
+--   2       1 if the jobs were lent under it (and the lease may have been given up since)
+--   3       the shard's time as the owner estimates it ("" none)
+--   4       number of its jobs
+-- and for each job:
+--   1       tenant queue
+--   2       job id
+--   3       entry id
+--   4       "<attempts> <waits> <bytes> <status><how><type>": attempts and waits before this one, bytes of its payload,
+--           then one letter each:
+--             status: a final one, STATUS_RUNNING or STATUS_HELD_PENDING (a retry, the latter of a job that could not
+--                     be screened yet), START (screened and running), LEND
+--             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), else -
+--             type:   of the event, - none
+--   5       "<event result>\n<job result>\n<template>" ("" if all are empty): JSON text, but a retry's or loan's event
+--           result is the ms until it is due
+--
 -- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was
---       quarantined.
+-- quarantined.
+--
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
 -- report is not retried, lent or given up: its provider has it, and so it ends with success.
 
-local EACH, NONE = 5, {}
+local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
+local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
+local KEPT_REPORT = KEPT_LINE .. '(%a) ?([^\n]*)'
 
 local function take_kept(lines)
-  if not lines:find('\n!', 1, true) then return lines, NONE end
+  if not has_any_kept(lines) then return lines, NONE end
   local kept = {}
-  lines = lines:gsub('\n!(%a) ?([^\n]*)', function(type, result)
+  lines = lines:gsub(KEPT_REPORT, function(type, result)
     kept[#kept + 1] = { type = type, result = result }
     return ''
   end)
@@ -40,7 +56,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
 
   -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
   local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
-  for at = first, last, EACH do
+  for at = first, last, JOB_ARGS do
     local job = ARGV[at + 1]
     local key, field = bucket_key(prefix, job), bucket_field(job)
     local bucket = buckets[key]
@@ -61,23 +77,22 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   local lent = {}
   if were_lent then
     for i, value in ipairs(redis.call('HMGET', prefix .. ':parked', unpack(jobs))) do
-      local mark = value and value:match('^[^ !]+!(%S+) ')
-      if mark == token then lent[jobs[i]] = value:sub(value:find(' ', 1, true) + 1) end
+      local _, lent_under, entry = read_parked(value or '')
+      if lent_under == token then lent[jobs[i]] = entry end
     end
   end
 
-  local clock, rows, done, boxes, settled = event_clock(prefix), {}, {}, {}, 0
+  local clock, rows, done, tenant_queues, settled = event_clock(prefix), {}, {}, {}, 0
   local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
-  local function entry_of(box, entry, job)
+  local function entry_of(tenant_queue, id, job)
     if were_lent then return lent[job] end
-    local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-    return found and found[2][2]
+    return find_entry(prefix, tenant_queue, id)
   end
 
-  local function park(job, box, mark, value, wait_ms)
+  local function park(job, text, wait_ms)
     parked[#parked + 1] = job
-    parked[#parked + 1] = box .. mark .. ' ' .. value
+    parked[#parked + 1] = text
     later[#later + 1] = time + tonumber(wait_ms)
     later[#later + 1] = job
   end
@@ -94,49 +109,50 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     return record
   end
 
-  for at = first, last, EACH do
-    local box, job, entry, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+  for at = first, last, JOB_ARGS do
+    local tenant_queue, job, id, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
     local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
     attempts, waits = tonumber(attempts), tonumber(waits)
     local detail, result, template = '', '', ''
     if texts ~= '' then detail, result, template = texts:match('^([^\n]*)\n([^\n]*)\n(.*)$') end
-    local tenant, channel = box:sub(1, -3), box:sub(-1)
+    local tenant, channel = tenant_queue:sub(1, -3), tenant_queue:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
-    local current, counted, waited = (record or ''):match('^%S+ %l([pqrsfx])(%d+)%+?(%d*)')
+    local current, counted, waited = (record or ''):match(RECORD)
     if not current then
       if record then
         quarantine(prefix, said, 'record', bucket_key(prefix, job) .. ' ' .. field, 'not a job record', record)
       end
-      record, current, counted, waited = tenant .. ' ' .. channel .. 'p0', 'p', 0, 0
+      record, current, counted, waited = tenant .. ' ' .. channel .. STATUS_PENDING .. '0', STATUS_PENDING, 0, 0
       bucket.records[field] = nil
     end
 
     local is_new = is_unfinished(current) and counted + (tonumber(waited) or 0) <= attempts + waits
     if were_lent then is_new = is_new and lent[job] ~= nil end
-    local is_start, is_lent, is_retry = status == 'g', status == 'l', status == 'r' or status == 'q'
+    local is_start, is_lent = status == START, status == LEND
+    local is_retry = status == STATUS_RUNNING or status == STATUS_HELD_PENDING
     -- If Redis forgot its last writes, the entry may be gone and the job may wait elsewhere, as it did before this
     -- attempt: a retry then counts nothing; otherwise the next attempt would be taken for one that is already counted.
-    local value = is_new and (is_retry or is_lent) and entry_of(box, entry, job)
-    if is_start and is_new and current == 'q' then
-      record = record:gsub('^(%S+ %a)q', '%1r', 1)
+    local entry = is_new and (is_retry or is_lent) and entry_of(tenant_queue, id, job)
+    if is_start and is_new and current == STATUS_HELD_PENDING then
+      record = with_status(record, STATUS_HELD_PENDING, STATUS_RUNNING)
       bucket.records[field], bucket.writes[field] = record, record
-    elseif is_new and not is_start and (value or not (is_retry or is_lent)) then
+    elseif is_new and not is_start and (entry or not (is_retry or is_lent)) then
       settled = settled + 1
       local line_end = record:find('\n', 1, true)
       local lines, kept = '', NONE
       if line_end then lines, kept = take_kept(record:sub(line_end)) end
       local is_over = not (is_retry or is_lent)
-      if how == 'w' then
+      if how == UNCOUNTED then
         waits = waits + 1
       elseif not is_lent then
         attempts = attempts + 1
       end
       -- A job that has been running does not look pending again; a lent job looks as it did.
-      if status == 'q' and current == 'r' then status = 'r' end
-      if is_lent then status = current == 'q' and 'q' or 'r' end
-      if #kept > 0 and (not is_over or how == 'u') then
-        is_over, status, type, detail, result = true, 's', 's', '', ''
+      if status == STATUS_HELD_PENDING and current == STATUS_RUNNING then status = STATUS_RUNNING end
+      if is_lent then status = current == STATUS_HELD_PENDING and STATUS_HELD_PENDING or STATUS_RUNNING end
+      if #kept > 0 and (not is_over or how == GIVEN_UP) then
+        is_over, status, type, detail, result = true, STATUS_SUCCESS, EVENT_SENT, '', ''
         attempts = math.max(1, attempts)
       end
       if were_lent then
@@ -147,17 +163,17 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       if is_over then
         -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
-        local row, id = row_of(tenant, job, channel), clock.next()
-        record = record .. record_line(type, id, detail)
-        rows[#rows + 1] = row .. event_in_row(type, id, detail) .. end_in_row(status, attempts, result, template) .. ']'
+        local row, event = row_of(tenant, job, channel), clock.next()
+        local ended_as = end_in_row(status, attempts, result, template)
+        record = record .. record_line(type, event, detail)
+        rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if #kept > 0 then record = take_reports(record, row, kept) end
-        if result ~= '' then record = record .. '\n=' .. result end
+        if result ~= '' then record = record .. '\n' .. RESULT .. result end
       else
         -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive
         -- before it comes back.
         local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
-        value = value:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)
-        park(job, box, is_lent and '!' .. token or '', value, detail)
+        park(job, parked_text(tenant_queue, is_lent and token or '', with_count(entry, count)), detail)
         loans[job] = is_lent and detail or nil
       end
       bucket.records[field], bucket.writes[field] = record, record
@@ -168,16 +184,16 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     if is_start or were_lent then
       is_own = false
     elseif not is_new then
-      local found = redis.call('XRANGE', prefix .. ':box:' .. box, entry, entry)[1]
-      is_own = found and found[2][2]:sub(1, 36) == job
+      local found = find_entry(prefix, tenant_queue, id)
+      is_own = found and entry_job(found) == job
     end
-    local entries = done[box]
-    if not entries then
-      entries = {}
-      done[box] = entries
-      boxes[#boxes + 1] = box
+    local ids = done[tenant_queue]
+    if not ids then
+      ids = {}
+      done[tenant_queue] = ids
+      tenant_queues[#tenant_queues + 1] = tenant_queue
     end
-    if is_own then entries[#entries + 1] = entry end
+    if is_own then ids[#ids + 1] = id end
   end
 
   for key, bucket in pairs(buckets) do
@@ -189,7 +205,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
   end
   if #rows > 0 then
-    redis.call('XADD', prefix .. ':outbox', '*', 'c', #rows, 'r', table.concat(rows, '\n'))
+    add_rows(prefix, rows)
     clock.save()
   end
   unload(prefix, ended)
@@ -204,13 +220,13 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   end
   for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
   if were_lent then return { settled, said } end
-  for _, box in ipairs(boxes) do
-    local key = prefix .. ':box:' .. box
-    if #done[box] > 0 then redis.call('XDEL', key, unpack(done[box])) end
+  for _, tenant_queue in ipairs(tenant_queues) do
+    local key, ids = queue_key(prefix, tenant_queue), done[tenant_queue]
+    if #ids > 0 then redis.call('XDEL', key, unpack(ids)) end
     if redis.call('XLEN', key) == 0 then
       redis.call('DEL', key)
-      redis.call('HDEL', prefix .. ':cursor', box)
-      redis.call('SREM', prefix .. ':held', box)
+      redis.call('HDEL', prefix .. ':cursor', tenant_queue)
+      redis.call('SREM', prefix .. ':held', tenant_queue)
     end
   end
   return { settled, said }
@@ -218,9 +234,9 @@ end
 
 local answers, at = {}, 1
 for k = 1, #KEYS do
-  local jobs = tonumber(ARGV[at + 3])
-  local first = at + 4
-  at = first + EACH * jobs
-  answers[k] = settle(KEYS[k], ARGV[first - 4], ARGV[first - 3] == '1', ARGV[first - 2], first, at - 1)
+  local token, were_lent, reckoned, jobs = unpack(ARGV, at, at + SHARD_ARGS - 1)
+  local first = at + SHARD_ARGS
+  at = first + JOB_ARGS * jobs
+  answers[k] = settle(KEYS[k], token, were_lent == '1', reckoned, first, at - 1)
 end
 return answers

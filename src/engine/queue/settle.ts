@@ -1,15 +1,23 @@
-import type { Clock } from "../../domain/clock.ts";
 import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, EVENT_LETTER, encodeBox, encodeResult, HELD_PENDING, STATUS_LETTER } from "./codec.ts";
-import type { RedisConnection } from "./connection.ts";
+import {
+  type ChannelLetters,
+  EVENT_LETTER,
+  encodeResult,
+  encodeTenantQueue,
+  HELD_PENDING,
+  STATUS_LETTER,
+} from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
-import type { Quarantine } from "./quarantine.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import settleLua from "./settle.lua" with { type: "text" };
-import { ShardCalls } from "./shard-calls.ts";
+import { type OwnerCallPorts, ShardCalls } from "./shard-calls.ts";
 
-const script = new Script(settleLua, "run");
+/** What a settlement says beside a final status, or instead of one. */
+const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u" } as const;
+const NONE = "-";
+
+const script = new Script(settleLua, "run", WORD);
 
 interface SettleCall {
   readonly lease: Lease;
@@ -27,15 +35,8 @@ type SettleReply = [number, string[]] | null;
 export class SettleCalls {
   private readonly calls: ShardCalls<SettleCall, SettleReply>;
 
-  constructor(
-    private readonly connection: RedisConnection,
-    private readonly quarantine: Quarantine,
-    clock: Clock,
-    private readonly options: { readonly shardsPerCall: "all" | "one"; readonly letters: ChannelLetters },
-  ) {
-    this.calls = new ShardCalls({
-      clock,
-      shardsPerCall: options.shardsPerCall,
+  constructor(private readonly ports: OwnerCallPorts) {
+    this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.settleBatchMax,
       sizeMax: engineLimits.settleCallMax,
       sizeOf: ({ settlements }) => settlements.length,
@@ -62,7 +63,7 @@ export class SettleCalls {
   private async call(call: SettleCall): Promise<boolean> {
     const reply = await this.calls.submit(call.lease.shard, call);
     if (reply === null) return false;
-    this.quarantine.tell(call.lease.shard, reply[1]);
+    this.ports.quarantine.tell(call.lease.shard, reply[1]);
     return true;
   }
 
@@ -71,11 +72,11 @@ export class SettleCalls {
     for (const { lease, settlements, as, shardTimeMs } of calls) {
       const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
       args.push(lease.token, as === "lent" ? 1 : 0, reckoned, settlements.length);
-      for (const settlement of settlements) encodeSettlement(this.options.letters, settlement, args);
+      for (const settlement of settlements) encodeSettlement(this.ports.letters, settlement, args);
     }
     const keys = calls.map(({ lease }) => shardPrefix(lease.shard));
     // The script answers in this form.
-    return (await script.run(this.connection, keys, args)) as SettleReply[];
+    return (await script.run(this.ports.connection, keys, args)) as SettleReply[];
   }
 }
 
@@ -87,7 +88,7 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
   args.push(
-    encodeBox(channels, job),
+    encodeTenantQueue(channels, job),
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
@@ -102,22 +103,16 @@ function encodeOutcome(settlement: Settlement): readonly [letters: string, detai
   switch (settlement.kind) {
     case "final": {
       const { status, event, result, isGivenUp } = settlement;
-      const letters = STATUS_LETTER[status] + (isGivenUp ? GIVEN_UP : NONE) + EVENT_LETTER[event.type];
+      const letters = STATUS_LETTER[status] + (isGivenUp ? WORD.GIVEN_UP : NONE) + EVENT_LETTER[event.type];
       return [letters, encodeResult(event.result), encodeResult(result)];
     }
     case "retry": {
       const status = settlement.status === "pending" ? HELD_PENDING : STATUS_LETTER.running;
-      return [status + (settlement.isUncounted ? UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
+      return [status + (settlement.isUncounted ? WORD.UNCOUNTED : NONE) + NONE, `${Math.ceil(settlement.delayMs)}`, ""];
     }
     case "lend":
-      return [LENT + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
+      return [WORD.LEND + NONE + NONE, `${Math.ceil(settlement.forMs)}`, ""];
     case "start":
-      return [START + NONE + NONE, "", ""];
+      return [WORD.START + NONE + NONE, "", ""];
   }
 }
-
-const START = "g";
-const LENT = "l";
-const UNCOUNTED = "w";
-const GIVEN_UP = "u";
-const NONE = "-";

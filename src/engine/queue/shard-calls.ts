@@ -1,11 +1,21 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { ShardCommits } from "./shard-commits.ts";
+import type { ChannelLetters } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
+import { GroupCommit } from "./group-commit.ts";
+import type { Quarantine } from "./quarantine.ts";
 
-export interface ShardCallsOptions<Call, Reply> {
+/** What the verbs of a shard's owner need. */
+export interface OwnerCallPorts {
+  readonly connection: RedisConnection;
   readonly clock: Clock;
+  readonly quarantine: Quarantine;
+  readonly letters: ChannelLetters;
   /** A single Redis takes the calls of all shards in one script call, a cluster one script call per slot. */
   readonly shardsPerCall: "all" | "one";
+}
+
+export interface ShardCallsOptions<Call, Reply> {
   /** Most shard calls per script call, and the weight of each against its limit. */
   readonly callsMax: number;
   readonly sizeMax: number;
@@ -31,11 +41,14 @@ type Outcome<Reply> = { readonly reply: Reply } | { readonly error: unknown };
  * call fails for any reason but an unavailable Redis, each shard's call is repeated alone.
  */
 export class ShardCalls<Call, Reply> {
-  private readonly commits: ShardCommits<Call, Outcome<Reply>>;
+  private readonly commits: GroupCommit<Call, Outcome<Reply>>;
 
-  constructor(private readonly options: ShardCallsOptions<Call, Reply>) {
-    const { clock, shardsPerCall, callsMax, sizeMax, sizeOf } = options;
-    this.commits = new ShardCommits(shardsPerCall, {
+  constructor(
+    { clock, shardsPerCall }: OwnerCallPorts,
+    private readonly options: ShardCallsOptions<Call, Reply>,
+  ) {
+    const { callsMax, sizeMax, sizeOf } = options;
+    this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: callsMax,
       bytesMax: sizeMax,

@@ -20,23 +20,23 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
  */
 export class DeliveryReports {
   private readonly stopping = new AbortController();
-  private readonly underWay = new Set<Promise<unknown>>();
+  private readonly inFlight = new Set<Promise<unknown>>();
 
   constructor(private readonly ports: DeliveryReportsPorts) {}
 
   /** Never rejects. Resolves when the report is in the queue or is known to belong to no job. */
   async take(report: DeliveryReport): Promise<void> {
     const taking = this.recordUntilKnown(report);
-    this.underWay.add(taking);
+    this.inFlight.add(taking);
     const result = await taking;
-    this.underWay.delete(taking);
+    this.inFlight.delete(taking);
     this.ports.telemetry.count("delivery_reports", { type: report.type, result });
   }
 
   /** Gives up reports that could not be recorded yet. Resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.stopping.abort();
-    await Promise.all(this.underWay);
+    await Promise.all(this.inFlight);
   }
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {

@@ -1,9 +1,10 @@
-import { ApiError, isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
+import type { StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import { ApiError } from "../api-error.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { nameOfPayload } from "./payload-name.ts";
 
 export interface Accepting {
   readonly tenant: Tenant;
@@ -78,4 +79,9 @@ async function discard({ ports: { payloads, telemetry } }: FrontDoor, ref: Paylo
     const fields = { job_id: ref.jobId, error: String(error) };
     telemetry.log("warn", "the payload of a job that was not queued is left to the sweep", fields);
   });
+}
+
+/** Names a payload by its content. */
+export function nameOfPayload(payload: Uint8Array): StoredPayload {
+  return { sha256: new Bun.CryptoHasher("sha256").update(payload).digest("hex"), bytes: payload.length };
 }

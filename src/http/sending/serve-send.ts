@@ -1,14 +1,14 @@
-import { ApiError } from "../../domain/errors.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { Json } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
+import { ApiError } from "../api-error.ts";
+import { requireChannel } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
+import { readQuery } from "../parameters.ts";
 import { isLargeBody } from "../request-body.ts";
-import { readQuery } from "../request-query.ts";
-import { requireChannel } from "../require-channel.ts";
 import { acceptJob } from "./accept-job.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
 

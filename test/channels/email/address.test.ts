@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/address.ts";
+import { parseAddress } from "../../../src/domain/email.ts";
 
 const ATEXT = "abcXYZ019!#$%&'*+/=?^_`{|}~-";
 
@@ -22,7 +22,7 @@ describe("an address", () => {
     '""@example.com',
     `${"a".repeat(64)}@example.com`,
     `a@${"b".repeat(63)}.example`,
-  ])("in RFC 5321's syntax is taken as it is: %s", (text) => {
+  ])("in RFC 5321's syntax is accepted unchanged: %s", (text) => {
     expect(parseAddress(text)).toBe(text);
   });
 
@@ -93,13 +93,13 @@ describe("an address", () => {
     expect(parseAddress(text)).toBeNull();
   });
 
-  test("loses quotes that it does not need, so that a suppressed mailbox has no second spelling", () => {
+  test("loses unnecessary quotes, because a suppressed address must have one spelling", () => {
     expect(parseAddress('"ada"@example.com')).toBe("ada@example.com");
     expect(parseAddress('"a\\d\\a"@example.com')).toBe("ada@example.com");
     expect(parseAddress('"a\\ b"@example.com')).toBe('"a b"@example.com');
   });
 
-  test("that was taken is taken again unchanged", () => {
+  test("that was accepted is accepted again unchanged", () => {
     const local = fc.oneof(
       fc.string({ unit: fc.constantFrom(...ATEXT, "."), maxLength: 20 }),
       fc
@@ -116,7 +116,7 @@ describe("an address", () => {
     );
   });
 
-  test("is decided on quickly, however it is made", () => {
+  test("is parsed quickly, whatever it looks like", () => {
     for (const text of [
       "a.".repeat(127),
       `"${"\\a".repeat(126)}`,

@@ -15,7 +15,7 @@ function aPace() {
   const sendMany = (count: number, answer: DestinationAnswer, name?: string) => {
     for (let i = 0; i < count; i += 1) send(answer, name);
   };
-  /** Those that may be under way at one time. */
+  /** How many may be in flight at one time. */
   const open = (name = "big.test"): Passage[] => {
     const passages: Passage[] = [];
     for (;;) {
@@ -34,7 +34,7 @@ function aPace() {
 }
 
 describe("a destination", () => {
-  test("that never asked for less takes as much as comes", () => {
+  test("that never deferred mail is not limited", () => {
     const { atOnce, sendMany, pace } = aPace();
     sendMany(50, "accepted");
     expect(atOnce()).toBe(100);
@@ -49,7 +49,7 @@ describe("a destination", () => {
     expect(atOnce()).toBe(100);
   });
 
-  test("that refuses here and there is not slowed, however long that goes on", async () => {
+  test("that refuses now and then is never slowed", async () => {
     const { clock, send, atOnce } = aPace();
     for (let i = 0; i < 1_000; i += 1) {
       send(i % 6 === 0 ? "refused" : "accepted");
@@ -63,7 +63,7 @@ describe("a destination", () => {
     expect(atOnce()).toBe(100);
   });
 
-  test("that refuses again and again gets fewer at once, then one at a time and ever farther apart", async () => {
+  test("that keeps refusing gets fewer messages at once, then one at a time, ever farther apart", async () => {
     const { clock, send, sendMany, atOnce } = aPace();
     sendMany(16, "refused");
     const steps: number[] = [];
@@ -77,27 +77,27 @@ describe("a destination", () => {
     for (let i = 0; i < 9; i += 1) {
       const waitedMs = send("refused");
       spacings.push(waitedMs);
-      // Whoever was told to wait has left; the next one may go when its time has come.
+      // A message that was told to wait has left; the next one may go when its time has come.
       await clock.advance(waitedMs);
       expect(send("refused")).toBe(0);
     }
     expect(spacings).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256].map((seconds) => seconds * 1000));
   });
 
-  test("becomes slower by one step, however many were under way when it refused", () => {
+  test("becomes slower by one step, however many messages were in flight when it refused", () => {
     const { sendMany, open, atOnce } = aPace();
     sendMany(16, "refused");
     for (const passage of open()) passage.ended("refused");
     expect(atOnce()).toBe(4);
   });
 
-  test("is not slowed further by what went before it was slowed", () => {
+  test("is not slowed further by messages that left before it was slowed", () => {
     const { open, atOnce } = aPace();
     for (const passage of open()) passage.ended("refused");
     expect(atOnce()).toBe(8);
   });
 
-  test("becomes fast again by what it accepts, and is then forgotten", async () => {
+  test("becomes faster as it accepts messages, and is then forgotten", async () => {
     const { clock, pace, send, sendMany, atOnce } = aPace();
     sendMany(16, "refused");
     for (let i = 0; i < 8; i += 1) {
@@ -115,7 +115,7 @@ describe("a destination", () => {
     expect(atOnce()).toBe(100);
   });
 
-  test("does not slow another, nor the same one of another sender", () => {
+  test("slows neither another destination nor another sender's mail to itself", () => {
     const { sendMany, atOnce } = aPace();
     sendMany(17, "refused", "acme big.test");
     expect(atOnce("acme big.test")).toBe(4);
@@ -131,7 +131,7 @@ describe("a destination", () => {
   });
 });
 
-test("what waits comes back one behind the other, and none later than five minutes", async () => {
+test("waiting messages come back one after another, none later than in five minutes", async () => {
   const { clock, sendMany, send } = aPace();
   sendMany(16, "refused");
   for (let i = 0; i < 6; i += 1) {
@@ -144,7 +144,7 @@ test("what waits comes back one behind the other, and none later than five minut
   expect(Math.max(...waits)).toBe(300_000);
 });
 
-test("all that waits gets its turn in about the time that the pace makes of it", async () => {
+test("all waiting messages get their turn in about the time that the pace implies", async () => {
   const { clock, pace, sendMany, send } = aPace();
   sendMany(16, "refused");
   for (let i = 0; i < 6; i += 1) {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { DeliveryReport, SandboxMessage } from "../../../src/domain/report.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
@@ -49,7 +49,7 @@ async function arrived(payload: Omit<EmailPayload, "to">, tenant?: Tenant): Prom
   const to = someone();
   const outcome = await deliver({ ...payload, to }, tenant);
   expect(outcome.kind).toBe("delivered");
-  const [message, ...others] = sandbox.mailbox.messages(to, 10);
+  const [message, ...others] = sandbox.inbox.messages(to, 10);
   expect(others).toEqual([]);
   if (!message) throw new Error("nothing arrived");
   nth += 1;
@@ -123,7 +123,7 @@ describe("a message", () => {
     expect(outcome).toEqual({ kind: "failed", error: 'the template "gone" does not exist any more' });
   });
 
-  test("that its data would blow up fails", async () => {
+  test("that its data would make too large fails", async () => {
     const outcome = await deliver({ to: someone(), html: "{{.x}}".repeat(2_000), data: { x: "y".repeat(10_000) } });
     expect(outcome).toMatchObject({
       kind: "failed",
@@ -141,9 +141,7 @@ describe("a message", () => {
   test("names its job in its Message-ID, the same at every attempt", async () => {
     const job = emailJob({ ...LETTER, to: someone() });
     for (const _ of [1, 2]) await channel.deliver(job, aTenant(), NEVER);
-    const ids = sandbox.mailbox
-      .messages(someone(), 10)
-      .map(({ source }) => new Map(headersOf(source)).get("Message-ID"));
+    const ids = sandbox.inbox.messages(someone(), 10).map(({ source }) => new Map(headersOf(source)).get("Message-ID"));
     expect(ids).toEqual(Array(2).fill(`<${job.jobId}.acme@waybill.test>`));
   });
 
@@ -213,7 +211,7 @@ describe("hostile input", () => {
       /[,;:<>@"]/,
     );
     expect(message.subject).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
-    expect(sandbox.mailbox.messages("eve@evil.test", 1)).toEqual([]);
+    expect(sandbox.inbox.messages("eve@evil.test", 1)).toEqual([]);
   });
 
   // biome-ignore format: a list of texts
@@ -273,13 +271,11 @@ describe("hostile input", () => {
   });
 
   test.each(['"a,b"@example.test', '"eve@evil.test"@example.test', '"a\\"b"@example.test', "o'hara+x@example.test"])(
-    "the odd but lawful address %p reaches that recipient or nobody",
+    "the odd but valid address %p reaches that recipient or nobody",
     async (to) => {
-      const before = sandbox.mailbox.messages(null, 1_000).length;
+      const before = sandbox.inbox.messages(null, 1_000).length;
       const outcome = await deliver({ ...LETTER, to });
-      const added = sandbox.mailbox
-        .messages(null, 1_000)
-        .slice(0, sandbox.mailbox.messages(null, 1_000).length - before);
+      const added = sandbox.inbox.messages(null, 1_000).slice(0, sandbox.inbox.messages(null, 1_000).length - before);
       if (outcome.kind === "delivered") expect(added.map((message) => message.to)).toEqual([to]);
       else expect([outcome.kind, added]).toEqual(["failed", []]);
     },
@@ -340,12 +336,12 @@ describe("a recipient of the sandbox", () => {
   test("@down.test loses the connection, which is tried again later and not within the delivery", async () => {
     const outcome = await deliver({ ...LETTER, to: "x@down.test" });
     expect(outcome).toMatchObject({ kind: "retry", why: expect.stringContaining("dropped the connection") });
-    expect(sandbox.mailbox.messages("x@down.test", 1)).toEqual([]);
+    expect(sandbox.inbox.messages("x@down.test", 1)).toEqual([]);
     expect((await deliver({ ...LETTER, to: someone() })).kind).toBe("delivered");
   });
 });
 
-describe("a delivery that is called off", () => {
+describe("a cancelled delivery", () => {
   test("ends at once as retry while the server is still thinking", async () => {
     const calledOff = new AbortController();
     const delivery = channel.deliver(emailJob({ ...LETTER, to: "x@slow.test" }), aTenant(), calledOff.signal);
@@ -355,11 +351,11 @@ describe("a delivery that is called off", () => {
     expect(meanwhile.kind).toBe("delivered");
   });
 
-  test("before it began sends nothing", async () => {
+  test("sends nothing if it is cancelled before it begins", async () => {
     expect(await channel.deliver(emailJob({ ...LETTER, to: someone() }), aTenant(), AbortSignal.abort())).toMatchObject(
       { kind: "retry" },
     );
-    expect(sandbox.mailbox.messages(someone(), 1)).toEqual([]);
+    expect(sandbox.inbox.messages(someone(), 1)).toEqual([]);
   });
 
   test("by closing the channel is retry, and nothing is sent afterwards", async () => {
@@ -460,10 +456,10 @@ describe("a mail server", () => {
       const allowed = aTenant({ emailSender, domains: verified("acme.test"), allowCustom: new Set(["email"]) });
       await deliver({ ...LETTER, to: someone() }, aTenant({ emailSender, domains: verified("acme.test") }));
       await withChannel({ ownRelays: null }, (other) => deliver({ ...LETTER, to: someone() }, allowed, other));
-      expect(own.mailbox.messages(null, 10)).toEqual([]);
+      expect(own.inbox.messages(null, 10)).toEqual([]);
       await deliver({ ...LETTER, to: someone() }, allowed);
-      expect(own.mailbox.messages(null, 10)).toHaveLength(1);
-      expect(sandbox.mailbox.messages(someone(), 10)).toHaveLength(2);
+      expect(own.inbox.messages(null, 10)).toHaveLength(1);
+      expect(sandbox.inbox.messages(someone(), 10)).toHaveLength(2);
     } finally {
       await own.stop();
     }
@@ -477,7 +473,7 @@ describe("a mail server", () => {
       );
       expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["delivered"]));
     });
-    expect(sandbox.mailbox.messages(to, 200)).toHaveLength(100);
+    expect(sandbox.inbox.messages(to, 200)).toHaveLength(100);
   });
 });
 

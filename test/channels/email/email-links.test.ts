@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
 import { emailLimits } from "../../../src/channels/email/limits.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -30,7 +30,7 @@ async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?
   const to = `Reader-${(nth += 1)}@example.test`;
   const job = { ...(of ?? emailJob("{}")), payload: JSON.stringify({ ...payload, to }), recipient: to.toLowerCase() };
   expect((await through.deliver(job, aTenant(), NEVER)).kind).toBe("delivered");
-  const [message] = sandbox.mailbox.messages(to, 1);
+  const [message] = sandbox.inbox.messages(to, 1);
   if (message === undefined) throw new Error("nothing arrived");
   return { job, source: message.source, headers: new Map(headersOf(message.source)) };
 }

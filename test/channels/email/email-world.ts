@@ -1,5 +1,5 @@
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";

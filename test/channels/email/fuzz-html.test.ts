@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { checkHtml } from "../../../src/channels/email/html-rules.ts";
 import { htmlToText } from "../../../src/channels/email/html-to-text.ts";
 import { BuiltinSpamFilter } from "../../../src/channels/email/spam/builtin-spam-filter.ts";
-import { Template } from "../../../src/domain/template.ts";
+import { Template } from "../../../src/channels/email/template.ts";
 import { FUZZ_TIMEOUT_MS, fuzz, type Picker } from "./fuzzing.ts";
 import { HOSTILE_HTML } from "./hostile-html.ts";
 

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { SandboxMessage } from "../../../src/domain/report.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -41,7 +41,7 @@ async function arrived(tenant: Partial<Tenant>, payload: Partial<EmailPayload> =
   const job = emailJob({ to, toName: "Ána", subject: "Größe  42", html: "<p>Hello\t Ana </p>\n\n", ...payload });
   const outcome = await channel.deliver(job, aTenant(tenant), new AbortController().signal);
   expect(outcome.kind).toBe("delivered");
-  const [message] = sandbox.mailbox.messages(to, 10);
+  const [message] = sandbox.inbox.messages(to, 10);
   if (message === undefined) throw new Error("nothing arrived");
   return { job, message };
 }
@@ -92,7 +92,7 @@ describe("mail of a verified domain", () => {
         const tenant = aTenant({ emailSender, domains, allowCustom: new Set(["email"]) });
         await channel.deliver(emailJob({ to: "x@y.test", html: "<p>x</p>" }), tenant, new AbortController().signal);
       }
-      const messages = own.mailbox.messages(null, 3);
+      const messages = own.inbox.messages(null, 3);
       expect(messages.map(({ from }) => from.toLowerCase())).toEqual(["shop@acme.test", "shop@acme.test"]);
       expect(messages.map(({ source }) => source.includes("DKIM-Signature"))).toEqual([true, false]);
     } finally {
@@ -109,7 +109,7 @@ test("mail that cannot be signed is not sent unsigned", async () => {
   const tenant = aTenant({ ...OWN, domains: new Map([["acme.test", broken]]) });
   const outcome = await channel.deliver(job, tenant, new AbortController().signal);
   expect(outcome).toMatchObject({ kind: "retry", isUnsent: true });
-  expect(sandbox.mailbox.messages("unsigned@example.test", 1)).toEqual([]);
+  expect(sandbox.inbox.messages("unsigned@example.test", 1)).toEqual([]);
 });
 
 test("mail of the platform's own sender is left to the platform's relay to sign", async () => {
@@ -132,7 +132,7 @@ test.each([
   const job = emailJob({ to: "never@example.test", html: "<p>x</p>" });
   const outcome = await channel.deliver(job, aTenant(tenant), new AbortController().signal);
   expect(outcome).toEqual({ kind: "failed", error: "the domain acme.test is not verified any more" });
-  expect(sandbox.mailbox.messages("never@example.test", 1)).toEqual([]);
+  expect(sandbox.inbox.messages("never@example.test", 1)).toEqual([]);
 });
 
 /** Debian's python3-dkim, which shares no code with what signs. */

@@ -70,7 +70,7 @@ async function sendMany(count: number, to: string): Promise<Outcome[]> {
   return outcomes;
 }
 
-test("where a destination keeps asking for less, mail to it waits without a connection, at no attempt's cost", async () => {
+test("mail to a destination that keeps slowing us waits without a connection and costs no attempt", async () => {
   atRcpt.set("big.test", SLOWER);
   const outcomes = await sendMany(25, "ann@big.test");
   const askedBefore = asked;
@@ -125,13 +125,13 @@ test.each<[string, Verdict]>([
   ["a full mailbox", [452, "4.2.2 mailbox full"]],
   ["an error of the server's own", [451, "4.3.0 try later"]],
   ["an unknown recipient", [550, "5.1.1 unknown"]],
-])("%s says nothing of the pace", async (_, verdict) => {
+])("%s says nothing about the pace", async (_, verdict) => {
   atRcpt.set("big.test", verdict);
   const outcomes = await sendMany(30, "ann@big.test");
   expect(outcomes.some((outcome) => "isUncounted" in outcome)).toBe(false);
 });
 
-test("a relay that closes its door says nothing of the destinations behind it", async () => {
+test("a relay that refuses connections does not slow the destinations behind it", async () => {
   channel.close();
   const busy = new SMTPServer({
     disableReverseLookup: true,
@@ -150,7 +150,7 @@ test("a relay that closes its door says nothing of the destinations behind it", 
   await new Promise<void>((resolve) => busy.close(() => resolve()));
 }, 20_000);
 
-test("a message is known to be unsent where the relay said so or could not be reached, and only there", async () => {
+test("a message is known to be unsent only if the relay said so or could not be reached", async () => {
   channel.close();
   const dropping = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],

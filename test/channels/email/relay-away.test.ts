@@ -174,7 +174,7 @@ test("a message that waits for a connection does not time out for having waited"
   expect(server.openMax).toBeLessThanOrEqual(2);
 });
 
-test("a message that waits too long for a connection leaves, offered to nobody: the delivery's time is the message's", async () => {
+test("a message that waits too long for a connection gives up unsent: its delivery's deadline includes the wait", async () => {
   const server = await aServer({ ".": "silence" });
   const channel = aChannel(server.url, { connectionsMax: 1, timeouts: { ...PATIENT, turnMs: 100 } });
   const called = new AbortController();
@@ -189,7 +189,7 @@ test("a message that waits too long for a connection leaves, offered to nobody: 
   expect((await deliver(channel)).kind).toBe("delivered");
 });
 
-test("a message that is called off while it waits costs no attempt, and one that was offered does", async () => {
+test("a message that is cancelled while it waits costs no attempt; one that was offered costs one", async () => {
   const server = await aServer({ ".": "silence" });
   const channel = aChannel(server.url, { connectionsMax: 1, timeouts: PATIENT });
   const called = new AbortController();
@@ -206,7 +206,7 @@ test("a message that is called off while it waits costs no attempt, and one that
   await eventually("its socket is closed", () => (server.open === 0 ? true : null));
 });
 
-test("200 relays that hang keep no socket once their deliveries are called off, and hold up nobody else", async () => {
+test("200 hanging relays keep no socket once their deliveries are cancelled, and delay no other mail", async () => {
   const healthy = await aServer();
   const hanging = await Promise.all(Array.from({ length: 200 }, () => aServer({ EHLO: "silence" })));
   const channel = aChannel(healthy.url, { timeouts: PATIENT });
@@ -225,7 +225,7 @@ test("200 relays that hang keep no socket once their deliveries are called off, 
   await eventually("the sockets are gone", () => (hanging.every((each) => each.open === 0) ? true : null));
 });
 
-test("a relay that has taken nothing yet gets eight connections, and more once it has", async () => {
+test("a relay that has accepted nothing yet gets eight connections, and more once it has", async () => {
   const server = await aServer({ MAIL: "silence" });
   const other = await aServer();
   const channel = aChannel(other.url, { timeouts: PATIENT });
@@ -247,7 +247,7 @@ test("a relay that has taken nothing yet gets eight connections, and more once i
   expect(server.openMax).toBe(48);
 });
 
-test("a message for which there is no room among the servers waits at no cost", async () => {
+test("a message for one server too many waits without costing an attempt", async () => {
   const platform = await aServer();
   const hanging = await aServer({ MAIL: "silence" });
   const channel = aChannel(platform.url, { timeouts: PATIENT, relaysMax: 1 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
+import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { wouldBeTooLarge } from "../../../src/channels/email/rendered-size.ts";
-import type { EmailPayload } from "../../../src/domain/email.ts";
 import type { Json } from "../../../src/domain/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 
@@ -33,7 +33,7 @@ test.each<[what: string, html: string, x: Json]>([
   ],
   ["a list of many megabytes", "{{.x}}", Array.from({ length: 1_000_000 }, () => 1)],
   ["one long text in a list", "{{.x}}", ["y".repeat(600_000)]],
-])("%s is refused before it is made", (_, html, x) => {
+])("%s is refused before it is rendered", (_, html, x) => {
   const payload = letter(html, x);
   const startMs = performance.now();
   for (let i = 0; i < 5; i += 1) expect(compose(payload)).toBe(TOO_LARGE);
@@ -42,7 +42,7 @@ test.each<[what: string, html: string, x: Json]>([
   expect(isTooLarge(payload)).toBe(true);
 });
 
-test("what fits exactly is sent, and one character more is not", () => {
+test("a message of exactly the maximum is sent, one character more is not", () => {
   const fill = "y".repeat(MAX - 100);
   for (const [x, expected] of [
     ["z".repeat(100), "composed"],
@@ -78,7 +78,7 @@ test("the text and the subject of a template are bounded as well, and a long sub
   expect(composed.kind === "composed" && composed.content.subject).toBe("y".repeat(998));
 });
 
-test("of a template that the tenant has, the size is known when the message comes", () => {
+test("the size of a stored template is known when a message arrives", () => {
   const tenant = aTenant({
     emailTemplates: new Map([["t", { subject: "s", html: "{{.x}}".repeat(100), text: null }]]),
   });

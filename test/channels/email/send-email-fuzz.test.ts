@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/address.ts";
+import { parseAddress } from "../../../src/domain/email.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 
@@ -28,7 +28,7 @@ const body = fc.record(
   { requiredKeys: ["to_address"] },
 );
 
-test("whatever is sent is taken whole or refused with a sentence, and is never an error of ours", async () => {
+test("any body is accepted whole or refused with a sentence, and never causes an internal error", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof({ weight: 5, arbitrary: body }, anything), async (sent) => {
       const queued = front.queue.queued.length;

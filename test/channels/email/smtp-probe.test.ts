@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => new Promise<void>((resolve) => relay.close(() => resolve())));
 
-/** A server that says `greeting` to whoever connects, and nothing more. */
+/** A server that says `greeting` to every client, and nothing more. */
 async function withServer<T>(
   greeting: string | null,
   use: (url: string, sockets: Set<Socket>) => Promise<T>,

@@ -72,7 +72,7 @@ const letter = (subject: string, messageId = MESSAGE_ID) => `Subject: ${subject}
 test("mail of ours is accepted with a queue id, kept as it came, and reported as delivered", async () => {
   const sandbox = await start();
   expect(await hand(sandbox.url, "Ana@example.test", letter("Hello"))).toMatch(/^250 2\.0\.0 Ok: queued as [0-9A-Z]+$/);
-  const [message] = sandbox.mailbox.messages("ana@EXAMPLE.test", 10);
+  const [message] = sandbox.inbox.messages("ana@EXAMPLE.test", 10);
   expect(message).toMatchObject({ channel: "email", from: "shop@acme.test", to: "Ana@example.test", subject: "Hello" });
   expect(message?.source).toBe(`${letter("Hello")}\r\n`);
   expect(message?.received_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -87,7 +87,7 @@ test("mail that is not of ours is kept and reported to nobody", async () => {
   await hand(sandbox.url, "ana@example.test", letter("y"));
   await eventually("a report", () => reports.length > 0);
   expect(reports).toHaveLength(1);
-  expect(sandbox.mailbox.messages(null, 10)).toHaveLength(3);
+  expect(sandbox.inbox.messages(null, 10)).toHaveLength(3);
 });
 
 test("a Message-ID is found where it is folded, and not in the body", async () => {
@@ -109,10 +109,10 @@ test("@slow.test is accepted after ten seconds and not before", async () => {
   // The answer to mail that came later shows that the slow one is being held, and holds up nobody.
   await hand(sandbox.url, "ana@example.test", letter("quick"));
   await clock.advance(9_999);
-  expect([answer, sandbox.mailbox.messages("x@slow.test", 1)]).toEqual(["", []]);
+  expect([answer, sandbox.inbox.messages("x@slow.test", 1)]).toEqual(["", []]);
   await eventually("the slow mail", async () => {
     await clock.advance(10_000);
-    return sandbox.mailbox.messages("x@slow.test", 1).length > 0;
+    return sandbox.inbox.messages("x@slow.test", 1).length > 0;
   });
   await slow;
   expect(answer).toStartWith("250");
@@ -138,21 +138,21 @@ test("a stop does not wait for slow mail, nor for clients that stay, and reports
 test("the newest messages are kept, within a number and a size", async () => {
   const few = await start({ messagesMax: 3 });
   for (const subject of ["1", "2", "3", "4", "5", "6", "7"]) await hand(few.url, "ana@example.test", letter(subject));
-  expect(few.mailbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["7", "6", "5"]);
-  expect(few.mailbox.messages("ana@example.test", 2).map(({ subject }) => subject)).toEqual(["7", "6"]);
+  expect(few.inbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["7", "6", "5"]);
+  expect(few.inbox.messages("ana@example.test", 2).map(({ subject }) => subject)).toEqual(["7", "6"]);
   const small = await start({ bytesMax: 5_000 });
   for (const subject of ["1", "2", "3"])
     await hand(small.url, "ana@example.test", `Subject: ${subject}\r\n\r\n${"x\r\n".repeat(600)}`);
-  expect(small.mailbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["3", "2"]);
+  expect(small.inbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["3", "2"]);
   await hand(small.url, "ana@example.test", `Subject: 4\r\n\r\n${"x\r\n".repeat(6_000)}`);
-  expect(small.mailbox.messages(null, 10)).toEqual([]);
+  expect(small.inbox.messages(null, 10)).toEqual([]);
 });
 
 test("a message over 10 MB is refused and not kept", async () => {
   const sandbox = await start();
   const line = `${"x".repeat(998)}\r\n`;
   expect(await hand(sandbox.url, "ana@example.test", letter("big") + line.repeat(10_600))).toStartWith("552 ");
-  expect(sandbox.mailbox.messages(null, 1)).toEqual([]);
+  expect(sandbox.inbox.messages(null, 1)).toEqual([]);
 });
 
 test("deferrals are counted by Message-ID, or by envelope where there is none", async () => {
@@ -175,7 +175,7 @@ test.each([
   for (const textEncoding of ["Q", "B"] as const) {
     const mailer = nodemailer.createTransport(sandbox.url);
     await mailer.sendMail({ from: "a@acme.test", to: "ana@example.test", subject, text: "x", textEncoding });
-    expect(sandbox.mailbox.messages(null, 1)[0]?.subject).toBe(subject);
+    expect(sandbox.inbox.messages(null, 1)[0]?.subject).toBe(subject);
   }
 });
 
@@ -190,7 +190,7 @@ test("a client that leaves in the middle of a message leaves nothing behind", as
     socket.destroy();
   }
   await hand(sandbox.url, "bob@example.test", letter("whole"));
-  expect(sandbox.mailbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["whole"]);
+  expect(sandbox.inbox.messages(null, 10).map(({ subject }) => subject)).toEqual(["whole"]);
 });
 
 test("a second recipient has the same message and a report of its own", async () => {
@@ -203,7 +203,7 @@ test("a second recipient has the same message and a report of its own", async ()
   expect(await say(letter("both"), ".")).toStartWith("250");
   await eventually("two reports", () => reports.length === 2);
   expect(reports.map(({ type }) => type)).toEqual(["delivered", "bounced"]);
-  expect(sandbox.mailbox.messages(null, 10).map(({ from, to }) => [from, to])).toEqual([
+  expect(sandbox.inbox.messages(null, 10).map(({ from, to }) => [from, to])).toEqual([
     ["", "bob@bounce.test"],
     ["", "ana@example.test"],
   ]);
@@ -212,5 +212,5 @@ test("a second recipient has the same message and a report of its own", async ()
 test("a subject in an unknown charset stays as it came", async () => {
   const sandbox = await start();
   await hand(sandbox.url, "ana@example.test", letter("=?x-none?Q?a?="));
-  expect(sandbox.mailbox.messages(null, 1)[0]?.subject).toBe("=?x-none?Q?a?=");
+  expect(sandbox.inbox.messages(null, 1)[0]?.subject).toBe("=?x-none?Q?a?=");
 });

@@ -476,7 +476,7 @@ describe("a server that speaks before it is asked", () => {
   });
 });
 
-describe("what became of a message is what nodemailer's own connection says", () => {
+describe("a message has the outcome that nodemailer's own connection reports", () => {
   const cases = ["", "\r\n250-PIPELINING"].flatMap((extension) =>
     [
       ["MAIL", "550 5.7.1 no"],

@@ -56,7 +56,7 @@ beforeEach(() => {
 
 const check = (signal = NEVER) => screen.check(MESSAGE, signal);
 
-test("a filter that is dead is told of once, when it goes and when it is back, and its mail waits", async () => {
+test("a dead filter is reported once when it goes and once when it is back, and mail waits meanwhile", async () => {
   expect(screen.health()).toEqual({ up: true, sinceMs: null });
   expect(await check()).toBeNull();
   expect([telemetry.up, screen.health().up]).toEqual([1, true]);
@@ -71,7 +71,7 @@ test("a filter that is dead is told of once, when it goes and when it is back, a
   expect(telemetry.lines.slice(1)).toEqual(["info: the spam filter answers again"]);
 });
 
-test("while it hangs one message at a time waits for it, and no other is held up", async () => {
+test("while it hangs, one message at a time waits for it, and no other is delayed", async () => {
   status = null;
   await Promise.all(Array.from({ length: 5 }, () => check()));
   expect(screen.health().up).toBe(false);
@@ -89,7 +89,7 @@ test("while it hangs one message at a time waits for it, and no other is held up
   expect(asked - before).toBe(1);
 });
 
-test("one message that it chokes on, or that is called off, is no outage", async () => {
+test("a message that it fails on, or that is cancelled, is no outage", async () => {
   for (let i = 0; i < 5; i += 1) {
     status = 500;
     expect(await check()).toEqual(WAITS);

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { spamRulesPage } from "../../../infra/spam-rules-page.ts";
-import { BuiltinSpamFilter } from "../../../src/channels/email/spam/builtin-spam-filter.ts";
+import { BuiltinSpamFilter, SPAM_RULES } from "../../../src/channels/email/spam/builtin-spam-filter.ts";
 import { foldedWords } from "../../../src/channels/email/spam/folded-words.ts";
 import { PHRASES } from "../../../src/channels/email/spam/phrase-families.ts";
 import { PhraseFinder } from "../../../src/channels/email/spam/phrase-finder.ts";
-import { SPAM_RULES } from "../../../src/channels/email/spam/spam-rules.ts";
 import { HAM, SPAM } from "./spam-samples.ts";
 
 const filter = new BuiltinSpamFilter();

@@ -10,7 +10,7 @@ function cacheOf(charsMax: number) {
   return { cache, made };
 }
 
-test("what was made of a text is made once", () => {
+test("a text is processed once", () => {
   const { cache, made } = cacheOf(100_000);
   expect(cache.get("a")).toBe(cache.get("a"));
   expect(made).toEqual(["a"]);
@@ -28,7 +28,7 @@ test("the least recently used is forgotten first", () => {
   expect(made).toEqual(["text 0"]);
 });
 
-test("a giant is not kept and drives nothing out", () => {
+test("a huge text is not kept and evicts nothing", () => {
   const { cache, made } = cacheOf(10_000);
   cache.get("small");
   for (const _ of [1, 2]) cache.get("x".repeat(9_000));

@@ -12,7 +12,7 @@ function track(html: string): { html: string; urls: string[] } {
   return { html: trackedHtml(html, { pixel: "https://send.test/o.gif", trackedUrl }).replace(PIXEL, ""), urls };
 }
 
-describe("a link is led past us", () => {
+describe("a link leads through us", () => {
   const cases: readonly [name: string, html: string, tracked: string, url: string][] = [
     ["in double quotes", '<a href="https://x.test/">x</a>', '<a href="https://send.test/c/1">x</a>', "https://x.test/"],
     ["in single quotes", "<a href='http://x.test'>x</a>", "<a href='https://send.test/c/1'>x</a>", "http://x.test"],

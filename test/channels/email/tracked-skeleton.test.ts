@@ -3,9 +3,9 @@ import fc from "fast-check";
 import * as nodemailers from "nodemailer/lib/qp";
 import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
 import { quotedPrintable } from "../../../src/channels/email/mime/quoted-printable.ts";
+import { Template } from "../../../src/channels/email/template.ts";
 import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
 import { trackedSkeleton } from "../../../src/channels/email/tracked-skeleton.ts";
-import { Template } from "../../../src/domain/template.ts";
 
 // biome-ignore format: a list of pieces
 const PIECE = fc.constantFrom(

@@ -13,6 +13,7 @@ import { PASS_STYLES, type PassStyle } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 import schema from "./apple-pass.schema.json";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -32,7 +33,7 @@ let folder: string;
 beforeAll(async () => {
   apple = await AppleAuthority.make();
   const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
-  signer = await signers.open(await apple.signer(), "acme");
+  signer = usable(await signers.open(await apple.signer(), "acme"));
   folder = await mkdtemp(join(tmpdir(), "waybill-bundle-"));
 });
 
@@ -111,7 +112,8 @@ test("a certificate that signed itself signs passes that OpenSSL verifies from i
     null,
   );
   const credentials = { ...(await apple.signer()), certificatePem, privateKeyPem, wwdrPem: null };
-  const self = await new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now }).open(credentials, "acme");
+  const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
+  const self = usable(await signers.open(credentials, "acme"));
   const files = await bundleOf(aPass("generic"), Date.now(), self);
   expect(await verify(files, certificatePem)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
 });
@@ -210,7 +212,8 @@ test("credentials that expire while they are remembered sign nothing more", asyn
   let nowMs = Date.now();
   const clocked = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: () => nowMs });
   const credentials = await apple.signer();
-  await clocked.open(credentials, "acme");
+  usable(await clocked.open(credentials, "acme"));
   nowMs += 366 * 24 * 60 * 60 * 1000;
-  await expect(clocked.open(credentials, "acme")).rejects.toThrow(/the certificate expired/);
+  const why = "the credentials of the Apple wallet cannot sign: the certificate expired";
+  expect(await clocked.open(credentials, "acme")).toEqual({ why });
 });

@@ -7,6 +7,7 @@ import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/
 import type { AppleSigner } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -141,10 +142,10 @@ test("without an intermediate a certificate of an unknown issuer signs alone, an
   expect(warnings(alone)).toEqual([expect.stringContaining("issued by none of Apple's intermediates")]);
   const telemetry = new QuietTelemetry();
   const signers = new PassSigners({ telemetry, nowMs: () => Date.now() });
-  const signer = await signers.open(alone, "acme");
+  const signer = usable(await signers.open(alone, "acme"));
   await signers.open(alone, "acme");
   expect(signer.tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
-  expect((await signers.open(good, "acme")).tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+  expect(usable(await signers.open(good, "acme")).tls.cert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
   expect(telemetry.lines).toEqual(["warn: no device of Apple's will accept what these credentials sign"]);
 });
 

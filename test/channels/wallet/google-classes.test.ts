@@ -34,10 +34,10 @@ const directory: TenantDirectory = {
 let owners: TestOwners;
 let world: GoogleWorld;
 let front: Front;
-let fate: GoogleOutcome | null = null;
+let outcome: GoogleOutcome | null = null;
 beforeAll(async () => {
   owners = await TestOwners.open(["beta", "gamma"]);
-  world = await GoogleWorld.open({ outcomeFor: () => fate }, { platform, classOwners: owners.all });
+  world = await GoogleWorld.open({ outcomeFor: () => outcome }, { platform, classOwners: owners.all });
 }, SLOW_MS);
 beforeEach(async () => {
   front = await Front.start({
@@ -47,7 +47,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  fate = null;
+  outcome = null;
   await front.stop();
 });
 afterAll(async () => {
@@ -129,7 +129,7 @@ describe("a class", () => {
 
   test("is answered 500 while Google does not do what it should, and no secret is told", async () => {
     for (const each of ["throttled", "broken", "denied", "lost"] as const) {
-      fate = each;
+      outcome = each;
       const [status, body] = await call("POST", "", anEvent());
       expect(status).toBe(500);
       expect(JSON.stringify(body)).not.toContain("PRIVATE");
@@ -168,7 +168,7 @@ describe("a class request", () => {
     expect(await call("GET", `/${id}?colour=red`)).toEqual(refusal(400, "colour"));
   });
 
-  test("needs a key and the channel, and is counted whatever comes of it", async () => {
+  test("needs a key and the channel, and is counted whatever its answer", async () => {
     expect((await call("POST", "", anEvent(), "nobody"))[0]).toBe(401);
     expect(await call("POST", "", anEvent(), "mail")).toEqual(refusal(403, "wallet"));
     expect(await call("GET", `/${ISSUER}.x?class_type=generic`, undefined, "mail")).toEqual(refusal(403, "wallet"));
@@ -205,7 +205,7 @@ describe("with the platform's issuer a class", () => {
   const updated = (id: string) => [200, { status: "updated", class_id: id }] as const;
   const get = (id: string, key: string) => call("GET", `/${id}?class_type=eventTicket`, undefined, key);
 
-  test("has any id behind the issuer's, and is its maker's alone", async () => {
+  test("has any id after the issuer's, and belongs to its creator alone", async () => {
     const { id, body } = aCommonEvent();
     expect(await call("POST", "", body, "beta")).toEqual(created(id));
     expect(await call("POST", "", body, "gamma")).toEqual(await call("POST", "", body, "beta"));
@@ -219,7 +219,7 @@ describe("with the platform's issuer a class", () => {
     expect((await get(id, "beta"))[1]).toMatchObject({ eventName: text("Cancelled") });
   });
 
-  test("is no more in reach of others when they ask for another kind", async () => {
+  test("stays out of other tenants' reach when they ask for another kind", async () => {
     const { id, body } = aCommonEvent();
     await call("POST", "", body, "beta");
     const generic = { class_type: "generic", class_data: { id } };
@@ -230,7 +230,7 @@ describe("with the platform's issuer a class", () => {
     expect((await get(id, "gamma"))[0]).toBe(404);
   });
 
-  test("that was made elsewhere is shown to all, and goes to the first who uses it", async () => {
+  test("that was created elsewhere is visible to all, and belongs to the first tenant that uses it", async () => {
     const { id, body } = aCommonEvent();
     world.sandbox.resources.insert("eventTicketClass", { ...body.class_data, reviewStatus: "UNDER_REVIEW" });
     for (const key of ["beta", "gamma"]) expect((await get(id, key))[0]).toBe(200);
@@ -245,22 +245,22 @@ describe("with the platform's issuer a class", () => {
     expect(await call("POST", "", body, "gamma")).toEqual(created(id));
   });
 
-  test("stays in its maker's reach whatever becomes of the answer", async () => {
+  test("stays its creator's, even if the answer is lost", async () => {
     const lost = aCommonEvent();
-    fate = "lost";
+    outcome = "lost";
     expect((await call("POST", "", lost.body, "beta"))[0]).toBe(500);
-    fate = null;
+    outcome = null;
     expect(await call("POST", "", lost.body, "gamma")).toEqual(refusal(400, "already"));
     expect(await call("PUT", `/${lost.id}`, change, "gamma")).toEqual(refusal(404, "no class"));
     expect(await call("PUT", `/${lost.id}`, change, "beta")).toEqual(updated(lost.id));
     const unmade = aCommonEvent();
-    fate = "broken";
+    outcome = "broken";
     expect((await call("POST", "", unmade.body, "beta"))[0]).toBe(500);
-    fate = null;
+    outcome = null;
     expect(await call("POST", "", unmade.body, "beta")).toEqual(created(unmade.id));
   });
 
-  test("is written down for nobody who has an issuer of their own", async () => {
+  test("is not claimed for a tenant with an issuer of its own", async () => {
     const body = anEvent();
     await call("POST", "", body);
     expect(await owners.all.ownerOf(body.class_data.id)).toBeNull();

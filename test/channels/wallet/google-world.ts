@@ -1,5 +1,8 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
+import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
+import type { Pass, PassStore } from "../../../src/channels/wallet/passes.ts";
+import type { WalletPayload } from "../../../src/channels/wallet/payload.ts";
 import {
   type GoogleSandbox,
   type GoogleSandboxOptions,
@@ -7,13 +10,11 @@ import {
 } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
-import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
-import type { Pass, PassStore } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
-import type { GoogleIssuer, GoogleKind, WalletPayload } from "../../../src/domain/wallet.ts";
+import type { GoogleIssuer, GoogleKind } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 
@@ -39,7 +40,7 @@ export const hurriedClock: Clock = {
   },
 };
 
-/** What tenants share; nobody asks for owners where they share nothing. */
+/** The owners of what tenants share; unused where they share nothing. */
 export interface Shared {
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;

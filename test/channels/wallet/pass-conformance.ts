@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
-import { ApiError } from "../../../src/domain/errors.ts";
-import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
-import type { NewPass, PassStore, PassUpdate } from "../../../src/domain/passes.ts";
+import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
+import type { NewPass, PassStore, PassUpdate } from "../../../src/channels/wallet/passes.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
 
@@ -36,8 +36,8 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const { second } = processes;
       others = second.passes;
       otherOwners = second.googleClasses;
-      await first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 });
-      await first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 });
+      await must(first.registry.createTenant({ id: "acme", name: "acme", tokens: 1_000 }));
+      await must(first.registry.createTenant({ id: "globex", name: "globex", tokens: 1_000 }));
     }, IN_TIME_MS);
 
     afterAll(async () => {
@@ -64,11 +64,11 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const unchanged = { notificationKind: null, notifyMessage: null, images: new Map() };
       return { passId, jobId: `job-${made}`, ...unchanged, change: ({ content }) => content, ...changes };
     };
-    const balance = async (tenantId: string) => (await first.registry.tenant(tenantId)).tokens;
-    const movements = async (tenantId: string) => (await first.registry.tokenMovements(tenantId, null, 500)).items;
-    const refused = (status: number) => expect.objectContaining({ name: "ApiError", status });
+    const balance = async (tenantId: string) => (await must(first.registry.tenant(tenantId))).tokens;
+    const movements = async (tenantId: string) =>
+      (await must(first.registry.tokenMovements(tenantId, null, 500))).items;
 
-    test("a Google class belongs to who claims it first, whoever else wants it and in whatever process", async () => {
+    test("a Google class belongs to the tenant that claims it first, across all processes", async () => {
       const owners = first.googleClasses;
       expect(await owners.ownerOf("33.final")).toBeNull();
       expect(await owners.claim("33.final", "acme")).toBe("acme");
@@ -103,7 +103,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const pass = aPass({ content: google, passTypeId: null, authenticationToken: null, images: new Map() });
       await passes.create(pass);
       expect(await passes.find("acme", pass.passId)).toMatchObject({ content: google, authenticationToken: null });
-      await expect(passes.putBundle(pass.passId, 1, new Uint8Array([1]))).rejects.toEqual(refused(404));
+      expect(await passes.putBundle(pass.passId, 1, new Uint8Array([1]))).toBeNull();
     });
 
     test("the token that devices show is not readable in the database", async () => {
@@ -113,12 +113,12 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(JSON.stringify(rows)).not.toContain(TOKEN);
     });
 
-    test("a serial is used once a tenant and kind, and a refused pass costs nothing", async () => {
+    test("a serial is used once per tenant and kind, and a refused pass costs nothing", async () => {
       const pass = aPass();
       await passes.create(pass);
       const before = await balance("acme");
       const again = { ...aPass(), serial: pass.serial };
-      await expect(others.create(again)).rejects.toEqual(refused(400));
+      expect(await others.create(again)).toBe("serial_used");
       expect(await passes.find("acme", again.passId)).toBeNull();
       expect(await balance("acme")).toBe(before);
       expect(await passes.holder(again)).toMatchObject({ passId: pass.passId });
@@ -138,11 +138,11 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(ofJob.map(({ amount }) => amount)).toEqual([1, -1]);
       expect(await passes.find("acme", pass.passId)).toMatchObject({ state: "failed" });
       expect(await passes.findBySerial("pass.test.acme", pass.serial)).toEqual([]);
-      await expect(passes.update("acme", anUpdate(pass.passId))).rejects.toEqual(refused(404));
+      expect(await passes.update("acme", anUpdate(pass.passId))).toBeNull();
       await passes.create(aPass({ serial: pass.serial }));
     });
 
-    test("what is finished is not undone, and what another job did is not either", async () => {
+    test("neither a finished pass nor another job's pass is undone", async () => {
       const pass = aPass();
       await passes.create(pass);
       const before = await balance("acme");
@@ -161,12 +161,11 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     test(
       "of 200 passes at once on a balance of 100, exactly 100 are stored and paid",
       async () => {
-        await first.registry.createTenant({ id: "hundred", name: "hundred", tokens: 100 });
+        await must(first.registry.createTenant({ id: "hundred", name: "hundred", tokens: 100 }));
         const all = Array.from({ length: 200 }, () => aPass({ tenantId: "hundred" }));
-        const settled = await Promise.allSettled(all.map((pass, i) => (i % 2 === 0 ? passes : others).create(pass)));
-        const reasons = settled.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
-        expect(reasons).toHaveLength(100);
-        for (const reason of reasons) expect(reason).toEqual(refused(402));
+        const answers = await Promise.all(all.map((pass, i) => (i % 2 === 0 ? passes : others).create(pass)));
+        const of = (wanted: string) => answers.filter((answer) => answer === wanted);
+        expect([of("created").length, of("no_tokens").length]).toEqual([100, 100]);
         expect(await balance("hundred")).toBe(0);
         const eventStore = await movements("hundred");
         expect(eventStore.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
@@ -179,7 +178,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       IN_TIME_MS,
     );
 
-    test("updates at once each build on the one before, and each has a version", async () => {
+    test("concurrent updates build on each other, and each has a version", async () => {
       const pass = aPass();
       await passes.create(pass);
       const add = (i: number) =>
@@ -189,9 +188,8 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
             content.type === "apple" ? { ...content, pass: { ...content.pass, [`k${i}`]: i } } : content,
         });
       const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => add(i)));
-      expect(answers.map(({ version }) => version).sort((a, b) => a - b)).toEqual(
-        Array.from({ length: 20 }, (_, i) => i + 2),
-      );
+      const versions = answers.map((answer) => (answer !== null && "version" in answer ? answer.version : 0));
+      expect(versions.sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i + 2));
       const found = await passes.find("acme", pass.passId);
       expect(found?.version).toBe(21);
       expect(Object.keys(found?.content.type === "apple" ? found.content.pass : {})).toHaveLength(23);
@@ -202,13 +200,9 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
     test("an update that is refused while it is made changes nothing, nor does a stranger's", async () => {
       const pass = aPass();
       await passes.create(pass);
-      const broken = anUpdate(pass.passId, {
-        change: () => {
-          throw new ApiError(400, "no");
-        },
-      });
-      await expect(passes.update("acme", broken)).rejects.toEqual(refused(400));
-      await expect(passes.update("globex", anUpdate(pass.passId))).rejects.toEqual(refused(404));
+      const refused = anUpdate(pass.passId, { change: () => ({ why: "no" }) });
+      expect(await passes.update("acme", refused)).toEqual({ why: "no" });
+      expect(await passes.update("globex", anUpdate(pass.passId))).toBeNull();
       expect(await passes.find("acme", pass.passId)).toMatchObject({ version: 1 });
     });
 
@@ -218,17 +212,18 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(await passes.bundle(pass.passId)).toBeNull();
       const bytes = crypto.getRandomValues(new Uint8Array(100_000));
       const one = await passes.putBundle(pass.passId, 2, bytes);
+      if (one === null) throw new Error("there is no such pass");
       expect(await others.bundle(pass.passId)).toEqual({ version: 2, bytes, modifiedAt: one.modifiedAt });
       expect(await others.putBundle(pass.passId, 1, new Uint8Array([1]))).toEqual(one);
       expect(await others.putBundle(pass.passId, 2, new Uint8Array([2]))).toEqual(one);
       const three = await others.putBundle(pass.passId, 3, new Uint8Array([3]));
       const four = await passes.putBundle(pass.passId, 4, new Uint8Array([4]));
-      expect(three.modifiedAt).toBeGreaterThan(one.modifiedAt);
-      expect(four.modifiedAt).toBeGreaterThan(three.modifiedAt);
-      await expect(passes.putBundle("pass-unknown", 1, new Uint8Array([1]))).rejects.toEqual(refused(404));
+      expect(three?.modifiedAt).toBeGreaterThan(one.modifiedAt);
+      expect(four?.modifiedAt).toBeGreaterThan(three?.modifiedAt ?? Number.POSITIVE_INFINITY);
+      expect(await passes.putBundle("pass-unknown", 1, new Uint8Array([1]))).toBeNull();
     });
 
-    test("bundles of one pass type that are stored at once get tags of their own", async () => {
+    test("bundles of one pass type that are stored at the same time get different tags", async () => {
       const all = Array.from({ length: 10 }, () => aPass({ passTypeId: "pass.test.tags" }));
       for (const pass of all) await passes.create(pass);
       await Promise.all(

@@ -6,6 +6,7 @@ import { Front } from "../../http/support/front.ts";
 import { RawConnection } from "../../http/support/raw-connection.ts";
 import { type AMadePass, PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { usable } from "./usable.ts";
 
 let world: PassWorld;
 let front: Front;
@@ -89,7 +90,7 @@ describe("registering a device", () => {
     expect(told).toEqual([]);
   });
 
-  test("takes the scheme in any case", async () => {
+  test("accepts the scheme in any case", async () => {
     const pass = await world.aPass();
     for (const scheme of ["applepass", "APPLEPASS", "ApplePass"]) {
       const headers = { authorization: `${scheme} ${pass.authenticationToken}` };
@@ -167,7 +168,7 @@ describe("what changed", () => {
   });
 
   test.each(["", "?passesUpdatedSince=", "?passesUpdatedSince=yesterday", "?passesUpdatedSince=-1", "?other=1"])(
-    "is everything where the tag is none of ours: %p",
+    "is everything if the tag is invalid: %p",
     async (query) => {
       const [device, pass] = [aDevice(), await world.aPass()];
       await world.sign(pass, 1);
@@ -176,7 +177,7 @@ describe("what changed", () => {
     },
   );
 
-  test("is nothing for a device that nobody knows, of another type, or of passes that are not on it", async () => {
+  test("is nothing for an unknown device, another type, or passes that are not on it", async () => {
     const [device, pass, other] = [aDevice(), await world.aPass(), await world.aPass()];
     for (const one of [pass, other]) await world.sign(one, 1);
     await register(device, pass);
@@ -189,9 +190,9 @@ describe("what changed", () => {
 const FUTURE = "Fri, 01 Jan 2100 00:00:00 GMT";
 
 describe("the latest pass", () => {
-  test("is the bundle that is stored, with its Last-Modified, and is not sent again to who has it", async () => {
+  test("is the stored bundle, with its Last-Modified, and is not sent again to a device that has it", async () => {
     const pass = await world.aPass();
-    const { modifiedAt } = await world.sign(pass, 1);
+    const { modifiedAt } = usable(await world.sign(pass, 1));
     const first = await latest(pass);
     expect([first.status, first.text]).toEqual([200, "bundle 1"]);
     expect(first.headers.get("content-type")).toBe("application/vnd.apple.pkpass");
@@ -300,7 +301,7 @@ describe("the device log", () => {
     ['{"logs":"x"}', 400],
     ['{"logs":[1]}', 400],
     [JSON.stringify({ logs: ["x".repeat(16 * 1024)] }), 413],
-  ])("refuses what is no list of lines, or too long: %.20s", async (body, status) => {
+  ])("refuses anything but a short list of lines: %.20s", async (body, status) => {
     expect((await complain(body)).status).toBe(status);
   });
 });

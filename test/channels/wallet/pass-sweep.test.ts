@@ -11,6 +11,7 @@ import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { eventually } from "../../support/eventually.ts";
 import { openMadePglite } from "../../support/made-postgres.ts";
+import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
@@ -24,7 +25,7 @@ beforeAll(async () => {
   database = await openMadePglite(join(folder, "postgres"));
   await migrate(database.db);
   registry = await openTestRegistry(database);
-  await registry.registry.createTenant({ id: "acme", name: "Acme", tokens: 100 });
+  await must(registry.registry.createTenant({ id: "acme", name: "Acme", tokens: 100 }));
 }, SLOW_MS);
 afterAll(async () => {
   await registry?.stop();
@@ -50,7 +51,7 @@ async function store(name: string): Promise<void> {
 }
 
 const stateOf = async (name: string) => (await registry.passes.find("acme", `pass-${name}`))?.state;
-const balance = async () => (await registry.registry.tenant("acme")).tokens;
+const balance = async () => (await must(registry.registry.tenant("acme"))).tokens;
 
 /** A sweep `laterMs` after now, where the queue and the event store know these jobs. */
 function sweep(laterMs: number, queue: readonly JobRecord[], eventStore: readonly JobRecord[] = []) {

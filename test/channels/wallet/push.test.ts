@@ -2,10 +2,10 @@ import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { type PassSigner, PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { ApnsConnections } from "../../../src/channels/wallet/apple/push/apns-connections.ts";
 import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.ts";
+import type { PushTarget } from "../../../src/channels/wallet/passes.ts";
 import { startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
 import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
-import type { PushTarget } from "../../../src/domain/passes.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -13,6 +13,7 @@ import { freePort } from "../../support/free-port.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, PASS_TYPE } from "./apple-authority.ts";
 import { answers, PushServer, takes } from "./push-server.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -23,6 +24,41 @@ const HURRIED: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
 };
 
+/** Knows how many timers are set: without one, and with nothing in flight, nothing more happens. */
+class CountedTimers implements Clock {
+  waiting = 0;
+  readonly nowMs = () => this.clock.nowMs();
+  readonly monotonicMs = () => this.clock.monotonicMs();
+
+  constructor(private readonly clock: Clock) {}
+
+  setTimer(delayMs: number, run: () => void) {
+    this.waiting += 1;
+    let isSet = true;
+    const end = () => {
+      if (isSet) this.waiting -= 1;
+      isSet = false;
+    };
+    const timer = this.clock.setTimer(delayMs, () => {
+      end();
+      run();
+    });
+    return {
+      cancel: () => {
+        end();
+        timer.cancel();
+      },
+    };
+  }
+}
+
+class CountedTries extends QuietTelemetry {
+  tries = 0;
+  override count(name = ""): void {
+    if (name === "apple_pushes") this.tries += 1;
+  }
+}
+
 let apple: AppleAuthority;
 let identity: Identity;
 let signer: PassSigner;
@@ -32,7 +68,7 @@ beforeAll(async () => {
   apple = await AppleAuthority.make();
   identity = await apple.server();
   const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: Date.now });
-  signer = await signers.open(await apple.signer(), "acme");
+  signer = usable(await signers.open(await apple.signer(), "acme"));
 });
 
 afterEach(async () => {
@@ -42,12 +78,14 @@ afterEach(async () => {
 interface Told {
   readonly push: (signal?: AbortSignal) => Promise<void>;
   readonly forgotten: string[];
-  readonly telemetry: QuietTelemetry;
+  readonly telemetry: CountedTries;
+  readonly timers: CountedTimers;
 }
 
 function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemClock): Told {
   const forgotten: string[] = [];
-  const telemetry = new QuietTelemetry();
+  const telemetry = new CountedTries();
+  const timers = new CountedTimers(clock);
   const devices = {
     targets: async (): Promise<readonly PushTarget[]> =>
       tokens.map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
@@ -57,12 +95,13 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
     },
   };
   const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock });
-  const pusher = new PassPusher({ connections, devices, clock, random: systemRandom, telemetry });
+  const pusher = new PassPusher({ connections, devices, clock: timers, random: systemRandom, telemetry });
   ends.push(() => pusher.stop());
   return {
     push: (signal = new AbortController().signal) => pusher.push("pass-1", signer, signal),
     forgotten,
     telemetry,
+    timers,
   };
 }
 
@@ -78,7 +117,7 @@ test("a push carries what Apple asks for, and the pass's own certificate", async
   const sandbox = await startApnsSandbox({ server: identity, clock: systemClock, telemetry: new QuietTelemetry() });
   ends.push(() => sandbox.stop());
   await pusherTo(sandbox.url, ["0a1b2c"]).push();
-  const [message] = sandbox.mailbox.messages("0a1b2c", 10);
+  const [message] = sandbox.inbox.messages("0a1b2c", 10);
   expect(message).toMatchObject({ channel: "wallet", from: PASS_TYPE, to: "0a1b2c" });
   const [headers, payload] = message?.source.split("\n\n") ?? [];
   expect(payload).toBe("{}");
@@ -99,7 +138,7 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
   // Without it there is no connection; with an empty one TLS has nothing to show.
   const anonymous = { id: "none", passTypeId: PASS_TYPE, tls: {} as PassSigner["tls"] };
   expect((await none.post(anonymous, "abc")).kind).toBe("unanswered");
-  expect(sandbox.mailbox.messages(null, 10)).toEqual([]);
+  expect(sandbox.inbox.messages(null, 10)).toEqual([]);
 });
 
 test("thousands of devices are told over one connection, each once", async () => {
@@ -133,21 +172,22 @@ test("devices are forgotten when Apple says that they are gone, and for no other
   expect(server.tokens).toHaveLength(8);
 });
 
-test("what Apple cannot take at the moment is tried again a few times, behind the update", async () => {
+test("a push that Apple cannot take at the moment is retried a few times, after the update has ended", async () => {
   const { server, url } = await serve((stream, token, nth) =>
     token === "never" || nth < 3 ? answers(503, "ServiceUnavailable")(stream, token, nth) : takes(stream, token, nth),
   );
-  const { push, forgotten } = pusherTo(url, ["a", "b", "never"], HURRIED);
+  const { push, forgotten, telemetry, timers } = pusherTo(url, ["a", "b", "never"], HURRIED);
   await push();
   expect(server.tokens).toHaveLength(3);
-  await eventually("the tries are used up", () => server.tokens.filter((token) => token === "never").length === 4);
-  expect(server.tokens.filter((token) => token === "a")).toHaveLength(2);
-  await Bun.sleep(500);
-  expect(server.tokens).toHaveLength(8);
+  await eventually("every try is answered", () => telemetry.tries === 8);
+  expect(timers.waiting).toBe(0);
+  for (const [token, tries] of Object.entries({ a: 2, b: 2, never: 4 })) {
+    expect(server.tokens.filter((one) => one === token)).toHaveLength(tries);
+  }
   expect(forgotten).toEqual([]);
 });
 
-test("a push that waits to be tried again stands for the next one, too", async () => {
+test("a push that waits for its retry also stands for the next one", async () => {
   const { server, url } = await serve(answers(429, "TooManyRequests"));
   const { push } = pusherTo(url, ["a"]);
   await push();
@@ -156,12 +196,12 @@ test("a push that waits to be tried again stands for the next one, too", async (
   expect(server.tokens).toEqual(["a", "a"]);
 });
 
-test("a certificate that Apple refuses is left alone for a while, and no device is forgotten", async () => {
+test("a certificate that Apple refuses pauses for a while, and no device is forgotten", async () => {
   const { server, url } = await serve(answers(403, "BadCertificate"));
   const { push, forgotten, telemetry } = pusherTo(url, tokensOf(2_000));
   await push();
   const tried = server.tokens.length;
-  // Those that were under way when the first answer came, and no more.
+  // Those that were in flight when the first answer came, and no more.
   expect(tried).toBeLessThan(500);
   await push();
   expect(server.tokens).toHaveLength(tried);
@@ -193,7 +233,7 @@ test("a connection that breaks in the middle of it loses no push", async () => {
   expect(server.sessions).toBeGreaterThan(1);
 });
 
-test("streams that are refused are asked again", async () => {
+test("refused streams are retried", async () => {
   const { server, url } = await serve((stream, token, nth) =>
     // REFUSED_STREAM (RFC 9113, 7)
     nth < 5 ? stream.close(7) : takes(stream, token, nth),
@@ -202,7 +242,7 @@ test("streams that are refused are asked again", async () => {
   await eventually("every device was told", () => new Set(server.tokens.slice(5)).size === 10);
 });
 
-test("a server that never answers holds up nobody for longer than the first round", async () => {
+test("a server that never answers delays an update by no more than the first round", async () => {
   const { server, url } = await serve(() => undefined);
   const { push } = pusherTo(url, tokensOf(1_000), HURRIED);
   const startedMs = HURRIED.monotonicMs();
@@ -220,7 +260,7 @@ test("an aborted delivery waits for no push", async () => {
   await pushed;
 });
 
-test("a service that is down costs an update nothing, and hears of it when it is back", async () => {
+test("a push service that is down does not fail an update, and gets the pushes when it is back", async () => {
   const port = await freePort();
   const { push, telemetry } = pusherTo(`https://127.0.0.1:${port}`, ["a", "b"], HURRIED);
   await push();
@@ -229,7 +269,7 @@ test("a service that is down costs an update nothing, and hears of it when it is
   expect(telemetry.lines).toEqual([]);
 });
 
-test("a server whose certificate nobody vouches for hears nothing", async () => {
+test("a server with an untrusted certificate gets no push", async () => {
   const stranger = await AppleAuthority.make();
   const server = new PushServer(await stranger.server(), takes);
   ends.push(() => server.stop());
@@ -239,10 +279,10 @@ test("a server whose certificate nobody vouches for hears nothing", async () => 
 
 test("after the stop nothing is sent", async () => {
   const { server, url } = await serve(answers(503, "ServiceUnavailable"));
-  const { push } = pusherTo(url, ["a"], HURRIED);
+  const { push, timers } = pusherTo(url, ["a"], HURRIED);
   await push();
   for (const end of ends.splice(1)) end();
   await push();
-  await Bun.sleep(300);
+  expect(timers.waiting).toBe(0);
   expect(server.tokens).toEqual(["a"]);
 });

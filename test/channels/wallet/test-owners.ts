@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
-import type { GoogleClassOwners } from "../../../src/domain/google-classes.ts";
+import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { openMadePglite } from "../../support/made-postgres.ts";

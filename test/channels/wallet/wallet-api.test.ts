@@ -3,6 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { WalletFront } from "../../http/support/wallet-front.ts";
+import { must } from "../../support/must.ts";
 
 const SLOW_MS = 60_000;
 let world: WalletFront;
@@ -37,12 +38,12 @@ const put = (id: string, body: unknown) =>
   });
 const asKey = (apiKey: string) => ({ "X-API-Key": apiKey });
 async function tenant(id: string, tokens = 10): Promise<string> {
-  await world.registry.registry.createTenant({ id, name: id, plan: "pro", tokens });
-  return (await world.registry.registry.createKey(id)).api_key;
+  await must(world.registry.registry.createTenant({ id, name: id, plan: "pro", tokens }));
+  return (await must(world.registry.registry.createKey(id))).api_key;
 }
 
 describe("a pass", () => {
-  test("is stored, paid and queued, whichever route it came by", async () => {
+  test("is stored, paid for and queued, on either route", async () => {
     for (const path of ["/v1/send/wallet", "/v1/passes/create"]) {
       for (const body of [apple(), google()]) {
         const before = await world.balance();
@@ -69,7 +70,7 @@ describe("a pass", () => {
     expect((await world.lastPass()).content).toMatchObject({ kind: "generic" });
   });
 
-  test("wears the platform's colours where it brings none", async () => {
+  test("has the platform's colours if the request gives none", async () => {
     const colours = async () => {
       const { content } = await world.lastPass();
       return content.type === "apple" ? content.pass : content.object;
@@ -101,30 +102,32 @@ describe("a pass", () => {
 });
 
 describe("the order of the checks", () => {
-  test("is 401, 429, 403, 400, 402, 500, and each counts once", async () => {
+  test("is 401, 429, 403, 400, 402, 500, and each request counts once", async () => {
     const key = await tenant("ordered", 0);
-    await world.registry.registry.changeTenant("ordered", { channels: ["email"] });
+    await must(world.registry.registry.changeTenant("ordered", { channels: ["email"] }));
     expect((await create({}, asKey("wrong"))).status).toBe(401);
     const { counted } = world.front.queue;
     expect((await create("{", asKey(key))).status).toBe(403);
-    await world.registry.registry.changeTenant("ordered", { channels: ["wallet"] });
+    await must(world.registry.registry.changeTenant("ordered", { channels: ["wallet"] }));
     expect((await create("{", asKey(key))).status).toBe(400);
     expect((await create(apple(), asKey(key))).status).toBe(402);
     expect(world.front.queue.counted).toBe(counted + 3);
-    await world.registry.registry.putPlan({
-      name: "none",
-      requestsPerMinute: 1,
-      deliveriesPerSecond: null,
-      ...QUEUE_SHARE,
-    });
-    await world.registry.registry.changeTenant("ordered", { plan: "none", channels: ["email"] });
+    await must(
+      world.registry.registry.putPlan({
+        name: "none",
+        requestsPerMinute: 1,
+        deliveriesPerSecond: null,
+        ...QUEUE_SHARE,
+      }),
+    );
+    await must(world.registry.registry.changeTenant("ordered", { plan: "none", channels: ["email"] }));
     const limited = await create("{", asKey(key));
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "17"]);
   });
 
   test("a tenant without passes gets 403 on every route of theirs", async () => {
     const key = await tenant("mailer");
-    await world.registry.registry.changeTenant("mailer", { channels: ["email"] });
+    await must(world.registry.registry.changeTenant("mailer", { channels: ["email"] }));
     const id = "01936f2e-7c1a-7c44-8b1e-6d0f2a9be310";
     for (const [method, path] of [
       ["POST", "/v1/send/wallet"],
@@ -270,7 +273,7 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
 
 describe("an Idempotency-Key", () => {
   test(
-    "answers the first answer again, also at once and twenty times, and pays one pass",
+    "repeats the first answer, even for twenty concurrent requests, and pays for one pass",
     async () => {
       const before = await world.balance();
       const body = apple();
@@ -303,7 +306,7 @@ describe("an Idempotency-Key", () => {
 });
 
 describe("when the queue fails", () => {
-  test("what was certainly not queued is given back with its serial, what may have been is left", async () => {
+  test("a pass that was certainly not queued is undone and its serial freed; one that may have been queued is kept", async () => {
     const { passes } = world.registry;
     const before = await world.balance();
     const body = apple();
@@ -413,7 +416,7 @@ describe("an update", () => {
 });
 
 describe("a pass that is asked for", () => {
-  test("is given as the file of its latest version, and a Google one or a stranger's is 404", async () => {
+  test("is the file of its latest version; a Google pass or another tenant's is 404", async () => {
     await create(apple());
     const { passId } = await world.deliverLast();
     await put(passId, { pass_data: { logo_text: "x" } });
@@ -477,7 +480,11 @@ describe("operators", () => {
     expect([stored.status, stored.body]).toEqual([200, { slug: "ticket", ...template }]);
     await world.front.operate("PUT", "/tenants/acme/templates/mail", { channel: "email", subject: "s", html: "h" });
     const { body } = await world.front.operate("GET", "/tenants/acme/templates");
-    expect(body["templates"]).toMatchObject([{ slug: "mail" }, { slug: "ticket", channel: "wallet" }]);
+    expect(body["templates"]).toMatchObject([
+      { slug: "mail" },
+      { slug: "ticket", channel: "wallet" },
+      { slug: "welcome" },
+    ]);
     const data = { serial_number: "t-1", description: "Mine", header_fields: [{ key: "gate", value: "B" }] };
     expect((await create({ template_id: "ticket", pass_data: data })).status).toBe(202);
     expect(world.lastJob.template).toBe("ticket");
@@ -520,7 +527,7 @@ describe("operators", () => {
     const google = { service_account: account, issuer_id: "77" };
     expect((await world.front.operate("PUT", "/tenants/own/credentials/google", google)).status).toBe(204);
     expect((await world.registry.directory.byId("own"))?.wallet).toMatchObject({ apple: null, google: null });
-    await world.registry.registry.changeTenant("own", { allow_custom: ["wallet"] });
+    await must(world.registry.registry.changeTenant("own", { allow_custom: ["wallet"] }));
     const { apple: own, google: issuer } = (await world.registry.directory.byId("own"))?.wallet ?? {};
     expect(own).toMatchObject({ passTypeId: "pass.test.own", wwdrPem: null });
     expect(issuer).toMatchObject({ issuerId: "77", clientEmail: "a@b.test" });
@@ -563,7 +570,7 @@ test(
       statuses.filter((status) => status === 202).length,
       statuses.filter((status) => status === 402).length,
     ]).toEqual([100, 100]);
-    const { items } = await world.registry.registry.tokenMovements("hundred", null, 500);
+    const { items } = await must(world.registry.registry.tokenMovements("hundred", null, 500));
     expect(items.reduce((sum, { amount }) => sum + amount, 0)).toBe(0);
     expect(items.filter(({ amount }) => amount === -1)).toHaveLength(100);
     expect(new Set(items.map(({ job_id }) => job_id))).toEqual(
@@ -573,7 +580,7 @@ test(
   SLOW_MS,
 );
 
-test("without credentials it is 402 for who could not pay, and else 500 that says where they are set", async () => {
+test("without credentials it is 402 for a tenant without tokens, otherwise 500 that says where they are set", async () => {
   const bare = await WalletFront.start({ whatsapp: null, apple: null, google: null });
   try {
     for (const body of [apple(), google()]) {

@@ -2,16 +2,17 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { unzipSync } from "fflate";
 import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.ts";
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
-import { Turns } from "../../../src/channels/wallet/turns.ts";
-import { WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
+import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { AppleSigner, PassContent } from "../../../src/domain/wallet.ts";
+import { must } from "../../support/must.ts";
 import { PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { AppleAuthority } from "./apple-authority.ts";
+import { usable } from "./usable.ts";
 
 setDefaultTimeout(60_000);
 
@@ -99,7 +100,7 @@ async function anUpdate(passId: string, description: string): Promise<QueuedJob>
   const jobId = `update-${(jobs += 1)}`;
   const change = () => contentSaying(description);
   const common = { notificationKind: null, notifyMessage: null, images: new Map() };
-  const { version } = await world.registry.passes.update("acme", { ...common, passId, jobId, change });
+  const { version } = usable(await world.registry.passes.update("acme", { ...common, passId, jobId, change }));
   return aJob({ action: "update", passId, version }, jobId);
 }
 
@@ -139,7 +140,7 @@ test("twenty updates in a row are signed once and pushed once, after the newest 
   expect(await descriptionIn(passId)).toBe("number 21");
 });
 
-test("a version that was signed before its push is pushed by whoever takes the job over", async () => {
+test("a version that was signed but not yet pushed is pushed by the next owner of the job", async () => {
   const { passId, job } = await aNewPass();
   await aChannel().deliver(job, tenantWith(apple), NEVER);
   const update = await anUpdate(passId, "two");
@@ -160,7 +161,7 @@ test("a push that fails does not fail the update", async () => {
 
 test("without credentials a pass fails, and its token and its serial are free again", async () => {
   const { registry, passes } = world.registry;
-  const before = (await registry.tenant("acme")).tokens;
+  const before = (await must(registry.tenant("acme"))).tokens;
   const { passId, job } = await aNewPass();
   const channel = aChannel();
   const outcome = await channel.deliver(job, tenantWith(null), NEVER);
@@ -170,12 +171,12 @@ test("without credentials a pass fails, and its token and its serial are free ag
       "the wallet channel has no credentials for Apple's passes; they are set by " +
       "PUT /dash/api/tenants/acme/credentials/apple",
   });
-  expect((await registry.tenant("acme")).tokens).toBe(before - 1);
+  expect((await must(registry.tenant("acme"))).tokens).toBe(before - 1);
   await channel.giveBack(job);
   await channel.giveBack(job);
-  expect((await registry.tenant("acme")).tokens).toBe(before);
+  expect((await must(registry.tenant("acme"))).tokens).toBe(before);
   expect((await passes.find("acme", passId))?.state ?? "gone").not.toBe("ready");
-  // Whoever tries the job again does not make the pass that was undone.
+  // A retry of the job does not create the pass that was undone.
   expect(await channel.deliver(job, tenantWith(apple), NEVER)).toEqual({
     kind: "failed",
     error: "the pass does not exist any more",
@@ -201,7 +202,7 @@ test("credentials that expired fail the job, and say so", async () => {
   expect(outcome.kind === "failed" && outcome.error).toMatch(/cannot sign: the certificate expired on/);
 });
 
-test("a job whose registry is away waits, at no cost", async () => {
+test("a job waits while the registry is away, and costs no attempt", async () => {
   const passes = { ...NOTHING, find: () => Promise.reject(new UnavailableError("away")) };
   const outcome = await aChannel({ passes }).deliver(
     aJob({ action: "create", passId: "p", version: 1 }),
@@ -218,7 +219,7 @@ test("a job that cannot be read fails, whatever is in it", async () => {
   }
 });
 
-test("a pass of another tenant's is not there", async () => {
+test("another tenant's pass is not found", async () => {
   const { passId } = await aNewPass();
   const job = { ...aJob({ action: "create", passId, version: 1 }), tenantId: "globex" };
   const outcome = await aChannel().deliver(job, { ...tenantWith(apple), tenantId: "globex" }, NEVER);
@@ -237,7 +238,7 @@ test("Google's passes go to Google, and are ready when it has them", async () =>
   expect((await world.registry.passes.find("acme", passId))?.state).toBe("ready");
 });
 
-test("one pass is worked on by one delivery at a time, and holds up no other pass", async () => {
+test("one delivery at a time works on a pass, and delays no other pass", async () => {
   const turns = new Turns();
   const order: string[] = [];
   const { promise: held, resolve: release } = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { eventually } from "../../support/eventually.ts";
+import { must } from "../../support/must.ts";
 
 export interface ChatConformancePorts {
   registry(): OpenRegistry;
@@ -20,23 +21,23 @@ const ALIAS = {
 
 /** What the registry guarantees of aliases and of the credentials of the chat channel. */
 export function chatConformance({ registry: open, elsewhere, newTenant }: ChatConformancePorts): void {
-  test("an alias is given back as it was put, once a name, for its tenant alone", async () => {
+  test("an alias is read back as it was put, once per name, for its tenant alone", async () => {
     const { registry } = open();
     const [id, otherId] = [await newTenant(), await newTenant()];
-    expect(await registry.aliases.put(id, ALIAS)).toEqual(ALIAS);
+    expect(await must(registry.aliases.put(id, ALIAS))).toEqual(ALIAS);
     const bare = { alias: "Shipped", meta_name: "m", language_code: null, params: [], header: null };
-    expect(await registry.aliases.put(id, bare)).toEqual(bare);
-    expect(await registry.aliases.one(id, "shipped")).toEqual(ALIAS);
-    expect(await registry.aliases.all(id)).toEqual([bare, ALIAS]);
-    expect(await registry.aliases.all(otherId)).toEqual([]);
+    expect(await must(registry.aliases.put(id, bare))).toEqual(bare);
+    expect(await must(registry.aliases.one(id, "shipped"))).toEqual(ALIAS);
+    expect(await must(registry.aliases.all(id))).toEqual([bare, ALIAS]);
+    expect(await must(registry.aliases.all(otherId))).toEqual([]);
     const changed = { ...ALIAS, header: { type: "image", id: "77" } } as const;
-    await registry.aliases.put(id, changed);
-    expect(await registry.aliases.one(id, "shipped")).toEqual(changed);
-    await registry.aliases.delete(id, "shipped");
-    await expect(registry.aliases.one(id, "shipped")).rejects.toMatchObject({ status: 404 });
-    await expect(registry.aliases.delete(id, "shipped")).rejects.toMatchObject({ status: 404 });
-    await expect(registry.aliases.put("nobody", ALIAS)).rejects.toMatchObject({ status: 404 });
-    await expect(registry.aliases.put(id, { ...ALIAS, meta_name: "a\u0000b" })).rejects.toMatchObject({ status: 400 });
+    await must(registry.aliases.put(id, changed));
+    expect(await must(registry.aliases.one(id, "shipped"))).toEqual(changed);
+    await must(registry.aliases.delete(id, "shipped"));
+    expect(await registry.aliases.one(id, "shipped")).toEqual({ kind: "missing", what: "alias" });
+    expect(await registry.aliases.delete(id, "shipped")).toEqual({ kind: "missing", what: "alias" });
+    expect(await registry.aliases.put("nobody", ALIAS)).toEqual({ kind: "missing", what: "tenant" });
+    expect(await registry.aliases.put(id, { ...ALIAS, meta_name: "a\u0000b" })).toMatchObject({ kind: "invalid" });
   });
 
   test("aliases and own chat credentials are seen elsewhere within a second without any message", async () => {
@@ -44,18 +45,20 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     const id = await newTenant();
     const seen = async () => (await elsewhere().directory.byId(id))?.whatsapp;
     expect(await seen()).toEqual({ sender: null, aliases: new Map() });
-    await registry.aliases.put(id, ALIAS);
+    await must(registry.aliases.put(id, ALIAS));
     const { meta_name: metaName, language_code: languageCode, params, header } = ALIAS;
     await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), 1_000);
     expect((await seen())?.aliases.get("shipped")).toEqual({ metaName, languageCode, params, header });
-    await registry.putWhatsappCredentials(id, { phone_number_id: "106540352242922", access_token: "EAAJB-token" });
-    await registry.changeTenant(id, { allow_custom: ["email"] });
+    await must(
+      registry.putWhatsappCredentials(id, { phone_number_id: "106540352242922", access_token: "EAAJB-token" }),
+    );
+    await must(registry.changeTenant(id, { allow_custom: ["email"] }));
     expect((await open().directory.byId(id))?.whatsapp.sender).toBeNull();
-    await registry.changeTenant(id, { allow_custom: ["whatsapp"] });
+    await must(registry.changeTenant(id, { allow_custom: ["whatsapp"] }));
     const sender = { phoneNumberId: "106540352242922", accessToken: "EAAJB-token" };
     expect((await open().directory.byId(id))?.whatsapp.sender).toEqual(sender);
     await eventually("the sender", async () => (await seen())?.sender !== null, 1_000);
-    await registry.aliases.delete(id, "shipped");
+    await must(registry.aliases.delete(id, "shipped"));
     await eventually("its end", async () => (await seen())?.aliases.size === 0, 1_000);
   });
 }

@@ -23,7 +23,7 @@ const DOCUMENTED: Readonly<Record<Consequence, readonly number[]>> = {
     0, 190, 3, 10, 200, 210, 299, 131005, 131037, 131042, 131045, 133000, 133005, 133006, 133007, 133008, 133009,
     133010, 133015, 134011,
   ],
-  unknown_fate: [],
+  unknown_outcome: [],
 };
 
 // Object.entries loses the keys' type; they are those of the record above.
@@ -49,17 +49,17 @@ test.each([
   [502, null, "away"],
   [503, null, "away"],
   [504, 999_999, "away"],
-  [504, null, "unknown_fate"],
+  [504, null, "unknown_outcome"],
 ] as const)("HTTP %p with the code %p, which is in no table, means %s", (status, code, follows) => {
   expect(ruleFor(anError(status, code)).follows).toBe(follows);
 });
 
-test("what hides a lasting mistake is tried a few times only", () => {
+test("an error that may hide a lasting mistake is retried only a few times", () => {
   expect(ruleFor(anError(500, 1)).attemptsMax).toBe(4);
   expect(ruleFor(anError(400, 131053)).attemptsMax).toBe(2);
 });
 
-test("a number that is stopped is asked again within the day that a job is tried", () => {
+test("a stopped number is tried again within the day that a job lasts", () => {
   for (const code of [131048, 368, 131031, 190, 131042, 4, 80007]) {
     const { pauseMs = 0 } = ruleFor(anError(400, code));
     expect(pauseMs).toBeGreaterThan(0);

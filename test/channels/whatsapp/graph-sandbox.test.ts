@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { joinedMailbox } from "../../../src/app/joined-mailbox.ts";
+import { joinedInbox } from "../../../src/app/providers.ts";
 import {
   type GraphSandbox,
   type GraphSandboxOptions,
@@ -111,7 +111,7 @@ test("a message is accepted as the provider does it, kept as it came, and called
     { id, status: "read", opaque },
   ]);
   expect(api.calls.every(({ path, isSigned }) => path === "/webhook/whatsapp" && isSigned)).toBe(true);
-  const [message] = sandbox.mailbox.messages("5491122334455", 10);
+  const [message] = sandbox.inbox.messages("5491122334455", 10);
   expect(message).toMatchObject({
     channel: "whatsapp",
     from: "555",
@@ -125,7 +125,7 @@ test("a number that ends in 0001 is undeliverable, and nothing is kept or called
   const sandbox = start();
   const answer = await post(sandbox, { ...BODY, to: "5491122330001" });
   expect(answer).toMatchObject({ status: 400, body: { error: { code: 131026 } } });
-  expect(sandbox.mailbox.messages(null, 10)).toEqual([]);
+  expect(sandbox.inbox.messages(null, 10)).toEqual([]);
 });
 
 test.each([
@@ -184,7 +184,7 @@ test.each([
   expect(answer.body.error.message).toStartWith(`(#${code}) `);
 });
 
-test("without a token that is good nothing is read", async () => {
+test("without a valid token nothing is read", async () => {
   const sandbox = start();
   const expired = await post(sandbox, BODY, { token: "expired-1" });
   expect(expired).toMatchObject({ status: 401, body: { error: { code: 190, error_subcode: 463 } } });
@@ -233,7 +233,7 @@ test("a phone number over its throughput is refused, and no other", async () => 
   expect(await post(sandbox, BODY, { path: "/v25.0/777/messages" })).toMatchObject({ status: 200 });
 });
 
-test("a stop waits for the callback that is under way, and makes no other", async () => {
+test("a stop waits for the callback in flight, and makes no other", async () => {
   const { promise: answered, resolve: answer } = Promise.withResolvers<Response>();
   let calls = 0;
   const server = Bun.serve({
@@ -262,7 +262,7 @@ test("a stop waits for the callback that is under way, and makes no other", asyn
 });
 
 test("messages of several sandboxes are one list, newest first", () => {
-  const mailboxOf = (times: readonly string[]) => ({
+  const inboxOf = (times: readonly string[]) => ({
     messages: (to: string | null, limit: number) =>
       times
         .map(
@@ -271,7 +271,7 @@ test("messages of several sandboxes are one list, newest first", () => {
         )
         .slice(0, limit),
   });
-  const joined = joinedMailbox([mailboxOf(["2026-01-04", "2026-01-01"]), mailboxOf(["2026-01-03", "2026-01-02"])]);
+  const joined = joinedInbox([inboxOf(["2026-01-04", "2026-01-01"]), inboxOf(["2026-01-03", "2026-01-02"])]);
   const times = joined.messages(null, 3).map(({ received_at }) => received_at);
   expect(times).toEqual(["2026-01-04", "2026-01-03", "2026-01-02"]);
 });

@@ -45,7 +45,7 @@ test("another number has a pace of its own", async () => {
   expect(pace.waitMs(OTHER, "acme")).toBe(0);
 });
 
-test("a throttled number halves once for all that was under way, recovers gradually, and then stays below what was too much", async () => {
+test("a throttled number halves once for all messages in flight, recovers gradually, and then stays below the rate that was too high", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   await drive(pace, clock, 2_000);
@@ -59,7 +59,7 @@ test("a throttled number halves once for all that was under way, recovers gradua
   expect(await drive(pace, clock, 1_000)).toBeWithin(71, 74);
 });
 
-test("what was learned is forgotten in time, and the usual rate is never exceeded", async () => {
+test("a learned rate is forgotten in time, and the usual rate is never exceeded", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   pace.slow(SENDER, pace.take(SENDER, "acme"));
@@ -90,7 +90,7 @@ test("a paused number sends nothing until the pause is over, and is asked about 
   expect(pace.waitMs(SENDER, "acme")).toBe(0);
 });
 
-test("no answer stops a number for longer than a job lives", async () => {
+test("no answer stops a number for longer than a job lasts", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   pace.pause(SENDER, Number.MAX_SAFE_INTEGER);
@@ -98,7 +98,7 @@ test("no answer stops a number for longer than a job lives", async () => {
   expect(pace.waitMs(SENDER, "acme")).toBe(0);
 });
 
-test("refused credentials stop the number until they change, and are news once", async () => {
+test("refused credentials stop the number until they change, and are reported once", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   expect(pace.refuse(SENDER, 30_000)).toBe(true);
@@ -139,7 +139,7 @@ test("tenants who share a number get equal shares of its whole rate, and are wok
   expect(asked / total).toBeLessThan(3);
 });
 
-test("a tenant who went away without sending costs the others no more than a moment", async () => {
+test("a tenant that leaves without sending delays the others by no more than a moment", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
@@ -151,7 +151,7 @@ test("a tenant who went away without sending costs the others no more than a mom
   expect(pace.waitMs(SENDER, "new")).toBeLessThan(3 * 12.5);
 });
 
-test("a quiet tenant's message waits for one message of each who waits, not for all of a neighbour's", async () => {
+test("a quiet tenant's message waits for one message of each waiting tenant, not for all of a neighbour's", async () => {
   const clock = new VirtualClock();
   const pace = new NumberPace(clock);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");

@@ -16,7 +16,7 @@ test("a recipient who was written to too often waits six seconds, and nobody els
   expect(spacing.enter("2", "ann")).toBe(0);
 });
 
-test("each further refusal doubles the wait, up to a bound; those that were under way together count once", async () => {
+test("each further refusal doubles the wait, up to a bound; refusals of messages in flight together count once", async () => {
   const { clock, spacing } = world();
   const waits = [];
   for (let i = 0; i < 10; i += 1) {
@@ -45,7 +45,7 @@ test("messages that wait are let through one by one", async () => {
   expect(spacing.enter("1", "ann")).toBe(0);
 });
 
-test("once its messages pass again, a recipient is as any other", async () => {
+test("once its messages pass again, a recipient is treated like any other", async () => {
   const { clock, spacing } = world();
   spacing.refused("1", "ann", 0);
   await clock.advance(6_000);

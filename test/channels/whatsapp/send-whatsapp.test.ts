@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { isJobId } from "../../../src/domain/ids.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
+import { must } from "../../support/must.ts";
 
 let front: Front;
 beforeAll(async () => {
@@ -148,22 +149,22 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
   });
 });
 
-describe("who may send", () => {
+describe("permission to send", () => {
   const without = { whatsapp: null, apple: null, google: null };
   const credentials = { phone_number_id: "123", access_token: "t" };
 
   test("a tenant without the channel gets 403, before its body is looked at", async () => {
     await front.registry.createTenant({ id: "mute", name: "Mute", plan: "pro", channels: ["email"] });
-    const { api_key } = await front.registry.createKey("mute");
+    const { api_key } = await must(front.registry.createKey("mute"));
     const answer = await front.sendChat("{", { "X-API-Key": api_key });
     expect([answer.status, answer.body["error"]]).toEqual([403, "the channel whatsapp is not enabled for this tenant"]);
   });
 
-  test("a stranger gets 401", async () => {
+  test("a caller without a valid key gets 401", async () => {
     expect((await front.sendChat(SEND, { "X-API-Key": "no" })).status).toBe(401);
   });
 
-  test("without any credentials a send is 500 that says where they are set, once nothing else is wrong", async () => {
+  test("without any credentials an otherwise valid send is a 500 that says where they are set", async () => {
     const bare = await Front.start({ platform: without });
     try {
       expect((await bare.sendChat({})).status).toBe(400);
@@ -237,7 +238,7 @@ describe("operators", () => {
   });
 });
 
-test("whatever is sent is taken whole or refused with a sentence, and is never an error of ours", async () => {
+test("any body is accepted whole or refused with a sentence, and never causes an internal error", async () => {
   const anything = fc.jsonValue({ maxDepth: 3 });
   const body = fc.record(
     {

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
+import type { WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
 import { limits } from "../../../src/domain/limits.ts";
-import type { WhatsappPayload } from "../../../src/domain/whatsapp.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -167,7 +167,7 @@ const UNKNOWN = {
   isSilence: true,
 };
 
-test("a provider that does not answer in time leaves a message's fate unknown", async () => {
+test("a provider that does not answer in time leaves a message's outcome unknown", async () => {
   const telemetry = new CountingTelemetry();
   const { url } = provider(() => new Promise<Response>(() => {}));
   const outcome = await channelTo(url, { timeoutMs: 50, telemetry }).deliver(chatJob(), chatTenant(), LIVE);
@@ -187,7 +187,7 @@ test("so does an abort after the request has left, and a connection that is lost
   expect(await channelTo(dropped).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
 });
 
-test("a request on a connection that was kept alive and is lost is not repeated behind our back", async () => {
+test("a request on a kept connection that breaks is not repeated by the client", async () => {
   let requests = 0;
   const url = await rawProvider((socket, count) => {
     requests += 1;
@@ -206,7 +206,7 @@ test.each([
   ["a page of somebody else's", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"],
   ["no message id", 'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"messages":[]}'],
   ["a gateway's time-out", "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n"],
-])("an answer that says nothing of the message leaves its fate unknown: %s", async (_, answer) => {
+])("an answer that says nothing about the message leaves its outcome unknown: %s", async (_, answer) => {
   const url = await rawProvider((socket) => socket.end(answer));
   expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
 });
@@ -271,7 +271,7 @@ async function after({ code, status = 400, headers = {}, attempts = 0, ...words 
   return { outcome, channel, clock, telemetry, calls };
 }
 
-test("a temporary fault is tried again, without a pause for others", async () => {
+test("a temporary fault is retried, without a pause for other messages", async () => {
   const { outcome, channel } = await after({ code: 131000, status: 500 });
   expect(outcome).toEqual({ kind: "retry", why: "WhatsApp did not take the message yet: error 131000: Some title" });
   expect(channel.paceMs(chatTenant())).toBe(0);

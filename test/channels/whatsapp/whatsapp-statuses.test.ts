@@ -90,15 +90,15 @@ function callbackOf(jobId: string, tenantId = "acme", phoneNumberId = PHONE_NUMB
   return callbacks.sign({ tenantId, jobId, phoneNumberId });
 }
 
-/** Takes the jobs out of the box and notes that they were handed over. */
+/** Takes the jobs from the tenant queue and notes that they were handed over. */
 async function handOver(jobs: readonly Sent[]): Promise<void> {
-  const box = { tenantId: "acme", channel: "whatsapp" } as const;
-  const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-  const pulled = await queue.pull(here.lease, { ...PULL, boxes });
+  const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
+  const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+  const pulled = await queue.pull(here.lease, { ...PULL, tenantQueues });
   if (pulled === FENCED) throw new Error("fenced");
   const settlements = jobs.map(({ jobId, wamid }) => {
-    const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("a job is not in its box");
+    const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
+    if (job === undefined) throw new Error("a job is not in its tenant queue");
     const event = { type: "sent", result: {} } as const;
     return { kind: "final", job, status: "success", result: {}, event, providerRef: wamid } as const;
   });
@@ -142,7 +142,7 @@ describe("statuses of a job", () => {
   const orders = permutations<Step>(["hand-over", ...WORDS]);
 
   test.each([true, false])(
-    "in every order around the hand-over make one event a type (named: %p)",
+    "in every order around the hand-over make one event per type (named: %p)",
     async (isNamed) => {
       expect(orders).toHaveLength(120);
       const jobs: Sent[] = [];
@@ -164,7 +164,7 @@ describe("statuses of a job", () => {
     30_000,
   );
 
-  test("of any selection, order and repetition make one event a type, and no status goes back", async () => {
+  test("of any selection, order and repetition make one event per type, and no status goes back", async () => {
     const words = fc.array(fc.constantFrom(...WORDS), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(words, words, fc.boolean(), async (before, after, isNamed) => {
@@ -230,12 +230,12 @@ describe("statuses that the provider signed for somebody else's number", () => {
   async function parked(channel: "email" | "whatsapp"): Promise<string> {
     const recipient = channel === "email" ? "ann@example.com" : "5491122334455";
     const jobId = await accept(here.tenant, { channel, recipient });
-    const box = { tenantId: "acme", channel } as const;
-    const boxes = [{ box, after: null, entriesMax: 1_000, bytesMax: ROOM }];
-    const pulled = await queue.pull(here.lease, { ...PULL, boxes });
+    const tenantQueue = { tenantId: "acme", channel } as const;
+    const tenantQueues = [{ tenantQueue, after: null, entriesMax: 1_000, bytesMax: ROOM }];
+    const pulled = await queue.pull(here.lease, { ...PULL, tenantQueues });
     if (pulled === FENCED) throw new Error("fenced");
-    const job = pulled.boxes[0]?.jobs.find((each) => each.jobId === jobId);
-    if (job === undefined) throw new Error("the job is not in its box");
+    const job = pulled.tenantQueues[0]?.jobs.find((each) => each.jobId === jobId);
+    if (job === undefined) throw new Error("the job is not in its tenant queue");
     const retry = { kind: "retry", job, delayMs: 3_600_000, status: "running" } as const;
     expect(await queue.settle(here.lease, [retry], null)).toBe("settled");
     return jobId;
@@ -303,7 +303,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
   });
 });
 
-describe("statuses of messages that nobody knows", () => {
+describe("statuses of unknown messages", () => {
   const flood = (count: number, from = 0) =>
     readWhatsappWebhook(webhookOf(Array.from({ length: count }, (_, i) => status(`wamid.flood.${from + i}`, "read"))))
       .statuses;

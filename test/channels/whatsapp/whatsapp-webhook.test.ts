@@ -251,7 +251,7 @@ describe("bodies of another form", () => {
     expect((await postJson({})).status).toBe(200);
   });
 
-  test("that strangers send slowly, large ones, take bounded memory and keep no usual call out", async () => {
+  test("that strangers send slowly, though large, take bounded memory and keep no usual call out", async () => {
     const head = [
       `POST ${PATH} HTTP/1.1`,
       "Host: waybill.test",
@@ -282,7 +282,7 @@ describe("bodies of another form", () => {
     await eventually("there is room again", async () => (await post(" ".repeat(rest + 1))).status === 400);
   }, 20_000);
 
-  test("of whatever kind, signed, are never an error of ours", async () => {
+  test("of any kind, if signed, never cause an internal error", async () => {
     const anything = fc.jsonValue({ maxDepth: 4 });
     const part = fc.oneof(
       anything,

@@ -10,7 +10,7 @@ import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
 const LARGE = "x".repeat(200 * 1024);
 
-test("a tenant holds no more than its share, and what it leaves is never nothing", () => {
+test("a tenant never holds more than its share, and its share is never zero", () => {
   const backlog = new Backlog(new VirtualClock());
   for (let tenant = 0; tenant < 5_000; tenant += 1) {
     const room = backlog.roomFor(0);
@@ -21,7 +21,7 @@ test("a tenant holds no more than its share, and what it leaves is never nothing
   expect(backlog.bytes).toBeLessThan(engineLimits.backlogBytesMax);
 });
 
-test("few pulls are in flight at one time, and who waits for its turn gets it or hears of its end", async () => {
+test("few pulls run at once, and each waiting owner gets its turn or hears that it ends", async () => {
   const backlog = new Backlog(new VirtualClock());
   const going = new AbortController();
   const places = await Promise.all(Array.from({ length: 8 }, () => backlog.beginPull(going.signal)));
@@ -37,7 +37,7 @@ test("few pulls are in flight at one time, and who waits for its turn gets it or
   expect(turns).toEqual([false, true]);
 });
 
-test("an owner whose last pull got no answer has few of the places, and goes behind the others", async () => {
+test("owners whose last pull got no answer share few places and queue behind the others", async () => {
   const clock = new VirtualClock();
   const backlog = new Backlog(clock);
   const { signal } = new AbortController();
@@ -61,13 +61,13 @@ test("an owner whose last pull got no answer has few of the places, and goes beh
   expect(got.at(-1)).toBe("s3");
 });
 
-test("owners at a node that hangs hold up nobody's at another, not even at first", async () => {
+test("owners on a hanging node never hold up owners on another, not even at first", async () => {
   const world = new RelayWorld(() => TAKES, 64);
   const hung = 21;
   let isHung = true;
   const queue = new (class extends MemoryQueue {
     override async pull(lease: Lease, request: PullRequest) {
-      if (!isHung || lease.shard >= hung || request.boxes.length === 0) return super.pull(lease, request);
+      if (!isHung || lease.shard >= hung || request.tenantQueues.length === 0) return super.pull(lease, request);
       await sleep(world.clock, 5_000);
       throw new TransportError("the queue did not answer");
     }
@@ -90,7 +90,7 @@ test("owners at a node that hangs hold up nobody's at another, not even at first
   await world.stop(dispatcher);
 }, 30_000);
 
-test("the bytes that are held are those of open jobs, while they are held up, start, end and are dropped", async () => {
+test("the backlog counts the bytes of open jobs while they are held, start, end and are dropped", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
   const tenants = Array.from({ length: 3 }, (_, i) => world.tenant(`t-${i}`));
@@ -115,7 +115,7 @@ test("the bytes that are held are those of open jobs, while they are held up, st
   expect(dispatcher.backlogBytes).toBe(0);
 }, 30_000);
 
-test("large messages of many tenants pass through small pulls, and keep no small one from its turn", async () => {
+test("large messages of many tenants pass through small pulls without delaying small ones", async () => {
   const world = new RelayWorld(() => TAKES);
   const requests: PullRequest[] = [];
   const queue = new (class extends MemoryQueue {

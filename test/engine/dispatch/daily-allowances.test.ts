@@ -88,7 +88,7 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
   };
 }
 
-test("what is over the day's allowance waits, pending and untried, and goes out when the next day begins", async () => {
+test("jobs over the day's allowance stay pending and untried, and go out the next day", async () => {
   const world = aWorld();
   const dispatcher = world.start();
   const jobs = world.accept(130);
@@ -99,7 +99,7 @@ test("what is over the day's allowance waits, pending and untried, and goes out 
   await world.stop(dispatcher);
 });
 
-test("other tenants do not wait with it", async () => {
+test("a used-up allowance delays no other tenant", async () => {
   const world = aWorld();
   const dispatcher = world.start();
   world.accept(60);
@@ -110,7 +110,7 @@ test("other tenants do not wait with it", async () => {
   await world.stop(dispatcher);
 });
 
-test("no day sees more than its allowance, whoever takes over in between", async () => {
+test("no day exceeds its allowance, whoever takes over in between", async () => {
   const world = aWorld();
   const jobs = world.accept(70);
   let answersLeft = 25;
@@ -137,7 +137,7 @@ test("no day sees more than its allowance, whoever takes over in between", async
   await world.stop(heir);
 });
 
-test("a restart loses nothing of the day's allowance that was not at hand", async () => {
+test("a restart loses only the units that were in memory", async () => {
   const world = aWorld();
   const jobs = world.accept(130);
   const first = world.start();
@@ -165,7 +165,7 @@ test.each<[string, { readonly isUncounted: true } | { readonly isUnsent: true }]
   await world.stop(dispatcher);
 });
 
-test("a suppressed message takes nothing of the day's allowance", async () => {
+test("a suppressed message takes no unit of the day's allowance", async () => {
   const world = aWorld();
   world.suppress("gone@example.com");
   const gone = world.accept(10, warming, "gone@example.com");
@@ -186,7 +186,7 @@ test("an attempt that may have been sent counts as sent", async () => {
   await world.stop(dispatcher);
 });
 
-test("a sender that need not be warmed up any more goes on within a minute", async () => {
+test("a sender that no longer needs warming up continues within a minute", async () => {
   const world = aWorld();
   const dispatcher = world.start();
   const jobs = world.accept(80);
@@ -198,7 +198,7 @@ test("a sender that need not be warmed up any more goes on within a minute", asy
   await world.stop(dispatcher);
 });
 
-test("a queue that does not answer for a while delays, and loses nothing of the allowance", async () => {
+test("a silent queue delays messages but loses no unit of the allowance", async () => {
   const world = aWorld();
   let calls = 0;
   const flaky = new (class extends MemoryQueue {
@@ -217,20 +217,20 @@ test("a queue that does not answer for a while delays, and loses nothing of the 
   await world.stop(dispatcher);
 });
 
-test("the last piece of a day's allowance is no larger than what is left of it", async () => {
+test("the last piece of a day's allowance is no larger than what remains", async () => {
   const clock = new VirtualClock(MIDNIGHT_MS);
   const state = new QueueState(clock, new SeededRandom(3));
   const lease = state.acquireNow(0, "dispatcher", "one", null);
   if (lease === null) throw new Error("the lease is free");
   const telemetry = new QuietTelemetry();
   const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
-  const box = { tenantId: "warming", channel: "email" } as const;
+  const tenantQueue = { tenantId: "warming", channel: "email" } as const;
   // Taken two by two.
-  const allowance = { box, day: utcDayAt(clock.nowMs()), perDay: 75 };
+  const allowance = { tenantQueue, day: utcDayAt(clock.nowMs()), perDay: 75 };
   let taken = 0;
   for (let i = 0; i < 200; i += 1) {
     if (allowances.left(allowance, () => {}) > 0) {
-      allowances.take(box);
+      allowances.take(tenantQueue);
       taken += 1;
     }
     await clock.advance(1);

@@ -24,7 +24,7 @@ const JOB: QueuedJob = {
   payload: "{}",
 };
 
-test("what waits to give back for a lent job ends with the loan, and frees its slot", async () => {
+test("a lent job's pending give-back ends with the loan and frees its slot", async () => {
   const clock = new VirtualClock();
   const settled: Settlement[] = [];
   let tries = 0;

@@ -102,7 +102,7 @@ test("every job is delivered once and ends", async () => {
   await worker.stop();
 });
 
-test("mail that comes while the dispatcher is at rest is delivered without waiting for a poll", async () => {
+test("jobs that arrive while the dispatcher idles are delivered without waiting for a poll", async () => {
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
   const worker = dispatcher("one", channel);
   worker.start();
@@ -113,7 +113,7 @@ test("mail that comes while the dispatcher is at rest is delivered without waiti
   await worker.stop();
 });
 
-test("a transient failure is tried again, a permanent one is not", async () => {
+test("a transient failure is retried, a permanent one is not", async () => {
   const seen = new Map<string, number>();
   const channel = new RecordingChannel((job) => {
     const tries = (seen.get(job.jobId) ?? 0) + 1;
@@ -166,7 +166,7 @@ test("a channel that throws costs an attempt, not the shard", async () => {
   await worker.stop();
 });
 
-test("a drain finishes what is under way and leaves the rest to the next owner", async () => {
+test("a drain finishes the deliveries in flight and leaves the rest to the next owner", async () => {
   const release: (() => void)[] = [];
   const slow = new RecordingChannel(async () => {
     await new Promise<void>((resolve) => release.push(resolve));
@@ -214,7 +214,7 @@ test("two processes share the shards, and one takes over from the other", async 
   await b.stop();
 });
 
-test("redis may die and come back: nothing is lost, and what was answered is not sent again", async () => {
+test("Redis may die and come back: nothing is lost, and nothing settled is sent again", async () => {
   const channel = new RecordingChannel(async () => {
     await Bun.sleep(5);
     return { kind: "delivered", result: {} };
@@ -231,7 +231,7 @@ test("redis may die and come back: nothing is lost, and what was answered is not
   await worker.stop();
 }, 30_000);
 
-test("nothing is delivered before the shard's suppressions are filled, however often that fails", async () => {
+test("nothing is delivered before the shard's suppressions are loaded, however often loading fails", async () => {
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
   const tenant = tenants[0] ?? aTenant();
   const { promise: filled, resolve: fillNow } = Promise.withResolvers<boolean>();
@@ -252,7 +252,7 @@ test("nothing is delivered before the shard's suppressions are filled, however o
   await worker.stop();
 });
 
-test("a redis that is silent for longer than a lease makes nobody send anything twice", async () => {
+test("nothing is sent twice when Redis is silent for longer than a lease", async () => {
   const silenceMs = limits.leaseTtlMs + 2_500;
   const slow = () => new RecordingChannel(() => Bun.sleep(silenceMs).then(() => ({ kind: "delivered", result: {} })));
   const channels = [slow(), slow()] as const;
@@ -260,7 +260,7 @@ test("a redis that is silent for longer than a lease makes nobody send anything 
   for (const worker of workers) worker.start();
   const jobs = await acceptMany(20);
   const delivered = () => channels.flatMap((channel) => channel.delivered);
-  await eventually("all are under way", () => delivered().length === 20);
+  await eventually("all are in flight", () => delivered().length === 20);
   await redis.client.call("CLIENT", "PAUSE", String(silenceMs), "ALL");
   for (const { tenant, jobId } of jobs) {
     const job = await eventually(
@@ -277,7 +277,7 @@ test("a redis that is silent for longer than a lease makes nobody send anything 
   await Promise.all(workers.map((worker) => worker.stop()));
 }, 60_000);
 
-test("a process that stops hands its shards over at once, whatever it still has to deliver", async () => {
+test("a stopping process hands its shards over at once, whatever it still has to deliver", async () => {
   const stuck = new RecordingChannel(
     (_, signal) =>
       new Promise((resolve) => signal.addEventListener("abort", () => resolve({ kind: "retry", why: "broken off" }))),
@@ -285,7 +285,7 @@ test("a process that stops hands its shards over at once, whatever it still has 
   const first = dispatcher("one", stuck, await connect());
   first.start();
   const held = await acceptMany(8);
-  await eventually("all are under way", () => stuck.inFlight === 8);
+  await eventually("all are in flight", () => stuck.inFlight === 8);
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
   const second = dispatcher("two", channel, await connect());
   second.start();

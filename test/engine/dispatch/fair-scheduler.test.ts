@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Contender, FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
 
-/** Deliveries under way, in the order of their start. */
+/** Deliveries in flight, in the order of their start. */
 class Wire {
   private readonly deliveries: Tenant[] = [];
   push(tenant: Tenant): void {
@@ -42,12 +42,12 @@ class Tenant implements Contender {
   }
 }
 
-test("a lone tenant uses what its window allows", () => {
+test("a lone tenant may use its whole window", () => {
   const scheduler = new FairScheduler(512);
   expect(new Tenant(scheduler, 1000).started).toBe(64);
 });
 
-test("never more deliveries than slots, and few of them idle while somebody waits", () => {
+test("there are never more deliveries than slots, and few slots idle while tenants wait", () => {
   const scheduler = new FairScheduler(100);
   const tenants = Array.from({ length: 40 }, () => new Tenant(scheduler, 50));
   for (let i = 0; i < 1900; i += 1) {
@@ -59,7 +59,7 @@ test("never more deliveries than slots, and few of them idle while somebody wait
   }
 });
 
-test("tenants with mail get the same share, however much each has", () => {
+test("tenants with queued jobs get equal shares, however many jobs each has", () => {
   const scheduler = new FairScheduler(64);
   const wire = new Wire();
   const big = new Tenant(scheduler, 1_000_000, 1, 64, wire);
@@ -84,7 +84,7 @@ test("tenants whose provider hangs leave slots for the first messages of others"
   for (const tenant of quiet) expect(tenant.started).toBeGreaterThanOrEqual(1);
 });
 
-test("who is asked for its next delivery may let others contend, and nobody's turn is lost or doubled", () => {
+test("asking a tenant for its next delivery may let others contend, and no turn is lost or doubled", () => {
   const scheduler = new FairScheduler(10);
   const started: string[] = [];
   const contender = (name: string, waiting: number, ask = () => {}): Contender => ({
@@ -105,7 +105,7 @@ test("who is asked for its next delivery may let others contend, and nobody's tu
   expect(scheduler.slotsUsed).toBe(5);
 });
 
-test("a delivery in flight takes a slot by the rules that starting one has", () => {
+test("a delivery in flight takes a slot under the same rules as a new one", () => {
   const scheduler = new FairScheduler(8);
   const lane = { inFlight: 0, nextCost: () => null, startNext: () => {} };
   for (let i = 0; i < 8; i += 1) if (scheduler.take(lane)) lane.inFlight += 1;

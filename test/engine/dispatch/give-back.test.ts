@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const FAILED: Outcome = { kind: "failed", error: "no" };
 
-/** Ends each job as its payload says, and notes what is given back. */
+/** Ends each job as its payload says, and records each give-back. */
 class PaidChannel implements Channel {
   readonly name = "wallet";
   readonly slots = 64;
@@ -98,7 +98,7 @@ const finalJob = (jobId: string) =>
   });
 
 test(
-  "what a failed job took is given back once, whether it failed, was spent or was refused before its delivery",
+  "a failed job gives back what it took once, whether it failed, was spent or was refused before its delivery",
   async () => {
     const channel = new PaidChannel();
     const worker = dispatcher(channel);
@@ -113,7 +113,7 @@ test(
 );
 
 test(
-  "no job is failed before that is done, however often it takes",
+  "no job fails before its give-back succeeds, however many tries that takes",
   async () => {
     const channel = new PaidChannel();
     channel.failures = 3;
@@ -128,7 +128,7 @@ test(
 );
 
 test(
-  "a process that stops meanwhile leaves the job to the next one, which does both",
+  "a process that stops meanwhile leaves both steps to the next owner",
   async () => {
     const stuck = new PaidChannel();
     stuck.failures = Number.POSITIVE_INFINITY;

@@ -27,7 +27,7 @@ function cuttable(state: QueueState, world: RelayWorld) {
   return { queue, line };
 }
 
-test("a shard whose deliveries take their time is handed over at once, and each is written down where it ends", async () => {
+test("a shard with slow deliveries is handed over at once, and each outcome is written by the process that delivers", async () => {
   const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? SLOW : TAKES));
   const tenant = world.tenant("acme");
   const neighbour = world.tenant("neighbour");
@@ -50,7 +50,7 @@ test("a shard whose deliveries take their time is handed over at once, and each 
   await world.stop(second);
 });
 
-test("a process that joins takes its share at once, and what is in flight elsewhere is sent once", async () => {
+test("a joining process gets its share at once, and deliveries in flight elsewhere are sent once", async () => {
   const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? SLOW : TAKES), 4);
   const tenants = Array.from({ length: 8 }, (_, i) => world.tenant(`t-${i}`));
   const first = world.start();
@@ -71,7 +71,7 @@ test("a process that joins takes its share at once, and what is in flight elsewh
   await world.stop(first, second);
 });
 
-test("a lent delivery that fails for now is tried again by the next owner, one that fails for good has ended", async () => {
+test("the next owner retries a lent delivery that failed for now; one that failed for good has ended", async () => {
   const end = (outcome: Behaviour & object) => ({ ...outcome, tookMs: 3_000 });
   let tries = 0;
   const world = new RelayWorld((job) => {
@@ -94,7 +94,7 @@ test("a lent delivery that fails for now is tried again by the next owner, one t
   await world.stop(second);
 });
 
-test("a silence of the queue that is longer than the lease sends nothing twice, and starts nothing in it", async () => {
+test("a silence of the queue longer than the lease sends nothing twice and starts nothing", async () => {
   const world = new RelayWorld(
     (job) => (job.recipient === "slow@example.com" ? { ...SLOW, tookMs: 25_000 } : TAKES),
     2,
@@ -120,7 +120,7 @@ test("a silence of the queue that is longer than the lease sends nothing twice, 
   await world.stop(...processes);
 });
 
-test("a dead owner's jobs are delivered by another within the time that is promised", async () => {
+test("another process delivers a dead owner's jobs within the promised time", async () => {
   const world = new RelayWorld(() => TAKES, 4);
   const tenants = Array.from({ length: 4 }, (_, i) => world.tenant(`t-${i}`));
   const { queue, line } = cuttable(world.state, world);
@@ -134,7 +134,7 @@ test("a dead owner's jobs are delivered by another within the time that is promi
   await world.stop(heir);
 });
 
-test("a process that stops lends its jobs for no longer than its drain takes", async () => {
+test("a stopping process lends its jobs for no longer than its drain lasts", async () => {
   const world = new RelayWorld(() => SLOW);
   const jobs = world.accept(world.tenant("acme"));
   const target = new MemoryQueue(world.state);

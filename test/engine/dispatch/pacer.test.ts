@@ -14,7 +14,7 @@ function starts(perSecond: number, untilMs: number): number[] {
   return at;
 }
 
-test.each([1, 3, 10, 80, 500])("holds %i deliveries a second", (perSecond) => {
+test.each([1, 3, 10, 80, 500])("allows %i deliveries per second", (perSecond) => {
   const at = starts(perSecond, 20_000);
   expect(Math.abs(at.length - perSecond * 20)).toBeLessThanOrEqual(1 + perSecond / 10);
   // No second holds more than the rate and the burst.
@@ -24,7 +24,7 @@ test.each([1, 3, 10, 80, 500])("holds %i deliveries a second", (perSecond) => {
   }
 });
 
-test("no limit never waits", () => {
+test("without a limit nothing waits", () => {
   const pacer = new Pacer();
   pacer.take(0, null);
   expect(pacer.waitMs(0, null)).toBe(0);

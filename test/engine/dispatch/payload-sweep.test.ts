@@ -71,7 +71,7 @@ describe("the payload of a job", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("that nobody knows is removed when it cannot be queued any more, and not before", async () => {
+  test("of an unknown job is removed once the job can no longer be queued, and not before", async () => {
     const jobId = await put();
     await clock.advance(UNQUEUED_MS - 1);
     expect(await left()).toEqual([jobId]);
@@ -79,12 +79,12 @@ describe("the payload of a job", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("of a tenant that is gone is removed", async () => {
+  test("of a deleted tenant is removed", async () => {
     await put("nobody");
     expect(await left()).toEqual([]);
   });
 
-  test("stays while queue or event store cannot be asked, and is looked at again", async () => {
+  test("stays while the queue or the event store does not answer, and is checked again", async () => {
     const jobId = await put();
     await clock.advance(UNQUEUED_MS);
     for (const knower of [queue, eventStore]) {
@@ -97,7 +97,7 @@ describe("the payload of a job", () => {
   });
 });
 
-test("sweeps go on until it is stopped", async () => {
+test("sweeps repeat until they are stopped", async () => {
   sweep.start();
   const jobId = await put();
   queue.put(jobId, "running");

@@ -11,7 +11,7 @@ function aJob(recipient = `ann@d${made}.test`): QueuedJob {
   return { jobId: `job-${made}`, tenantId: "acme", entryId: `${made}-0`, recipient, ...rest };
 }
 
-test("three strikes without an answer in between open it, an answer in between does not", () => {
+test("three strikes without an answer in between open the breaker, an answer in between does not", () => {
   const breaker = new RelayBreaker();
   for (let i = 0; i < 20; i += 1) {
     breaker.judge("away", aJob(), false);
@@ -25,7 +25,7 @@ test("three strikes without an answer in between open it, an answer in between d
   expect(breaker.judge("answer", aJob(), false)).toBe("closed");
 });
 
-test("one message or one recipient domain that gets silence again and again strikes once, eight messages are enough", () => {
+test("repeated silence on one message or one recipient domain counts as one strike, eight messages are enough", () => {
   const breaker = new RelayBreaker();
   const job = aJob("a@down.test");
   for (let i = 0; i < 20; i += 1) expect(breaker.judge("silence", job, false)).toBeNull();
@@ -36,7 +36,7 @@ test("one message or one recipient domain that gets silence again and again stri
   expect(breaker.isOnlySilent).toBe(true);
 });
 
-test("one probe at a time, each failed one doubles the wait up to half a minute, and one without a verdict does not", () => {
+test("one probe runs at a time, each failed one doubles the wait up to half a minute, and one without a verdict does not", () => {
   const breaker = new RelayBreaker();
   const random = new SeededRandom(1);
   for (let i = 0; i < 3; i += 1) breaker.judge("away", aJob(), false);
@@ -64,7 +64,7 @@ test("one probe at a time, each failed one doubles the wait up to half a minute,
   expect([breaker.isClosed, breaker.mayProbe]).toEqual([false, false]);
 });
 
-test("what never came to the relay, or was broken off from here, says nothing of it", () => {
+test("a delivery that never reached the relay, or that we broke off, does not count", () => {
   const retry = { kind: "retry", why: "" } as const;
   expect(verdictOf({ ...retry, isUncounted: true }, false)).toBe("nothing");
   expect(verdictOf(retry, true)).toBe("nothing");

@@ -58,7 +58,7 @@ function aPromptLane({ connections = 48 } = {}) {
   return { lane, waiter, clock };
 }
 
-test("what passes before a message is handed over is not held against its relay", async () => {
+test("time before the hand-over does not count against the relay", async () => {
   const { lane, waiter, clock } = aPromptLane();
   const slot = lane.begin(waiter, true);
   // It is looked at, or its content is fetched, for so long that its slot is given to others.
@@ -71,7 +71,7 @@ test("what passes before a message is handed over is not held against its relay"
   expect(lane.takesPromptly(waiter)).toBeTrue();
 });
 
-test("a relay that has had a message for long is not prompt, before it answers and when it does", async () => {
+test("a relay that holds a message for long is not prompt, before and after it answers", async () => {
   for (const isSwept of [true, false]) {
     const { lane, waiter, clock } = aPromptLane();
     const slot = lane.begin(waiter, true);
@@ -83,7 +83,7 @@ test("a relay that has had a message for long is not prompt, before it answers a
   }
 });
 
-test("a prompt relay has no more deliveries than connections, the last quarter for tenants that have none", () => {
+test("a prompt relay gets no more deliveries than connections, the last quarter for tenants without any", () => {
   const { lane, waiter } = aPromptLane({ connections: 8 });
   const busy: Waiter = { ...aWaiter(), delivering: 4 };
   const slots = Array.from({ length: 4 }, () => lane.begin(busy, true));

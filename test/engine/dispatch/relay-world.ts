@@ -140,7 +140,7 @@ export class RelayWorld {
     return dispatcher;
   }
 
-  /** Lets what is under way go on, and time pass. */
+  /** Lets pending work proceed, and time pass. */
   async advance(ms: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     await this.clock.advance(ms);

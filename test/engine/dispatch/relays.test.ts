@@ -20,7 +20,7 @@ async function trickle(world: RelayWorld, tenantId: string, everyMs: number, for
   return jobs;
 }
 
-test("sixty tenants whose mail servers take ten seconds a message are not felt by another", async () => {
+test("sixty tenants whose mail servers take ten seconds per message do not slow another tenant", async () => {
   const slow: Behaviour = { tookMs: 10_000, outcome: { kind: "delivered", result: {} } };
   const world = new RelayWorld((_, relay) => (relay === "platform" ? TAKES : slow));
   for (let i = 0; i < 60; i += 1) world.accept(world.tenant(`slow-${i}`, `smtp://slow-${i}`), 300);
@@ -38,12 +38,12 @@ test("sixty tenants whose mail servers take ten seconds a message are not felt b
 
 const takes = (tookMs: number): Behaviour => ({ tookMs, outcome: { kind: "delivered", result: {} } });
 
-describe("a shared mail server that takes ten seconds a message, on 48 connections", () => {
+describe("a shared mail server that takes ten seconds per message, on 48 connections", () => {
   test.each<[what: string, behave: (job: QueuedJob) => Behaviour]>([
     ["each", () => takes(10_000)],
     ["of some", ({ jobId }) => (jobId.charCodeAt(35) % 2 === 0 ? takes(10_000) : TAKES)],
   ])(
-    "breaks no message off and keeps no quiet tenant waiting, busy as twelve others are: %s",
+    "breaks off no message and delays no quiet tenant while twelve others are busy: %s",
     async (_, behave) => {
       const world = new RelayWorld((job) => (job.tenantId === "quiet" ? takes(10_000) : behave(job)), 1, 48);
       const busy = Array.from({ length: 12 }, (_, i) => world.tenant(`busy-${i}`));
@@ -65,7 +65,7 @@ describe("a shared mail server that takes ten seconds a message, on 48 connectio
   );
 });
 
-test("a thousand tenants whose mail servers never answer are not felt by another, nor by a newcomer", async () => {
+test("a thousand tenants whose mail servers never answer slow neither another tenant nor a newcomer", async () => {
   const world = new RelayWorld((_, relay) => (relay.startsWith("smtp://hangs") ? "never answers" : TAKES));
   for (let i = 0; i < 1_000; i += 1) world.accept(world.tenant(`hangs-${i}`, `smtp://hangs-${i}`), 10);
   const dispatcher = world.start();
@@ -82,7 +82,7 @@ test("a thousand tenants whose mail servers never answer are not felt by another
   await world.stop(dispatcher);
 }, 120_000);
 
-test("prompt mail servers that begin to hang give their slots back to the others within seconds", async () => {
+test("prompt mail servers that begin to hang free their slots for others within seconds", async () => {
   let hang = false;
   const world = new RelayWorld((_, relay) => (hang && relay !== "platform" ? "never answers" : TAKES));
   const dispatcher = world.start();
@@ -101,7 +101,7 @@ test("prompt mail servers that begin to hang give their slots back to the others
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a mail server that refuses for forty minutes costs no attempt, and all is sent when it is back", async () => {
+test("a mail server that refuses for forty minutes costs no attempt, and everything is sent once it is back", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
   const tenant = world.tenant("acme");
@@ -126,7 +126,7 @@ test("a mail server that refuses for forty minutes costs no attempt, and all is 
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a relay that is away is probed by one delivery at a time, ever more seldom", async () => {
+test("one delivery at a time probes a relay that is away, less and less often", async () => {
   const world = new RelayWorld(() => REFUSES);
   for (let i = 0; i < 50; i += 1) world.accept(world.tenant(`t-${i}`), 2);
   const dispatcher = world.start();
@@ -142,7 +142,7 @@ test("a relay that is away is probed by one delivery at a time, ever more seldom
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a message that makes its relay fall silent, however often, holds up no other", async () => {
+test("a message that silences its relay, however often, holds up no other", async () => {
   const world = new RelayWorld((job) =>
     job.recipient === "bomb@down.test"
       ? { tookMs: 5_000, outcome: { kind: "retry", why: "no answer behind the message", isSilence: true } }
@@ -161,7 +161,7 @@ test("a message that makes its relay fall silent, however often, holds up no oth
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a relay that falls silent with everybody's messages is away, and one more answer brings it back", async () => {
+test("a relay that falls silent on everyone's messages is away, and one answer brings it back", async () => {
   let isUp = false;
   const silent: Behaviour = { tookMs: 30_000, outcome: { kind: "retry", why: "no answer", isSilence: true } };
   const world = new RelayWorld(() => (isUp ? TAKES : silent));
@@ -180,7 +180,7 @@ test("a relay that falls silent with everybody's messages is away, and one more 
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a message for which a relay says that it is away, while it answers all others, is judged in the end", async () => {
+test("a message that a relay refuses as if it were away, while it answers all others, is judged in the end", async () => {
   const world = new RelayWorld((job) => (job.recipient === "odd@example.com" ? REFUSES : TAKES));
   const tenant = world.tenant("acme");
   const dispatcher = world.start();
@@ -193,7 +193,7 @@ test("a message for which a relay says that it is away, while it answers all oth
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a tenant's own relay that is away concerns nobody else", async () => {
+test("a tenant's own relay being away affects nobody else", async () => {
   const world = new RelayWorld((_, relay) => (relay === "platform" ? TAKES : REFUSES));
   const own = world.tenant("own", "smtp://gone");
   const held = world.accept(own, 100);
@@ -206,7 +206,7 @@ test("a tenant's own relay that is away concerns nobody else", async () => {
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a job is given up when its relay has been away for as long as the plan says", async () => {
+test("a job fails once its relay has been away for as long as the plan allows", async () => {
   const world = new RelayWorld(() => REFUSES);
   const plan = {
     name: "pro",
@@ -235,7 +235,7 @@ test("a job is given up when its relay has been away for as long as the plan say
   await world.stop(dispatcher);
 }, 60_000);
 
-test("an outage of a few minutes gives up no job, however old it is", async () => {
+test("an outage of a few minutes fails no job, however old it is", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
   const plan = {
@@ -256,7 +256,7 @@ test("an outage of a few minutes gives up no job, however old it is", async () =
   await world.stop(dispatcher);
 }, 60_000);
 
-test("a tenant that is given another relay while its own is away is served within seconds", async () => {
+test("a tenant that switches relays while its own is away is served within seconds", async () => {
   const world = new RelayWorld((_, relay) => (relay === "smtp://gone" ? REFUSES : TAKES));
   const jobs = world.accept(world.tenant("acme", "smtp://gone"), 20);
   const dispatcher = world.start();
@@ -267,7 +267,7 @@ test("a tenant that is given another relay while its own is away is served withi
   await world.stop(dispatcher);
 }, 60_000);
 
-test("what is held when its process stops goes on with the next one, at no attempt's cost", async () => {
+test("jobs held when their process stops go on with the next one and lose no attempt", async () => {
   let isUp = false;
   const world = new RelayWorld(() => (isUp ? TAKES : REFUSES));
   const tenant = world.tenant("acme");
@@ -283,7 +283,7 @@ test("what is held when its process stops goes on with the next one, at no attem
   await world.stop(second);
 }, 60_000);
 
-test("a relay that is away and that nobody here has jobs for any more is not listed for ever", async () => {
+test("a relay that is away and has no jobs here any more is dropped from the list", async () => {
   const world = new RelayWorld(() => REFUSES);
   world.accept(world.tenant("acme"), 5);
   const first = world.start();

@@ -26,7 +26,7 @@ function job(attempts: number, waits?: number): QueuedJob {
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** A job that is so old, in its box for the most part or not. */
+/** A job of this age, which it spent mostly in its tenant queue, or not. */
 function oldJob(ageMs: number, counts: { readonly attempts?: number; readonly waits?: number }): QueuedJob {
   const then = new VirtualClock(clock.nowMs() - ageMs);
   return { ...job(0), jobId: new JobIds(then, random).next(), ...counts };
@@ -49,7 +49,7 @@ test("waits grow exponentially, with full jitter, up to fifteen minutes", () => 
   }
 });
 
-test("never waits less than the provider asked for", () => {
+test("never waits less than the provider asked", () => {
   expect(delayMs(0, 30_000)).toBe(30_000);
 });
 
@@ -58,7 +58,7 @@ test("gives up after the last attempt, and says why it failed", () => {
   expect(decision).toEqual({ kind: "give_up", error: "gave up after 12 attempts: 451 busy" });
 });
 
-test("gives up earlier where an outcome allows fewer attempts", () => {
+test("gives up earlier when an outcome allows fewer attempts", () => {
   const unanswered = { kind: "retry", why: "no answer", attemptsMax: 3 } as const;
   const kinds = [0, 1, 2].map((attempts) => decideRetry(job(attempts), unanswered, clock, random).kind);
   expect(kinds).toEqual(["wait", "wait", "give_up"]);
@@ -72,7 +72,7 @@ test("gives up when the next attempt would come after a day of waiting", () => {
   });
 });
 
-test("a job that waited in its box for days still has all its attempts", () => {
+test("a job that waited in its tenant queue for days still has all its attempts", () => {
   const deferred = { kind: "retry", why: "451 try later" } as const;
   for (let attempts = 0; attempts < limits.attemptsMax - 1; attempts += 1) {
     expect(decideRetry(oldJob(200 * HOUR_MS, { attempts }), deferred, clock, random).kind).toBe("wait");
@@ -81,7 +81,7 @@ test("a job that waited in its box for days still has all its attempts", () => {
   expect(decideRetry(last, deferred, clock, random).kind).toBe("give_up");
 });
 
-test("a job that waited in its box for days still waits for its provider, and not without end", () => {
+test("a job that waited in its tenant queue for days still waits for its provider, but not for ever", () => {
   const paced = { kind: "retry", why: "its turn has not come", afterMs: 30_000, isUncounted: true } as const;
   expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 100 }), paced, clock, random).kind).toBe("wait");
   expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 3_000 }), paced, clock, random).kind).toBe("give_up");
@@ -90,22 +90,22 @@ test("a job that waited in its box for days still waits for its provider, and no
   expect(decideRetry(oldJob(200 * HOUR_MS, { waits: 4 }), long, clock, random).kind).toBe("give_up");
 });
 
-test("many short waits do not make a young job old", () => {
+test("many short waits do not age a young job", () => {
   const paced = { kind: "retry", why: "its turn has not come", afterMs: 30_000, isUncounted: true } as const;
   expect(decideRetry(oldJob(HOUR_MS, { waits: 5_000 }), paced, clock, random).kind).toBe("wait");
 });
 
-describe("waits that cost no attempt", () => {
+describe("snoozes", () => {
   const wait = { kind: "retry", why: "too fast", isUncounted: true } as const;
 
-  test("are as long as is asked for, however many there were", () => {
+  test("last as long as requested, however many there were", () => {
     for (const waits of [0, 5, 1_000]) {
       const decision = decideRetry(job(3, waits), { ...wait, afterMs: 6_000 }, clock, random);
       expect(decision).toEqual({ kind: "wait", delayMs: 6_000 });
     }
   });
 
-  test("grow with their number where nobody says how long they have to be", () => {
+  test("grow with their number when no duration is requested", () => {
     const longest = (waits: number) =>
       Math.max(
         ...Array.from({ length: 200 }, () => {
@@ -118,7 +118,7 @@ describe("waits that cost no attempt", () => {
     expect(longest(500)).toBeLessThanOrEqual(engineLimits.retryDelayMsMax);
   });
 
-  test("neither use up a job's attempts nor make those that follow wait longer", () => {
+  test("neither use up attempts nor lengthen the waits between them", () => {
     expect(decideRetry(job(limits.attemptsMax, 50), wait, clock, random).kind).toBe("wait");
     const busy = { kind: "retry", why: "busy" } as const;
     const decision = decideRetry(job(1, 500), busy, clock, random);

@@ -61,7 +61,7 @@ async function accept(tenant: Tenant): Promise<string> {
   return job.jobId;
 }
 
-test("a tenant whose sender must wait is asked again when it may go, at no attempt's cost, and delays nobody", async () => {
+test("a tenant whose sender must wait is asked again when it may send, which costs no attempt and delays nobody", async () => {
   const [paced, free] = tenants;
   let isOpen = false;
   const channel = new PacedChannel((tenantId) => (tenantId === "paced" && !isOpen ? 20 : 0));

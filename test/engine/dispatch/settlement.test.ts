@@ -22,19 +22,19 @@ function settle(outcome: Exclude<Outcome, { kind: "away" }>, told: Told = {}) {
   return settlementOf({ job, outcome, wasStarted: true, reportsNameReference }, clock, random);
 }
 
-test("the provider's reference is passed on where reports name it, and kept nowhere else", () => {
+test("the provider's reference is passed on when reports name it, and kept nowhere else", () => {
   const delivered = { kind: "delivered", result: {}, providerRef: "wamid.1" } as const;
   expect(settle(delivered, { reportsNameReference: false })).not.toHaveProperty("providerRef");
   expect(settle(delivered)).toMatchObject({ status: "success", providerRef: "wamid.1" });
 });
 
-test("a wait that costs no attempt is written down as one", () => {
+test("a snooze is settled as one", () => {
   const busy = { kind: "retry", why: "busy" } as const;
   expect(settle({ ...busy, isUncounted: true })).toMatchObject({ kind: "retry", isUncounted: true });
   expect(settle(busy)).not.toHaveProperty("isUncounted");
 });
 
-test("what is given up without an answer says so, what was refused does not", () => {
+test("a job given up without an answer says so, a refused one does not", () => {
   const gaveUp = settle({ kind: "retry", why: "no answer" }, { attempts: 11 });
   const result = { error: "gave up after 12 attempts: no answer" };
   expect(gaveUp).toMatchObject({ kind: "final", status: "failed", result, event: { type: "failed", result } });

@@ -39,7 +39,7 @@ class Asking {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("thousands that ask at once load a few at a time, each once, and all are told", async () => {
+test("thousands of simultaneous look-ups load a few at a time, each once, and all get their answer", async () => {
   const directory = new SlowDirectory();
   const lookups = new TenantLookups(directory);
   const askers = Array.from({ length: 3_000 }, (_, i) => ({ tenantId: `t-${i}`, asking: new Asking() }));
@@ -59,7 +59,7 @@ test("thousands that ask at once load a few at a time, each once, and all are to
   expect(askers.filter(({ asking }) => asking.heard === undefined)).toEqual([]);
 });
 
-test("who is in memory does not wait behind those that are loaded, and who has gone is not loaded", async () => {
+test("look-ups in memory do not wait behind loads, and a caller that left triggers no load", async () => {
   const directory = new SlowDirectory();
   const lookups = new TenantLookups(directory);
   for (let i = 0; i < 256; i += 1) lookups.find(`t-${i}`, new Asking());

@@ -40,7 +40,7 @@ class Scene {
     });
   }
 
-  /** Lets what is under way go on, and time pass. */
+  /** Lets pending work proceed, and time pass. */
   async advance(ms: number): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     await this.clock.advance(ms);
@@ -101,7 +101,7 @@ describe("shard keepers", () => {
     expect(scene.held()).toEqual([0, 0, 0]);
   });
 
-  test("replace a process that is cut off in time, and it knows that it has lost its shards before", async () => {
+  test("replace a cut-off process in time, and that process knows before that it lost its shards", async () => {
     const scene = new Scene(4);
     const { way, line } = cuttable(scene.leases);
     const first = scene.keeper(way);
@@ -118,7 +118,7 @@ describe("shard keepers", () => {
         false,
       );
     }
-    // It does not know better: what it has in flight goes on, and nothing new begins.
+    // It cannot know: its deliveries in flight go on, and no new one starts.
     expect(mine.map((term) => term.lost.aborted || term.isSurelyHeld())).toEqual([false, false, false, false]);
     expect(scene.held()).toEqual([4, 4]);
     line.cut = false;
@@ -143,7 +143,7 @@ describe("shard keepers", () => {
     await keeper.stop();
   });
 
-  test("lose nothing by a silence of the store that is longer than any lease, and start nothing in it", async () => {
+  test("lose nothing, and start nothing, while the store is silent for longer than a lease", async () => {
     const scene = new Scene(4);
     const { way, line } = cuttable(scene.leases);
     const keepers = [scene.keeper(way), scene.keeper(way), scene.keeper(way)];
@@ -166,7 +166,7 @@ describe("shard keepers", () => {
     await stopping;
   });
 
-  test("count no silence of the store against a living owner, whoever is heard first when it is back", async () => {
+  test("never count the store's silence against a living owner, whichever is heard first afterwards", async () => {
     const scene = new Scene(2);
     const owner = cuttable(scene.leases);
     const candidate = cuttable(scene.leases);
@@ -187,7 +187,7 @@ describe("shard keepers", () => {
     await Promise.all(keepers.map((keeper) => keeper.stop()));
   });
 
-  test("doubt a lease after a pause, until a renewal that was sent after it succeeds", async () => {
+  test("doubt a lease after a pause, until a renewal that was sent later succeeds", async () => {
     const scene = new Scene(1);
     const keeper = scene.keeper();
     keeper.start();
@@ -201,7 +201,7 @@ describe("shard keepers", () => {
     await keeper.stop();
   });
 
-  test("take a shard at once that another process hands over", async () => {
+  test("take a shard that another process hands over at once", async () => {
     const scene = new Scene(6);
     const [first, second] = [scene.keeper(), scene.keeper()];
     first.start();
@@ -209,7 +209,7 @@ describe("shard keepers", () => {
     second.start();
     await scene.advance(100);
     expect(scene.held()).toEqual([6, 0]);
-    // The first hears of the second with its next heartbeat; what it releases then does not wait for another one.
+    // The first learns of the second with its next heartbeat; its releases then need no further heartbeat.
     await scene.advance(limits.leaseCompeteMs - 90);
     expect(scene.held()).toEqual([3, 3]);
     const stopping = first.stop();
@@ -219,7 +219,7 @@ describe("shard keepers", () => {
     await second.stop();
   });
 
-  test("take back at once what they handed over to a process that leaves within the second", async () => {
+  test("take back at once what they handed to a process that leaves within the second", async () => {
     const scene = new Scene(6);
     const [staying, passing] = [scene.keeper(), scene.keeper()];
     staying.start();
@@ -234,7 +234,7 @@ describe("shard keepers", () => {
     await staying.stop();
   });
 
-  test("leave the count before their work is over, so that nobody waits for it", async () => {
+  test("leave the members before their work is over, so that nobody waits for it", async () => {
     const scene = new Scene(4);
     let finish = () => {};
     const slow = scene.keeper(scene.leases, () => new Promise((resolve) => (finish = resolve)));
@@ -248,7 +248,7 @@ describe("shard keepers", () => {
     await Promise.race([stopping, scene.advance(1_000)]);
   });
 
-  test("replace a process that died, within the time that is promised", async () => {
+  test("replace a dead process within the promised time", async () => {
     const scene = new Scene(8);
     const { way, line } = cuttable(scene.leases);
     const [dying, heir] = [scene.keeper(way), scene.keeper()];
@@ -264,7 +264,7 @@ describe("shard keepers", () => {
     await dying.stop();
   });
 
-  test("do not compete for a shard again before the work of its last term is over", async () => {
+  test("do not compete for a shard again before their last term's work is over", async () => {
     const scene = new Scene(1);
     const { way, line } = cuttable(scene.leases);
     let begun = 0;
@@ -294,7 +294,7 @@ describe("shard keepers", () => {
     await keeper.stop();
   });
 
-  test("hold a closing shard until its work is over, and let go of it then", async () => {
+  test("hold a closing shard until its work is over, then release it", async () => {
     const scene = new Scene(1);
     let finish = () => {};
     const keeper = scene.keeper(scene.leases, async () => {
@@ -316,7 +316,7 @@ describe("shard keepers", () => {
     expect(scene.leases.holder(0)).toBeNull();
   });
 
-  test("take up again a shard whose work ended with an error", async () => {
+  test("take a shard up again after its work failed", async () => {
     const scene = new Scene(1);
     let begun = 0;
     const keeper = scene.keeper(scene.leases, (term) => {
@@ -329,7 +329,7 @@ describe("shard keepers", () => {
     await keeper.stop();
   });
 
-  test("stop before they were started", async () => {
+  test("may stop before they start", async () => {
     const scene = new Scene(1);
     const keeper = scene.keeper();
     await keeper.stop();
@@ -342,7 +342,7 @@ describe("shard keepers", () => {
 const SEEDS = Number(process.env["SEEDS"] ?? 30);
 const FIRST_SEED = Number(process.env["SEED"] ?? 1);
 
-test(`no shard is surely held twice, and all are held in the end, through lost calls and deaths (${SEEDS} seeds)`, async () => {
+test(`no shard is surely held twice, and all are held in the end, despite lost calls and deaths (${SEEDS} seeds)`, async () => {
   for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
     try {
       await runSeed(seed);

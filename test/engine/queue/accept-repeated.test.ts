@@ -8,7 +8,7 @@ import { accept, first, newJob, pullOne, queue, record, redis, sent, world } fro
 
 type Call = () => Promise<unknown>;
 
-/** What was sent, call by call; each can be sent once more, as a network that had held it back would. */
+/** The calls that were sent; each can be sent again, as a network does that held it back. */
 let calls: Call[];
 /** Whether the next call arrives, and its answer does not. */
 let losesAnswer: boolean;
@@ -37,7 +37,7 @@ beforeEach(async () => {
   await accept(tenant);
 });
 
-test("a call whose answer was lost is repeated, and queues and counts nothing twice", async () => {
+test("a call whose answer was lost is repeated without queueing or counting twice", async () => {
   const { tenant, prefix } = await world();
   const job = newJob();
   const answer = await acceptor().submit({ tenant, requestsPerMinute: 100, job });
@@ -46,7 +46,7 @@ test("a call whose answer was lost is repeated, and queues and counts nothing tw
   expect(await redis.client.xlen(`${prefix}:box:acme/e`)).toBe(1);
 });
 
-test("a try that arrives behind its own repeat does nothing, also when its job is sent and recorded by then", async () => {
+test("a try that arrives after its own repeat does nothing, even if its job has been sent and recorded", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   await acceptor().submit({ tenant, requestsPerMinute: 100, job: newJob() });
   const [former] = calls;
@@ -59,7 +59,7 @@ test("a try that arrives behind its own repeat does nothing, also when its job i
   expect((await queue.admit(tenant, 100)).rate.remaining).toBe(100 - 1 - 1);
 });
 
-test("a job that a repeat refused is not queued by the try that comes behind it", async () => {
+test("a job that a repeat refused is not queued by a late try", async () => {
   const { tenant, prefix } = await world();
   const quota = { jobs: 1, bytes: 1_000_000 };
   const submitted = newJob({ quota });

@@ -37,11 +37,11 @@ function anAccept(acceptor: Acceptor): Promise<unknown> {
   return acceptor.submit({ tenant: { tenantId: "acme", shard: 0 }, requestsPerMinute: null, job });
 }
 
-test("a job that may be queued is never taken for one that is not, whatever a repeat is told", async () => {
+test("a job that may be queued never counts as not queued, whatever a repeat answers", async () => {
   const acceptor = acceptorOf([new Error("Command timed out"), refusal("OOM command not allowed")]);
   await expect(anAccept(acceptor)).rejects.toBeInstanceOf(TransportError);
 });
 
-test("a job that was refused and never sent otherwise is known not to be queued", async () => {
+test("a job that was refused and never sent otherwise counts as not queued", async () => {
   await expect(anAccept(acceptorOf([refusal("OOM command not allowed")]))).rejects.toBeInstanceOf(UnavailableError);
 });

@@ -4,12 +4,12 @@ import { ACME_MAIL, queue, redis, world } from "./queue-world.ts";
 
 const DAY = 20_000;
 
-/** A call about one box's day of 50. */
+/** A call about one tenant queue's day of 50. */
 function call(known: number, wanted: number, changes: { readonly allowance?: number; readonly day?: number } = {}) {
-  return { box: ACME_MAIL, day: DAY, allowance: 50, known, wanted, ...changes };
+  return { tenantQueue: ACME_MAIL, day: DAY, allowance: 50, known, wanted, ...changes };
 }
 
-test("no more is taken than the day allows", async () => {
+test("nobody takes more than the day allows", async () => {
   const { lease } = await world();
   expect(await queue.allow(lease, call(0, 30))).toBe(30);
   expect(await queue.allow(lease, call(30, 30))).toBe(50);
@@ -25,21 +25,21 @@ test("a repeated call takes nothing twice, and learns what the first one took", 
   expect(await queue.allow(lease, call(0, 0))).toBe(3);
 });
 
-test("days and channels have counts of their own", async () => {
+test("each day and each channel has its own count", async () => {
   const { lease } = await world();
   await queue.allow(lease, call(0, 50));
   expect(await queue.allow(lease, call(0, 1, { day: DAY + 1 }))).toBe(1);
-  expect(await queue.allow(lease, { ...call(0, 2), box: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
+  expect(await queue.allow(lease, { ...call(0, 2), tenantQueue: { tenantId: "acme", channel: "whatsapp" } })).toBe(2);
 });
 
-test("an allowance that was lowered takes nothing back and gives nothing more", async () => {
+test("a lowered allowance takes nothing back and grants nothing more", async () => {
   const { lease } = await world();
   await queue.allow(lease, call(0, 40));
   expect(await queue.allow(lease, call(40, 5, { allowance: 20 }))).toBe(40);
   expect(await queue.allow(lease, call(40, 5, { allowance: 100 }))).toBe(45);
 });
 
-test("where Redis lost its last writes, what the owner knows to be taken stays taken", async () => {
+test("when Redis lost its last writes, units that the owner knows to be taken stay taken", async () => {
   const { lease, prefix } = await world();
   await queue.allow(lease, call(0, 20));
   await redis.client.set(`${prefix}:allowance:acme/e:${DAY}`, 5);
@@ -47,14 +47,14 @@ test("where Redis lost its last writes, what the owner knows to be taken stays t
   expect(await redis.client.get(`${prefix}:allowance:acme/e:${DAY}`)).toBe("24");
 });
 
-test("whose lease is over takes nothing", async () => {
+test("an owner without the lease takes nothing", async () => {
   const { lease, prefix } = await world();
   await queue.release(lease);
   expect(await queue.allow(lease, call(0, 1))).toBe(FENCED);
   expect(await redis.client.keys(`${prefix}:allowance:*`)).toEqual([]);
 });
 
-test("a count is forgotten after its day, not before", async () => {
+test("a count expires after its day, not before", async () => {
   const { lease, prefix } = await world();
   await queue.allow(lease, call(0, 1));
   const dayMs = 24 * 60 * 60 * 1000;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 
-test("the letters that are stored stay as they are", () => {
+test("stored letters never change", () => {
   expect(CHANNELS.map(({ name, letter }) => `${name} ${letter}`)).toEqual(["email e", "whatsapp w", "wallet p"]);
 });
 

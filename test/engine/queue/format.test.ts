@@ -49,14 +49,14 @@ beforeEach(async () => {
 });
 
 describe("the queue's format", () => {
-  test("an empty queue gets the one of this release, by however many processes at once", async () => {
+  test("a new queue gets this release's format, however many processes start at once", async () => {
     await Promise.all([meta.openFormat("refuse"), meta.openFormat("migrate"), meta.openFormat("refuse")]);
     expect(await meta.read()).toEqual({ format: String(QUEUE_FORMAT) });
     await accept(TENANT);
     await meta.openFormat("refuse");
   });
 
-  test("one that is not known is left alone, with one line", async () => {
+  test("an unknown format is left alone, with a one-line message", async () => {
     await redis.client.hset("wb:{meta}", "format", String(QUEUE_FORMAT + 1));
     const refused = await meta.openFormat("migrate").catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(ConfigurationError);
@@ -64,7 +64,7 @@ describe("the queue's format", () => {
     expect(String(refused)).toContain(`format ${QUEUE_FORMAT + 1}`);
   });
 
-  test("a queue of the former release is refused where others may be using it, and not touched", async () => {
+  test("a former release's queue is refused, and left untouched, when others may be using it", async () => {
     await writeFormerFormat();
     const before = (await redis.client.keys("*")).toSorted();
     const refused = await meta.openFormat("refuse").catch((error: unknown) => error);
@@ -73,7 +73,7 @@ describe("the queue's format", () => {
     expect((await redis.client.keys("*")).toSorted()).toEqual(before);
   });
 
-  test("what the former release wrote is all there after the migration, and goes on as ever", async () => {
+  test("everything that the former release wrote survives the migration and goes on", async () => {
     await writeFormerFormat();
     await meta.openFormat("migrate");
     await meta.openFormat("refuse");
@@ -94,7 +94,7 @@ describe("the queue's format", () => {
     expect(await redis.client.hget(`${P}:tenants`, "acme")).toStartWith("0 0 ");
   });
 
-  test("loads and rate windows of the second format are one, and finished jobs are not noted again", async () => {
+  test("loads and rate windows of the second format are merged, and finished jobs are not noted again", async () => {
     const { client } = redis;
     await client.hset("wb:{meta}", "format", "2");
     await client.hset(`${P}:load`, { "": "15400000000000", acme: "3 900", quiet: "1 20" });
@@ -111,7 +111,7 @@ describe("the queue's format", () => {
     expect(await client.exists(`${P}:load`, `${P}:rate`, `${P}:leaving`)).toBe(0);
   });
 
-  test("no payload of a failed job is left, and finished jobs leave: what is recorded first", async () => {
+  test("payloads of failed jobs are gone, and finished jobs leave, recorded ones first", async () => {
     await writeFormerFormat();
     await meta.openFormat("migrate");
     expect(await redis.client.exists(`${P}:failed:${FAILED}`, `${P}:repeated:${QUEUED}`, `${P}:closing`)).toBe(0);
@@ -128,7 +128,7 @@ describe("the queue's format", () => {
     for (const id of [QUEUED, PARKED]) expect(await queue.job(TENANT, id)).not.toBeNull();
   });
 
-  test("a migration that was interrupted is done anew", async () => {
+  test("an interrupted migration is repeated", async () => {
     await writeFormerFormat();
     await meta.openFormat("migrate");
     await redis.client.hdel("wb:{meta}", "format");
@@ -142,7 +142,7 @@ describe("the queue's format", () => {
   });
 });
 
-test("who writes an identity down first decides it for all", async () => {
+test("the first process to write an identity decides it for all", async () => {
   expect(await meta.claim("registry", "one")).toBe("one");
   expect(await meta.claim("registry", "two")).toBe("one");
   expect(await meta.read()).toEqual({ registry: "one" });

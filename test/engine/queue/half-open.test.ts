@@ -120,7 +120,7 @@ async function hearsRelease(queue: RedisQueue): Promise<boolean> {
 }
 
 for (const kind of ["url", "cluster"] as const) {
-  test(`connections whose other end is gone without a word are replaced in time (${kind})`, async () => {
+  test(`connections whose other end vanished silently are replaced in time (${kind})`, async () => {
     const { wire, queue } = redisOf.get(kind) ?? { wire: null, queue: null };
     if (wire === null) throw new Error("not started");
     const newJob = () => {
@@ -149,7 +149,7 @@ for (const kind of ["url", "cluster"] as const) {
   }, 40_000);
 }
 
-test("a connection that nobody used meanwhile is replaced, too: the first call finds a sound one", async () => {
+test("an idle connection is replaced, too: the first call finds a working one", async () => {
   const { wire, queue } = redisOf.get("url") ?? { wire: null, queue: null };
   if (wire === null) throw new Error("not started");
   wire.silenceExisting();

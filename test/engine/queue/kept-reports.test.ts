@@ -35,7 +35,7 @@ async function inHand() {
   return { ...around, jobId, job: first(await pullOne(around.lease, "acme")) };
 }
 
-describe("a report on a job that waits for another try", () => {
+describe("a report on a job that waits for a retry", () => {
   test("ends it with success, `sent` first, and it is never handed out again", async () => {
     const { tenant, lease, recorder, prefix, jobId, job } = await inHand();
     await queue.settle(lease, [retry(job, 0)]);
@@ -64,7 +64,7 @@ describe("a report on a job that waits for another try", () => {
     expect(await typesOf(tenant, jobId)).toEqual(["sent"]);
   });
 
-  test("says that it failed at the provider: the job was handed over all the same", async () => {
+  test("says that it failed at the provider: the job was handed over nevertheless", async () => {
     const { tenant, lease, jobId, job } = await inHand();
     await queue.settle(lease, [retry(job)]);
     await queue.observe(tenant, report(jobId, "failed", { error: "unknown number" }));
@@ -72,7 +72,7 @@ describe("a report on a job that waits for another try", () => {
     expect(await typesOf(tenant, jobId)).toEqual(["sent", "failed"]);
   });
 
-  test("comes twice, or behind a repeat of the settlement: nothing changes", async () => {
+  test("that comes twice, or after a repeat of the settlement, changes nothing", async () => {
     const { tenant, lease, recorder, jobId, job } = await inHand();
     await queue.settle(lease, [retry(job)]);
     await queue.observe(tenant, report(jobId, "read"));
@@ -93,7 +93,7 @@ describe("a report on a job that waits for another try", () => {
 });
 
 describe("a report on a job that is being delivered", () => {
-  test("waits unseen, and is told right behind the end, one event a type, in the order in which they came", async () => {
+  test("waits unseen, and becomes an event right after the end, one per type, in order of arrival", async () => {
     const { tenant, lease, recorder, jobId, job } = await inHand();
     for (const type of ["read", "sent", "delivered"] as const) {
       expect(await queue.observe(tenant, report(jobId, type, { said: type }))).toBe("kept");
@@ -122,7 +122,7 @@ describe("a report on a job that is being delivered", () => {
     }
   });
 
-  test("is not lost with the process: whoever settles the job next tells it", async () => {
+  test("survives the process: whoever settles the job next records it", async () => {
     const { tenant, lease, jobId } = await inHand();
     await queue.observe(tenant, report(jobId, "delivered"));
     await queue.release(lease);
@@ -134,7 +134,7 @@ describe("a report on a job that is being delivered", () => {
     expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
   });
 
-  test("makes a success of what would be tried again, and of what would be given up", async () => {
+  test("turns a retry, or a job that is given up, into a success", async () => {
     for (const end of [retry, givenUp]) {
       const { tenant, lease, prefix, jobId, job } = await inHand();
       await queue.observe(tenant, report(jobId, "delivered"));
@@ -147,7 +147,7 @@ describe("a report on a job that is being delivered", () => {
     }
   });
 
-  test("joins the history of a job that fails, without a second `failed`", async () => {
+  test("joins the history of a failed job, without a second `failed`", async () => {
     const { tenant, lease, jobId, job } = await inHand();
     await queue.observe(tenant, report(jobId, "sent"));
     await queue.observe(tenant, report(jobId, "failed", { error: "theirs" }));
@@ -157,7 +157,7 @@ describe("a report on a job that is being delivered", () => {
     expect(await typesOf(tenant, jobId)).toEqual(["failed", "sent"]);
   });
 
-  test("suppresses its recipient at once, where it says so", async () => {
+  test("suppresses its recipient at once, if it says so", async () => {
     const { tenant, lease, jobId } = await inHand();
     const suppress = { recipient: "ann@example.com", reason: "bounced" } as const;
     expect(await queue.observe(tenant, { ...report(jobId, "bounced"), suppress })).toBe("kept");
@@ -167,8 +167,8 @@ describe("a report on a job that is being delivered", () => {
   });
 });
 
-describe("a report on a job that has come back to its box", () => {
-  test("keeps it from being handed over again", async () => {
+describe("a report on a job that is back in its tenant queue", () => {
+  test("keeps it from being handed out again", async () => {
     const { tenant, lease, jobId, job } = await inHand();
     await queue.settle(lease, [retry(job, 0)]);
     await queue.pull(lease, PULL);
@@ -176,7 +176,7 @@ describe("a report on a job that has come back to its box", () => {
     expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId, attempts: 1, isReported: true });
   });
 
-  test("does so also where its recipient has been suppressed since", async () => {
+  test("does so even if its recipient has been suppressed since", async () => {
     const { tenant, lease, prefix, jobId, job } = await inHand();
     await queue.settle(lease, [retry(job, 0)]);
     await queue.pull(lease, PULL);
@@ -186,7 +186,7 @@ describe("a report on a job that has come back to its box", () => {
   });
 });
 
-test("a report on a job that has not been handed out waits, and the job is sent as ever", async () => {
+test("a report on a job that was never handed out waits, and the job is sent as usual", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("kept");
@@ -196,8 +196,8 @@ test("a report on a job that has not been handed out waits, and the job is sent 
   expect(await typesOf(tenant, jobId)).toEqual(["sent", "delivered"]);
 });
 
-describe("waits that cost no attempt", () => {
-  test("leave the attempts alone, and are settled once each", async () => {
+describe("snoozes", () => {
+  test("cost no attempt, and are settled once each", async () => {
     const { tenant, lease, prefix, jobId } = await inHand();
     let job = first(await pullOne(lease, "acme"));
     for (let waits = 1; waits <= 3; waits += 1) {
@@ -218,7 +218,7 @@ describe("waits that cost no attempt", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
-  test("count from none for what was queued and parked before there were any", async () => {
+  test("count from zero for jobs that were queued and parked before snoozes existed", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant);
     const field = jobId.slice(12);
@@ -234,7 +234,7 @@ describe("waits that cost no attempt", () => {
   });
 });
 
-test("a request that was counted before is queued whatever its window says, and counts nothing", async () => {
+test("a request that was counted before is queued whatever its window says, and is not counted again", async () => {
   const { tenant } = await world();
   const none = { limit: 0, remaining: 0, resetSeconds: 0 };
   expect((await queue.admit(tenant, 1)).limited).toBe(false);

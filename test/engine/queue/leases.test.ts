@@ -15,7 +15,7 @@ test("a lease has one holder, and its token is never used again", async () => {
   expect(await queue.renew(two)).toBe(true);
 });
 
-test("no key of a lease expires: a silence of any length takes it from nobody", async () => {
+test("no key of a lease expires: no silence takes it from its holder", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   expect(await redis.client.pttl(`${prefix}:lease:dispatcher`)).toBe(-1);
@@ -24,7 +24,7 @@ test("no key of a lease expires: a silence of any length takes it from nobody", 
   expect(await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))])).toBe("settled");
 });
 
-test("a lease is taken over only as it was seen: a renewal in between keeps it", async () => {
+test("a lease is taken over only as the caller saw it: a renewal in between keeps it", async () => {
   const shard = nextShard();
   const one = await acquire(shard, "dispatcher");
   const seen = (await queue.leases("dispatcher", shard + 1))[shard] ?? null;
@@ -40,7 +40,7 @@ test("a lease is taken over only as it was seen: a renewal in between keeps it",
   expect(await queue.acquire(shard, "dispatcher", "third", { token: one.token, renewals: 1 })).toBeNull();
 });
 
-test("a release is told of, and what was released is refused", async () => {
+test("a release is announced, and calls under the released lease are refused", async () => {
   const shard = nextShard();
   const heard: string[] = [];
   const stop = queue.onRelease((role, released) => heard.push(`${role} ${released}`));
@@ -52,7 +52,7 @@ test("a release is told of, and what was released is refused", async () => {
   expect((await queue.leases("recorder", shard + 1))[shard]).toBeNull();
 });
 
-test("counts the heartbeats of the processes that play a role, and leaves out who is dead as it was seen", async () => {
+test("counts the heartbeats of the processes in a role, and drops one that looks dead as it was seen", async () => {
   expect(await queue.heartbeat("recorder", "one")).toEqual(new Map([["one", 1]]));
   await queue.heartbeat("recorder", "two");
   expect(await queue.heartbeat("recorder", "one")).toEqual(

@@ -50,7 +50,7 @@ test("a finished job leaves some time after its last event is recorded, an unfin
   expect(await redis.client.exists(`${prefix}:leaving`)).toBe(0);
 });
 
-test("a job id that was made in a year to come keeps nobody else from leaving, nor itself", async () => {
+test("a job id from a future year delays neither other jobs nor its own leaving", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const ids = [await accept(tenant, { jobId: idMadeAt(Date.now() + 365 * DAY_MS) }), await accept(tenant)];
   await queue.settle(lease, (await pullOne(lease, "acme")).map(sent));
@@ -61,7 +61,7 @@ test("a job id that was made in a year to come keeps nobody else from leaving, n
   expect(await redis.client.keys(`${prefix}:jobs:*`)).toEqual([]);
 });
 
-test("what was noted while the clock was a year ahead leaves when it is right again", async () => {
+test("jobs noted while the clock was a year ahead leave once it is right again", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const jobId = await accept(tenant);
   await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
@@ -72,7 +72,7 @@ test("what was noted while the clock was a year ahead leaves when it is right ag
   expect(await queue.job(tenant, jobId)).toBeNull();
 });
 
-test("finished jobs leave as fast as they come, and what has piled up goes with calls that record nothing", async () => {
+test("finished jobs leave as fast as they come, and a backlog shrinks on calls that record nothing", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const count = 4 * engineLimits.leaveJobsMin;
   const ids = Array.from({ length: count }, () => jobIds.next());
@@ -93,7 +93,7 @@ test("finished jobs leave as fast as they come, and what has piled up goes with 
   expect(await redis.client.keys(`${prefix}:jobs:*`)).toEqual([]);
 });
 
-test("a step of Redis' clock lets nobody leave early", async () => {
+test("a step of Redis' clock makes no job leave early", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const jobId = await accept(tenant);
   await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
@@ -103,7 +103,7 @@ test("a step of Redis' clock lets nobody leave early", async () => {
   expect((await queue.job(tenant, jobId))?.status).toBe("success");
 });
 
-test("a job that comes back from the event store leaves again", async () => {
+test("a job that came back from the event store leaves again", async () => {
   const { tenant, recorder, prefix } = await world();
   const jobId = idMadeAt(Date.now() - DAY_MS);
   const events = [{ eventId: 5, type: "sent", result: {} }] as const;

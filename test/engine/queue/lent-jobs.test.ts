@@ -30,8 +30,8 @@ async function lent(forMs = HOUR_MS) {
   return { ...around, jobId, job, next };
 }
 
-describe("a job that is lent", () => {
-  test("is not handed to the next owner, and settled by who delivers it", async () => {
+describe("a lent job", () => {
+  test("is not handed to the next owner, and the delivering process settles it", async () => {
     const { tenant, lease, next, recorder, prefix, jobId, job } = await lent();
     expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
     expect(await pullOne(next, "acme")).toEqual([]);
@@ -44,7 +44,7 @@ describe("a job that is lent", () => {
     expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`, `${prefix}:box:acme/e`)).toBe(0);
   });
 
-  test("waits for its retry as any other, once", async () => {
+  test("waits for its retry like any other, once", async () => {
     const { tenant, lease, next, jobId, job } = await lent();
     await queue.settleLent(lease, [retry(job, 0)]);
     await queue.settleLent(lease, [retry(job, HOUR_MS), failed(job)]);
@@ -55,7 +55,7 @@ describe("a job that is lent", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
-  test("comes back when nothing more is heard of it, and what is heard then changes nothing", async () => {
+  test("comes back when no outcome arrives, and a later outcome changes nothing", async () => {
     const { tenant, lease, next, jobId, job } = await lent(0);
     await queue.pull(next, PULL);
     const again = first(await pullOne(next, "acme"));
@@ -67,7 +67,7 @@ describe("a job that is lent", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
-  test("begins its loan anew for the next owner, whatever Redis' clock did while nobody owned the shard", async () => {
+  test("starts its loan anew for the next owner, whatever Redis' clock did while nobody owned the shard", async () => {
     const { tenant, lease, next, prefix, jobId, job } = await lent();
     const [skewMs = 0, agreedMs = 0] = ((await redis.client.get(`${prefix}:skew`)) ?? "").split(" ").map(Number);
     await redis.client.set(`${prefix}:skew`, `${skewMs + 2 * HOUR_MS} ${agreedMs}`);
@@ -78,7 +78,7 @@ describe("a job that is lent", () => {
     expect(await redis.client.exists(`${prefix}:loans`)).toBe(0);
   });
 
-  test("can be lent again by the next owner, whose word alone counts then", async () => {
+  test("can be lent again by the next owner, whose settlement alone counts then", async () => {
     const { tenant, lease, next, jobId, job } = await lent(0);
     await queue.pull(next, PULL);
     const again = first(await pullOne(next, "acme"));
@@ -108,7 +108,7 @@ describe("a job that is lent", () => {
     expect((await queue.job(tenant, jobId))?.status).toBe("success");
   });
 
-  test("is not lent at all where its provider has reported already: it ends with success", async () => {
+  test("ends with success instead of being lent when its provider has already reported on it", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
@@ -117,7 +117,7 @@ describe("a job that is lent", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
-  test("counts no attempt that may come to nothing when an earlier one is reported on", async () => {
+  test("counts no attempt that may never have happened when an earlier one is reported", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await queue.settle(lease, [retry(first(await pullOne(lease, "acme")), 0)]);
@@ -128,7 +128,7 @@ describe("a job that is lent", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
-  test("stays pending while nobody has looked at its content", async () => {
+  test("stays pending until its content is checked", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));

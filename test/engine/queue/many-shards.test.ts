@@ -23,13 +23,13 @@ async function worlds(count: number, jobs = 1, payload = "{}") {
   return all;
 }
 
-function boxAt(after: string | null = null): TenantQueuePull {
-  return { box: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
+function pullFrom(after: string | null = null): TenantQueuePull {
+  return { tenantQueue: ACME_MAIL, after, entriesMax: 64, bytesMax: ROOM };
 }
 
 /** All asked at one time: the first two go out alone, the others in one call. */
-function pullAll(leases: readonly Lease[], boxes: readonly TenantQueuePull[], bytesMax = ROOM) {
-  return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, boxes, bytesMax })));
+function pullAll(leases: readonly Lease[], tenantQueues: readonly TenantQueuePull[], bytesMax = ROOM) {
+  return Promise.all(leases.map((lease) => queue.pull(lease, { ...PULL, tenantQueues, bytesMax })));
 }
 
 function granted(results: readonly (PullResult | typeof FENCED)[]): readonly PullResult[] {
@@ -39,38 +39,38 @@ function granted(results: readonly (PullResult | typeof FENCED)[]): readonly Pul
   });
 }
 
-test("the pulls of many shards at one time are one call, and each gets what is its own", async () => {
+test("simultaneous pulls of many shards are one call, and each gets its own jobs", async () => {
   const all = await worlds(6);
   const [one, fencedOne] = [first(all), all[3]];
   await redis.client.hset(`${fencedOne?.prefix}:lease:dispatcher`, "token", "another's");
   const before = await scriptCalls();
   const results = await pullAll(
     all.map(({ lease }) => lease),
-    [boxAt()],
+    [pullFrom()],
   );
   expect((await scriptCalls()) - before).toBe(3);
   expect(results[3]).toBe(FENCED);
   for (const [i, { jobIds }] of all.entries()) {
     const result = results[i];
     if (result === FENCED || result === undefined) continue;
-    expect(result.boxes.map(({ jobs }) => jobs.map(({ jobId }) => jobId))).toEqual([jobIds]);
+    expect(result.tenantQueues.map(({ jobs }) => jobs.map(({ jobId }) => jobId))).toEqual([jobIds]);
     expect(result.ready).toEqual([ACME_MAIL]);
   }
   expect((await queue.job(one.tenant, first(one.jobIds)))?.status).toBe("running");
 });
 
-test("shards share the bytes of a call, and each one's turn comes", async () => {
+test("shards share a call's bytes, and each gets its turn", async () => {
   // One entry fills a third of the call, and every shard has more of them than a call takes.
   const all = await worlds(8, 2, JSON.stringify("x".repeat(100 * KIB)));
   const leases = all.map(({ lease }) => lease);
   const pulled = new Map<number, number>();
   for (let round = 0; round < 12 && pulled.size < all.length; round += 1) {
-    const results = granted(await pullAll(leases, [boxAt()], 300 * KIB)).slice(2);
-    const counts = results.map(({ boxes }) => boxes[0]?.jobs.length ?? 0);
+    const results = granted(await pullAll(leases, [pullFrom()], 300 * KIB)).slice(2);
+    const counts = results.map(({ tenantQueues }) => tenantQueues[0]?.jobs.length ?? 0);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(2);
     expect(counts.filter((count) => count > 0).length).toBeGreaterThan(0);
-    for (const [i, { boxes }] of results.entries()) {
-      if (first(boxes).jobs.length === 0) expect(first(boxes).more).toBe(true);
+    for (const [i, { tenantQueues }] of results.entries()) {
+      if (first(tenantQueues).jobs.length === 0) expect(first(tenantQueues).more).toBe(true);
       else pulled.set(i + 2, round);
     }
     pulled.set(0, round).set(1, round);
@@ -78,7 +78,7 @@ test("shards share the bytes of a call, and each one's turn comes", async () => 
   expect(pulled.size).toBe(all.length);
 });
 
-test("retries that are due in many shards at one time come back within the bytes of a call", async () => {
+test("retries due in many shards at once come back within a call's bytes", async () => {
   const all = await worlds(5, 1, JSON.stringify("x".repeat(100 * KIB)));
   for (const { lease, prefix } of all) {
     const job = first(await pullOne(lease, "acme"));
@@ -94,7 +94,7 @@ test("retries that are due in many shards at one time come back within the bytes
   }
 });
 
-test("the outcomes of many shards are one call, and one that has lost its lease keeps nobody's", async () => {
+test("outcomes of many shards are one call, and a fenced shard does not hold up the others", async () => {
   const all = await worlds(5);
   const jobs: QueuedJob[] = [];
   for (const { lease } of all) jobs.push(first(await pullOne(lease, "acme")));
@@ -108,7 +108,7 @@ test("the outcomes of many shards are one call, and one that has lost its lease 
   }
 });
 
-test("a shard whose data breaks the script is the only one that fails, and nothing that was named is lost", async () => {
+test("only the shard whose data breaks the script fails, and no named tenant queue is lost", async () => {
   const all = await worlds(5);
   const broken = all[3];
   await redis.client.del(`${broken?.prefix}:held`);
@@ -126,7 +126,7 @@ test("a shard whose data breaks the script is the only one that fails, and nothi
   }
 });
 
-test("a shard that is owned anew is asked under its new lease, beside outcomes that were lent under the former one", async () => {
+test("a shard with a new owner is pulled under the new lease while loans settle under the former one", async () => {
   const { tenant, lease, jobIds } = first(await worlds(1));
   const job = first(await pullOne(lease, "acme"));
   await queue.settle(lease, [{ kind: "lend", job, forMs: 60_000 }]);

@@ -5,72 +5,72 @@ import { accept, first, pullOne, queue, redis, world } from "./queue-world.ts";
 
 const MIB = 1024 * 1024;
 
-async function pull(lease: Lease, boxes: readonly TenantQueuePull[], bytesMax: number): Promise<PullResult> {
-  const result = await queue.pull(lease, { ...PULL, boxes, bytesMax });
+async function pull(lease: Lease, tenantQueues: readonly TenantQueuePull[], bytesMax: number): Promise<PullResult> {
+  const result = await queue.pull(lease, { ...PULL, tenantQueues, bytesMax });
   if (result === FENCED) throw new Error("fenced");
   return result;
 }
 
-function boxOf(tenantId: string, bytesMax = ROOM, after: string | null = null): TenantQueuePull {
-  return { box: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax };
+function pullFrom(tenantId: string, bytesMax = ROOM, after: string | null = null): TenantQueuePull {
+  return { tenantQueue: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax };
 }
 
-function bytesOf({ boxes }: PullResult): number {
-  return boxes.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
+function bytesOf({ tenantQueues }: PullResult): number {
+  return tenantQueues.flatMap(({ jobs }) => jobs).reduce((sum, { payload }) => sum + payload.length, 0);
 }
 
-test("a pull answers no more bytes than it was asked for, however many boxes are full of large entries", async () => {
+test("a pull returns no more bytes than requested, however many tenant queues are full of large entries", async () => {
   const { tenant, lease } = await world();
   const tenants = Array.from({ length: 14 }, (_, i) => ({ ...tenant, tenantId: `large-${i}` }));
   const payload = JSON.stringify("x".repeat(200 * 1024));
   for (const each of tenants) for (let i = 0; i < 8; i += 1) await accept(each, { payload });
   const result = await pull(
     lease,
-    tenants.map(({ tenantId }) => boxOf(tenantId)),
+    tenants.map(({ tenantId }) => pullFrom(tenantId)),
     MIB,
   );
   expect(bytesOf(result)).toBeLessThanOrEqual(MIB);
   expect(bytesOf(result)).toBeGreaterThan(MIB / 2);
   // What there was no room for says so, and has not been given up: the next call gets it.
-  expect(result.boxes.map(({ more }) => more)).toEqual(tenants.map(() => true));
+  expect(result.tenantQueues.map(({ more }) => more)).toEqual(tenants.map(() => true));
   let pulled = 0;
   const after = new Map<string, string>();
   for (let calls = 0; pulled < 14 * 8 && calls < 60; calls += 1) {
-    const asked = tenants.map(({ tenantId }) => boxOf(tenantId, ROOM, after.get(tenantId) ?? null));
-    for (const { box, jobs } of (await pull(lease, asked, MIB)).boxes) {
+    const asked = tenants.map(({ tenantId }) => pullFrom(tenantId, ROOM, after.get(tenantId) ?? null));
+    for (const { tenantQueue, jobs } of (await pull(lease, asked, MIB)).tenantQueues) {
       pulled += jobs.length;
       const last = jobs.at(-1)?.entryId;
-      if (last !== undefined) after.set(box.tenantId, last);
+      if (last !== undefined) after.set(tenantQueue.tenantId, last);
     }
   }
   expect(pulled).toBe(14 * 8);
 });
 
-test("a single entry that is larger than the call is handed out alone", async () => {
+test("an entry larger than the call is handed out alone", async () => {
   const { tenant, lease } = await world();
   const payload = JSON.stringify("x".repeat(2 * MIB));
   const [large] = [await accept(tenant, { payload }), await accept(tenant)];
-  const result = await pull(lease, [boxOf("acme")], MIB);
-  expect(result.boxes[0]?.jobs.map(({ jobId }) => jobId)).toEqual([large]);
-  expect(result.boxes[0]?.more).toBe(true);
+  const result = await pull(lease, [pullFrom("acme")], MIB);
+  expect(result.tenantQueues[0]?.jobs.map(({ jobId }) => jobId)).toEqual([large]);
+  expect(result.tenantQueues[0]?.more).toBe(true);
 });
 
-test("a box has its own bytes: beyond them only its first entry is handed out", async () => {
+test("each tenant queue has its own bytes: beyond them only its first entry is handed out", async () => {
   const { tenant, lease } = await world();
   const payload = JSON.stringify("x".repeat(1_000));
   for (let i = 0; i < 8; i += 1) await accept(tenant, { payload });
-  expect((await pull(lease, [boxOf("acme", 3_500)], MIB)).boxes[0]?.jobs).toHaveLength(3);
-  expect((await pull(lease, [boxOf("acme", 10)], MIB)).boxes[0]?.jobs).toHaveLength(1);
+  expect((await pull(lease, [pullFrom("acme", 3_500)], MIB)).tenantQueues[0]?.jobs).toHaveLength(3);
+  expect((await pull(lease, [pullFrom("acme", 10)], MIB)).tenantQueues[0]?.jobs).toHaveLength(1);
 });
 
-test("a box that gave all it has says so, also when that was all that was asked for", async () => {
+test("an emptied tenant queue says so, even when its last job filled the request", async () => {
   const { tenant, lease } = await world();
   await accept(tenant);
-  const one = await pull(lease, [{ ...boxOf("acme"), entriesMax: 1 }], MIB);
-  expect(one.boxes[0]).toMatchObject({ more: false });
+  const one = await pull(lease, [{ ...pullFrom("acme"), entriesMax: 1 }], MIB);
+  expect(one.tenantQueues[0]).toMatchObject({ more: false });
   await accept(tenant);
-  const again = await pull(lease, [{ ...boxOf("acme"), entriesMax: 1 }], MIB);
-  expect(again.boxes[0]).toMatchObject({ more: true });
+  const again = await pull(lease, [{ ...pullFrom("acme"), entriesMax: 1 }], MIB);
+  expect(again.tenantQueues[0]).toMatchObject({ more: true });
 });
 
 test("retries that are due together come back within the bytes of a call each", async () => {
@@ -90,7 +90,7 @@ test("retries that are due together come back within the bytes of a call each", 
   expect(await pullOne(lease, "acme")).toHaveLength(40);
 });
 
-test("ids of entries rise, also when the box was empty in between", async () => {
+test("entry ids rise, even if the tenant queue was empty in between", async () => {
   const { tenant, lease } = await world();
   await accept(tenant);
   const one = first(await pullOne(lease, "acme"));
@@ -102,7 +102,7 @@ test("ids of entries rise, also when the box was empty in between", async () => 
   expect(Number(two.entryId.split("-")[0])).toBeGreaterThan(Number(one.entryId.split("-")[0]));
 });
 
-test("a due retry whose payload is gone stops nobody", async () => {
+test("a due retry without a payload holds up nobody", async () => {
   const { tenant, lease, prefix } = await world();
   const jobId = await accept(tenant);
   await redis.client.zadd(`${prefix}:later`, 1, "0199aaaa-0000-7000-8000-000000000000");

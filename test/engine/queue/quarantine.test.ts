@@ -8,7 +8,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
 import { ACME_MAIL, accept, first, jobIds, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
-/** Counts what is said of quarantine. */
+/** Counts quarantined data. */
 class Counting implements Telemetry {
   readonly counted: string[] = [];
   count(name: string, labels: Labels = {}): void {
@@ -34,45 +34,48 @@ function kept(prefix: string): Promise<string[]> {
   return redis.client.lrange(`${prefix}:quarantine`, 0, -1);
 }
 
-test("an entry that cannot be read leaves its box, and those around it are handed out", async () => {
+test("an unreadable entry leaves its tenant queue, and its neighbours are handed out", async () => {
   const { tenant, lease, prefix } = await world();
-  const box = `${prefix}:box:acme/e`;
+  const tenantQueue = `${prefix}:box:acme/e`;
   const ids = [await accept(tenant)];
   // Not an entry, without its field, and one whose template is no JSON text: only its reader finds that.
-  await redis.client.xadd(box, "*", "p", "garbage\nwith secrets");
-  await redis.client.xadd(box, "*", "q", "x");
-  await redis.client.xadd(box, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
-  const boxes = [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }];
+  await redis.client.xadd(tenantQueue, "*", "p", "garbage\nwith secrets");
+  await redis.client.xadd(tenantQueue, "*", "q", "x");
+  await redis.client.xadd(tenantQueue, "*", "p", `${jobIds.next()} e0 ann@example.com\t"a\\u00zz"\n{}`);
+  const tenantQueues = [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }];
   telemetry.counted.length = 0;
-  const result = await watched.pull(lease, { ...PULL, boxes });
+  const result = await watched.pull(lease, { ...PULL, tenantQueues });
   if (result === FENCED) throw new Error("fenced");
-  expect(result.boxes[0]?.jobs.map(({ jobId }) => jobId)).toEqual(ids);
+  expect(result.tenantQueues[0]?.jobs.map(({ jobId }) => jobId)).toEqual(ids);
   expect(telemetry.counted).toEqual(["entry", "entry", "entry"]);
   const texts = await kept(prefix);
   expect(texts).toHaveLength(3);
   expect(texts[2]).toMatch(/^\d+ entry acme\/e \d+-\d+: not a box entry\ngarbage\nwith secrets$/);
-  expect(await redis.client.xlen(box)).toBe(1);
-  await watched.pull(lease, { ...PULL, boxes });
+  expect(await redis.client.xlen(tenantQueue)).toBe(1);
+  await watched.pull(lease, { ...PULL, tenantQueues });
   expect(telemetry.counted).toHaveLength(3);
 });
 
-test("an entry that cannot be read counts in its tenant's share no longer", async () => {
+test("an unreadable entry no longer counts in its tenant's share", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
-  const box = `${prefix}:box:acme/e`;
-  const [[id = "", [, text = ""]]] = (await redis.client.xrange(box, "-", "+")) as [[string, string[]]];
+  const tenantQueue = `${prefix}:box:acme/e`;
+  const [[id = "", [, text = ""]]] = (await redis.client.xrange(tenantQueue, "-", "+")) as [[string, string[]]];
   const load = await redis.client.hget(`${prefix}:tenants`, "acme");
   for (const spoilt of [text.replace(" e0 ", ' e0 \t"a\\u00zz"'), text.replace(" e0 ", " ? ")]) {
-    await redis.client.del(box);
-    await redis.client.xadd(box, id, "p", spoilt);
+    await redis.client.del(tenantQueue);
+    await redis.client.xadd(tenantQueue, id, "p", spoilt);
     await redis.client.hset(`${prefix}:tenants`, "acme", load ?? "");
-    await watched.pull(lease, { ...PULL, boxes: [{ box: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }] });
-    expect(await redis.client.xlen(box)).toBe(0);
+    await watched.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 64, bytesMax: ROOM }],
+    });
+    expect(await redis.client.xlen(tenantQueue)).toBe(0);
     expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toStartWith("0 0 ");
   }
 });
 
-test("the name of a box and a parked job that cannot be read stop nobody else", async () => {
+test("unreadable names of tenant queues and parked jobs hold up nobody", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
@@ -87,7 +90,7 @@ test("the name of a box and a parked job that cannot be read stop nobody else", 
   expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toEqual([job.jobId]);
 });
 
-test("the jobs of a channel that this process does not know wait for one that does", async () => {
+test("jobs of an unknown channel wait for a process that knows it", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   await redis.client.sadd(`${prefix}:ready`, "acme/z");
@@ -98,7 +101,7 @@ test("the jobs of a channel that this process does not know wait for one that do
   expect(await redis.client.smembers(`${prefix}:held`)).toContain("acme/z");
 });
 
-test("a row that cannot be read does not keep its batch, nor the batches behind it", async () => {
+test("an unreadable row delays neither its batch nor later ones", async () => {
   const { tenant, lease, recorder, prefix } = await world();
   const outbox = `${prefix}:outbox`;
   await redis.client.xadd(outbox, "*", "c", "1", "r", "no json");
@@ -116,14 +119,14 @@ test("a row that cannot be read does not keep its batch, nor the batches behind 
   expect(await redis.client.xlen(outbox)).toBe(0);
 });
 
-test("a batch of nothing that can be read is passed over", async () => {
+test("a batch without a readable row is skipped", async () => {
   const { recorder, prefix } = await world();
   await redis.client.xadd(`${prefix}:outbox`, "*", "c", "1", "r", "no json");
   expect(await record(recorder, null)).toBeNull();
   expect(await redis.client.xlen(`${prefix}:outbox`)).toBe(0);
 });
 
-test("a job record that cannot be read keeps nobody from writing down what became of the job", async () => {
+test("an unreadable job record does not prevent the settlement", async () => {
   const { tenant, lease, prefix } = await world();
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
@@ -135,7 +138,7 @@ test("a job record that cannot be read keeps nobody from writing down what becam
   await accept(tenant);
 });
 
-test("what is kept of a tenant and cannot be read counts as nothing, and is written anew", async () => {
+test("a tenant's unreadable state counts as nothing and is written anew", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
   await redis.client.hset(`${prefix}:tenants`, "acme", "garbage");
@@ -144,7 +147,7 @@ test("what is kept of a tenant and cannot be read counts as nothing, and is writ
   expect(await redis.client.hget(`${prefix}:tenants`, "acme")).toMatch(/^1 \d+ \d+ 1 \d+ 1$/);
 });
 
-test("no more than the newest thousand is kept", async () => {
+test("only the newest thousand are kept", async () => {
   const { lease, prefix } = await world();
   const names = Array.from({ length: 1_200 }, (_, i) => `no box ${i}`);
   await redis.client.sadd(`${prefix}:ready`, ...names);

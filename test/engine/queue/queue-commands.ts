@@ -19,7 +19,7 @@ export type Command =
       readonly kind: "pull";
       readonly lease: LeasePick;
       readonly survey: boolean;
-      readonly boxes: readonly BoxPick[];
+      readonly tenantQueues: readonly TenantQueuePick[];
       readonly bytesMax: number;
       /** How far the owner's reckoning is from the time that it was answered last; null: it knows nothing. */
       readonly reckonsMs: number | null;
@@ -81,7 +81,7 @@ export interface TurnPick {
   readonly takes: boolean;
 }
 
-export interface BoxPick {
+export interface TenantQueuePick {
   readonly tenant: number;
   readonly channel: ChannelName;
   readonly goesOn: boolean;
@@ -94,7 +94,7 @@ export interface AllowancePick {
   readonly channel: ChannelName;
   readonly isTomorrow: boolean;
   readonly allowance: number;
-  /** Beyond what was answered last: below 0 the caller has missed answers, above the queue has forgotten. */
+  /** Relative to the last answer: below 0 the caller missed answers, above 0 the queue forgot. */
   readonly knowsMore: number;
   readonly wanted: number;
 }
@@ -200,7 +200,7 @@ const turn: fc.Arbitrary<TurnPick> = fc.record({
   takes: fc.constantFrom(true, true, true, false),
 });
 
-const box: fc.Arbitrary<BoxPick> = fc.record({
+const tenantQueue: fc.Arbitrary<TenantQueuePick> = fc.record({
   tenant,
   channel,
   goesOn: fc.boolean(),
@@ -278,7 +278,7 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         kind: fc.constant("pull" as const),
         lease,
         survey: fc.boolean(),
-        boxes: fc.array(box, { maxLength: 3 }),
+        tenantQueues: fc.array(tenantQueue, { maxLength: 3 }),
         bytesMax: fc.constantFrom(1_000_000, 1_000_000, 2_000, 200),
         reckonsMs: fc.constantFrom(null, 0, 0, 0, -400, 700.5, 90_000),
       }),

@@ -5,12 +5,12 @@ import { type Command, commands, requests } from "./queue-commands.ts";
 import { QueuePair } from "./queue-pair.ts";
 import { TimedRedis } from "./timed-redis.ts";
 
-/** One more seed to run: JOURNAL_MODEL_SEED, and how many lists of commands a seed stands for: JOURNAL_MODEL_RUNS. */
-const { JOURNAL_MODEL_SEED: wantedSeed, JOURNAL_MODEL_PATH: wantedPath, JOURNAL_MODEL_RUNS: runs } = Bun.env;
+/** One more seed to run: QUEUE_MODEL_SEED; lists of commands per seed: QUEUE_MODEL_RUNS. */
+const { QUEUE_MODEL_SEED: wantedSeed, QUEUE_MODEL_PATH: wantedPath, QUEUE_MODEL_RUNS: runs } = Bun.env;
 const RUNS = Number(runs ?? 150);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
-/** A failure is told, as short as it is by then, before the test runs out of time. */
+/** The failure is reported, as far as it is shrunk, before the test runs out of time. */
 const SHRINK_MS = 90_000;
 const SEEDS = wantedPath === undefined ? [1, 2] : [];
 
@@ -42,7 +42,7 @@ function testLists(guarantee: string, lists: fc.Arbitrary<Command[]>): void {
         interruptAfterTimeLimit: SHRINK_MS,
         ...path,
       });
-      expect(details.failed ? reportOf(details, `JOURNAL_MODEL_SEED=${seed}`, guarantee) : "").toBe("");
+      expect(details.failed ? reportOf(details, `QUEUE_MODEL_SEED=${seed}`, guarantee) : "").toBe("");
     }, 120_000);
   }
 }
@@ -51,7 +51,7 @@ testLists("whatever is asked, Redis and memory answer the same and hold the same
 testLists("a tenant that keeps asking is counted the same, however its requests and pauses fall", requests);
 
 function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: string, guarantee: string): string {
-  const replay = `${seed} JOURNAL_MODEL_PATH=${details.counterexamplePath} bun test ${import.meta.path} -t "${guarantee}"`;
+  const replay = `${seed} QUEUE_MODEL_PATH=${details.counterexamplePath} bun test ${import.meta.path} -t "${guarantee}"`;
   const list = details.counterexample?.[0].map((command) => JSON.stringify(command)).join("\n");
   return `${String(details.errorInstance)}\nafter the last of:\n${list}\nReplay: ${replay}`;
 }

@@ -205,26 +205,26 @@ export class QueuePair {
     return new JobIds(clock, this.chance).next();
   }
 
-  private async pull({ lease: pick, survey, boxes: picks, bytesMax, reckonsMs }: Pulling): Promise<void> {
+  private async pull({ lease: pick, survey, tenantQueues: picks, bytesMax, reckonsMs }: Pulling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
     const shardTimeMs = this.reckons(lease, reckonsMs);
-    const boxes = picks.map(({ tenant, channel, goesOn, ...most }) => {
-      const box = { tenantId: tenantAt(tenant).tenantId, channel };
-      const after = goesOn ? (this.lastRead.get(`${box.tenantId}/${channel}`) ?? null) : null;
-      return { box, after, ...most };
+    const tenantQueues = picks.map(({ tenant, channel, goesOn, ...most }) => {
+      const tenantQueue = { tenantId: tenantAt(tenant).tenantId, channel };
+      const after = goesOn ? (this.lastRead.get(`${tenantQueue.tenantId}/${channel}`) ?? null) : null;
+      return { tenantQueue, after, ...most };
     });
-    const request = { boxes, survey, bytesMax, shardTimeMs };
+    const request = { tenantQueues, survey, bytesMax, shardTimeMs };
     const answer = await this.redis.queue.pull(lease, request);
     const expected = await this.port.pull(lease, request);
     if (answer === FENCED || expected === FENCED) return expect(answer).toBe(expected);
     // A set names its members in no order of its own.
-    const byName = (ready: readonly object[]) => ready.map((box) => JSON.stringify(box)).toSorted();
+    const byName = (ready: readonly object[]) => ready.map((tenantQueue) => JSON.stringify(tenantQueue)).toSorted();
     expect({ ...answer, ready: byName(answer.ready) }).toEqual({ ...expected, ready: byName(expected.ready) });
     this.reckoned.set(lease.shard, answer.shardTimeMs);
-    for (const { box, jobs } of answer.boxes) {
+    for (const { tenantQueue, jobs } of answer.tenantQueues) {
       for (const job of jobs) this.pulled.push({ shard: lease.shard, job });
       const last = jobs.at(-1)?.entryId;
-      if (last !== undefined) this.lastRead.set(`${box.tenantId}/${box.channel}`, last);
+      if (last !== undefined) this.lastRead.set(`${tenantQueue.tenantId}/${tenantQueue.channel}`, last);
     }
   }
 
@@ -245,7 +245,7 @@ export class QueuePair {
     await this.port.settleLent(lease, settlements, shardTimeMs);
   }
 
-  /** What an owner says that the shard's time is, who is off by so much. */
+  /** The shard's time as estimated by an owner that is off by this much. */
   private reckons({ shard }: Lease, byMs: number | null): number | null {
     const reckoned = this.reckoned.get(shard) ?? null;
     return byMs === null || reckoned === null ? null : reckoned + byMs;
@@ -330,10 +330,10 @@ export class QueuePair {
   private async allow(pick: LeasePick, { tenant, channel, isTomorrow, knowsMore, ...wish }: AllowancePick) {
     const lease = this.lease(pick, "dispatcher");
     const day = utcDayAt(this.nowMs) + (isTomorrow ? 1 : 0);
-    const box = { tenantId: tenantAt(tenant).tenantId, channel };
-    const name = `${box.tenantId}/${channel}:${day}`;
+    const tenantQueue = { tenantId: tenantAt(tenant).tenantId, channel };
+    const name = `${tenantQueue.tenantId}/${channel}:${day}`;
     const known = Math.max(0, (this.taken.get(name) ?? 0) + knowsMore);
-    const call = { box, day, known, ...wish };
+    const call = { tenantQueue, day, known, ...wish };
     const answer = await this.redis.queue.allow(lease, call);
     expect(answer).toBe(await this.port.allow(lease, call));
     if (answer !== FENCED) this.taken.set(name, answer);
@@ -342,7 +342,7 @@ export class QueuePair {
   private async drain(shard: number): Promise<void> {
     const pick = { shard, age: 0 };
     const channels: readonly ChannelName[] = ["email", "whatsapp"];
-    const boxes = TENANTS.flatMap((tenant, at) =>
+    const tenantQueues = TENANTS.flatMap((tenant, at) =>
       channels.map((channel) => ({
         shard: tenant.shard,
         tenant: at,
@@ -353,8 +353,8 @@ export class QueuePair {
       })),
     );
     const before = this.pulled.length;
-    const own = boxes.filter((box) => box.shard === shard);
-    await this.pull({ lease: pick, survey: true, boxes: own, bytesMax: 10_000_000, reckonsMs: 0 });
+    const own = tenantQueues.filter((tenantQueue) => tenantQueue.shard === shard);
+    await this.pull({ lease: pick, survey: true, tenantQueues: own, bytesMax: 10_000_000, reckonsMs: 0 });
     const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
       return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });

@@ -7,10 +7,10 @@ import {
   alive,
   countText,
   entryText,
-  mailboxOf,
   type ShardState,
   type StoredJob,
   templateOf,
+  tenantQueueOf,
 } from "../../simulation/memory-queue-shard.ts";
 import type { QueueSnapshot } from "../../simulation/memory-queue-state.ts";
 import type { DumpedKey } from "./timed-redis.ts";
@@ -76,17 +76,17 @@ function recordsInOrder(records: unknown): unknown {
 }
 
 function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, DumpedKey]> {
-  for (const [box, { entries }] of shard.boxes) {
+  for (const [tenantQueue, { entries }] of shard.tenantQueues) {
     yield [
-      `box:${boxName(box)}`,
+      `box:${storedName(tenantQueue)}`,
       lasting([...entries].map(([id, entry]) => [id, ["p", entryText(entry, letters.letterOf(entry.channel))]])),
     ];
   }
-  yield* nonEmpty("ready", [...shard.ready].map(boxName).toSorted());
-  yield* nonEmpty("held", [...shard.held].map(boxName).toSorted());
+  yield* nonEmpty("ready", [...shard.ready].map(storedName).toSorted());
+  yield* nonEmpty("held", [...shard.held].map(storedName).toSorted());
   yield* hash(
     "cursor",
-    [...shard.cursors].map(([box, id]) => [boxName(box), id]),
+    [...shard.cursors].map(([tenantQueue, id]) => [storedName(tenantQueue), id]),
   );
   const later = [...shard.later].toSorted(([a, aMs], [b, bMs]) => aMs - bMs || (a < b ? -1 : 1));
   yield* nonEmpty(
@@ -95,9 +95,9 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   );
   yield* hash(
     "parked",
-    [...shard.parked].map(([jobId, { box, entry, lentUnder }]) => {
+    [...shard.parked].map(([jobId, { tenantQueue, entry, lentUnder }]) => {
       const mark = lentUnder === undefined ? "" : `!${lentUnder}`;
-      return [jobId, `${boxName(box)}${mark} ${entryText(entry, letters.letterOf(entry.channel))}`];
+      return [jobId, `${storedName(tenantQueue)}${mark} ${entryText(entry, letters.letterOf(entry.channel))}`];
     }),
   );
   yield* hash(
@@ -114,9 +114,9 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   for (const [tenantId, list] of shard.suppressed) yield* hash(`suppressed:${tenantId}`, [...list]);
   for (const [name, stored] of shard.allowances) {
     const taken = alive(stored, nowMs);
-    const [box = "", day = ""] = name.split(":");
+    const [tenantQueue = "", day = ""] = name.split(":");
     if (taken !== null)
-      yield [`allowance:${boxName(box)}:${day}`, { value: String(taken.value), expiresMs: taken.expiresMs }];
+      yield [`allowance:${storedName(tenantQueue)}:${day}`, { value: String(taken.value), expiresMs: taken.expiresMs }];
   }
   for (const [name, stored] of shard.idempotency) {
     const known = alive(stored, nowMs);
@@ -173,8 +173,8 @@ function lasting(value: unknown): DumpedKey {
   return { value, expiresMs: null };
 }
 
-function boxName(box: string): string {
-  const { tenantId, channel } = mailboxOf(box);
+function storedName(tenantQueue: string): string {
+  const { tenantId, channel } = tenantQueueOf(tenantQueue);
   return `${tenantId}/${letters.letterOf(channel)}`;
 }
 

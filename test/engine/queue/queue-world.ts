@@ -91,10 +91,10 @@ export async function pullOne(
 ): Promise<readonly QueuedJob[]> {
   const result = await queue.pull(lease, {
     ...PULL,
-    boxes: [{ box: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax: ROOM }],
+    tenantQueues: [{ tenantQueue: { tenantId, channel: "email" }, after, entriesMax: 64, bytesMax: ROOM }],
   });
   if (result === FENCED) throw new Error("fenced");
-  return result.boxes[0]?.jobs ?? [];
+  return result.tenantQueues[0]?.jobs ?? [];
 }
 
 export function first<T>(items: readonly T[]): T {

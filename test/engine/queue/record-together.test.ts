@@ -46,7 +46,7 @@ async function takeOver({ recorder }: World): Promise<Lease> {
   return acquire(recorder.shard, "recorder");
 }
 
-test("what several shards hold is one batch; a shard that holds nothing has no part in it", async () => {
+test("several shards' rows form one batch, and an empty shard has no part in it", async () => {
   const [one, two] = await twoWorlds();
   const idle = await world();
   await sendOne(one, two);
@@ -55,7 +55,7 @@ test("what several shards hold is one batch; a shard that holds nothing has no p
   const batch = first(batches);
   expect([batch.state, shardsOf(batch)]).toEqual(["frozen", [one.tenant.shard, two.tenant.shard]]);
   expect(batch.pieces.map(({ rows }) => rows.map(({ tenantId }) => tenantId))).toEqual([["acme"], ["globex"]]);
-  // What came meanwhile is not in it.
+  // It lacks the rows that came meanwhile.
   await sendOne(one, idle);
   const again = await record([two.recorder, one.recorder]);
   expect(again.batches).toEqual([{ ...batch, state: "found" }]);
@@ -64,17 +64,17 @@ test("what several shards hold is one batch; a shard that holds nothing has no p
   expect(next.batches.map(shardsOf)).toEqual([[one.tenant.shard, idle.tenant.shard]]);
 });
 
-test("whoever takes one shard of a batch over is handed all of it, in the same order", async () => {
+test("a process that takes over one shard of a batch gets the whole batch, in the same order", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
   await sendOne(one, two);
   expect(await recordOne(await takeOver(two))).toEqual({ ...batch, state: "found" });
-  // Who has the other shard still can write it, too.
+  // The owner of the other shard can write it, too.
   expect(await recordOne(one.recorder)).toEqual({ ...batch, state: "found" });
 });
 
-test("where a piece of a batch is taken off, the others are known to be in the event store", async () => {
+test("once one piece of a batch has been removed, the others count as stored", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
@@ -84,7 +84,7 @@ test("where a piece of a batch is taken off, the others are known to be in the e
   expect([rest.state, rest.token, shardsOf(rest)]).toEqual(["recorded", batch.token, [two.tenant.shard]]);
 });
 
-test("a shard whose lease is lost is left as it is, and keeps nothing from the others", async () => {
+test("a shard whose lease is lost is left alone and does not hold up the others", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
@@ -95,7 +95,7 @@ test("a shard whose lease is lost is left as it is, and keeps nothing from the o
   expect([await markOf(one), await markOf(two)]).toEqual([null, mark]);
 });
 
-test("a batch that is refused falls into its pieces, all at once; what was its end before takes nothing off", async () => {
+test("a refused batch is split into its pieces, all at once, and its former end removes nothing", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
@@ -105,7 +105,7 @@ test("a batch that is refused falls into its pieces, all at once; what was its e
   expect(late.batches.map(({ token, state }) => [token, state])).toEqual([[batch.pieces[1]?.token ?? "", "found"]]);
 });
 
-test("a batch of which a piece is taken off falls into no pieces", async () => {
+test("a batch that already lost a piece is not split", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const batch = await recordOne(one.recorder, two.recorder);
@@ -114,7 +114,7 @@ test("a batch of which a piece is taken off falls into no pieces", async () => {
   expect(batches.map(({ token, state }) => [token, state])).toEqual([[batch.token, "recorded"]]);
 });
 
-test("a piece that the former release marked comes alone, under the token that it was written under", async () => {
+test("a piece that the former release marked comes alone, under its former token", async () => {
   const [one, two] = await twoWorlds();
   await sendOne(one, two);
   const [entry] = await redis.client.xrange(`${one.prefix}:outbox`, "-", "+");

@@ -43,17 +43,20 @@ function newJob(): NewJob {
   return { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null };
 }
 
-test("every verb works on a Redis Cluster, for tenants of many shards in one breath", async () => {
+test("every verb works on a Redis Cluster, for tenants of many shards at once", async () => {
   const tenants: TenantRef[] = Array.from({ length: 40 }, (_, i) => ({ tenantId: `tenant-${i}`, shard: i % 8 }));
   const answers = await Promise.all(tenants.map((tenant) => queue.accept(tenant, 1000, newJob())));
   expect(answers.every((answer) => answer.kind === "accepted")).toBe(true);
   for (const [i, tenant] of tenants.entries()) {
     const lease = await queue.acquire(tenant.shard, "dispatcher", "test", null);
     if (lease === null) throw new Error("the lease is taken");
-    const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-    const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+    const pulled = await queue.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+    });
     if (pulled === FENCED) throw new Error("fenced");
-    const [job] = pulled.boxes[0]?.jobs ?? [];
+    const [job] = pulled.tenantQueues[0]?.jobs ?? [];
     const answer = answers[i];
     if (job === undefined || answer?.kind !== "accepted") throw new Error("no job");
     expect(job.jobId).toBe(answer.jobId);
@@ -80,7 +83,7 @@ test("every verb works on a Redis Cluster, for tenants of many shards in one bre
   expect(batches.flatMap(({ pieces }) => pieces.flatMap(({ rows }) => rows))).toHaveLength(10);
 });
 
-test("a node that hangs holds up no settlement of a shard on another one, whatever its reference", async () => {
+test("a hanging node does not hold up a settlement of a shard on another one, whatever its reference", async () => {
   const counted: (string | number)[] = [];
   const telemetry = new (class extends QuietTelemetry {
     override count(name?: string, _labels?: object, by = 1): void {
@@ -101,9 +104,12 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
   for (let i = 0; i < 4; i += 1) await other.accept(tenant, 1000, newJob());
   const lease = await other.acquire(9, "dispatcher", "test", null);
   if (lease === null) throw new Error("the lease is taken");
-  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await other.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
-  const jobs = pulled === FENCED ? [] : (pulled.boxes[0]?.jobs ?? []);
+  const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await other.pull(lease, {
+    ...PULL,
+    tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+  });
+  const jobs = pulled === FENCED ? [] : (pulled.tenantQueues[0]?.jobs ?? []);
   const [plain, ...named] = jobs.map((job, i): Settlement => {
     const event = { type: "sent", result: {} } as const;
     const end = { kind: "final", job, status: "success", result: {}, event } as const;
@@ -132,7 +138,7 @@ test("a node that hangs holds up no settlement of a shard on another one, whatev
   await other.stop();
 }, 20_000);
 
-test("a cluster that is away refuses within a bound, and is used again when it is back", async () => {
+test("calls to a cluster that is away fail within a bound, and succeed once it is back", async () => {
   const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
   await redis.kill();
   await expect(queue.accept(tenant, 1000, newJob())).rejects.toThrow("the queue did not answer");

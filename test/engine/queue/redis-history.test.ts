@@ -19,7 +19,7 @@ import {
 } from "./queue-world.ts";
 
 describe("settle", () => {
-  test("ends a job once: its event, its result, its box entry", async () => {
+  test("ends a job once: its event, its result, its queue entry", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant);
     const before = firstEventIdAt(Date.now() - 5);
@@ -40,7 +40,7 @@ describe("settle", () => {
     expect(await redis.client.sismember(`${prefix}:held`, "acme/e")).toBe(0);
   });
 
-  test("a settlement that comes again removes no entry of another job that got the same id", async () => {
+  test("a repeated settlement removes no entry of another job that got the same id", async () => {
     const { tenant, lease, prefix } = await world();
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
@@ -71,7 +71,7 @@ describe("settle", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
-  test("a retry that is not due stays away, and the owner hears when it will be", async () => {
+  test("a retry stays away until it is due, and the owner learns when that is", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
     await queue.pull(lease, PULL);
@@ -85,12 +85,12 @@ describe("settle", () => {
     expect(result.nextDueMs).toBeLessThanOrEqual(60_000);
   });
 
-  test("a retry whose entry redis has forgotten counts nothing, so that the job which waits elsewhere is not lost", async () => {
+  test("a retry whose entry Redis forgot counts nothing, so the job that waits elsewhere is not lost", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
     await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
-    // As of here the job is parked with one attempt; what was written after that is gone, the owner's answer comes late.
+    // From here on the job is parked with one attempt: later writes are gone, and the owner's answer comes late.
     const forgotten = { ...job, attempts: 1, entryId: "99999999999999-0" };
     await queue.settle(lease, [{ kind: "retry", job: forgotten, delayMs: 0, status: "running" }]);
     await queue.pull(lease, PULL);
@@ -98,7 +98,7 @@ describe("settle", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 2 });
   });
 
-  test("keeps no payload of a job that has failed", async () => {
+  test("keeps no payload of a failed job", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant, { payload: JSON.stringify("refused content") });
     await queue.settle(lease, [failed(first(await pullOne(lease, "acme")))]);
@@ -108,7 +108,7 @@ describe("settle", () => {
     }
   });
 
-  test("an owner that lost its lease changes nothing", async () => {
+  test("an owner without the lease changes nothing", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
@@ -121,8 +121,8 @@ describe("settle", () => {
   });
 });
 
-describe("a job whose content is looked at first", () => {
-  test("is pending until it is started, and running then", async () => {
+describe("a job whose content is checked first", () => {
+  test("is pending until it starts, then running", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
@@ -135,7 +135,7 @@ describe("a job whose content is looked at first", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
-  test("stays pending while it cannot be looked at, comes again, and can fail without ever having been running", async () => {
+  test("stays pending while it cannot be checked, comes again, and can fail without ever running", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
@@ -149,7 +149,7 @@ describe("a job whose content is looked at first", () => {
     expect((await queue.job(tenant, jobId))?.status).toBe("failed");
   });
 
-  test("does not look pending again once it has been running", async () => {
+  test("does not look pending again after it ran", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant, { needsScreening: true });
     const job = first(await pullOne(lease, "acme"));
@@ -160,7 +160,7 @@ describe("a job whose content is looked at first", () => {
 });
 
 describe("observe", () => {
-  test("adds an event of a type once, and never touches the status", async () => {
+  test("adds one event per type, and never touches the status", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
@@ -185,7 +185,7 @@ describe("observe", () => {
     expect(first(await pullOne(lease, "acme")).suppressed).toBe("bounced");
   });
 
-  test("a click counts once a link", async () => {
+  test("clicks count once per link", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
@@ -204,7 +204,7 @@ describe("observe", () => {
     ]);
   });
 
-  test("a click on each link waits with a job that has not ended", async () => {
+  test("a click on each link waits with an unfinished job", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     const click = (url: string) =>
@@ -247,7 +247,7 @@ describe("observe", () => {
     expect(types).toEqual(["sent", "delivered"]);
   });
 
-  test("a job that is no longer here is unknown, until the caller says what the event store knows", async () => {
+  test("a job that has left is unknown until the caller brings it from the event store", async () => {
     const { tenant } = await world();
     const jobId = jobIds.next();
     const observation = { jobId, type: "opened", result: {}, suppress: null } as const;
@@ -268,7 +268,7 @@ describe("observe", () => {
 });
 
 describe("record", () => {
-  test("hands out the same batch until it is done, then the next, each row once", async () => {
+  test("hands out the same batch until it is stored, then the next, each row once", async () => {
     const { tenant, lease, recorder } = await world();
     const one = await accept(tenant);
     await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
@@ -299,7 +299,7 @@ describe("record", () => {
     expect(await record(recorder, next)).toBeNull();
   });
 
-  test("carries results that hold anything JSON can hold", async () => {
+  test("carries any JSON result", async () => {
     const { tenant, lease, recorder } = await world();
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));

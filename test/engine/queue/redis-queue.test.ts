@@ -17,7 +17,7 @@ import {
 } from "./queue-world.ts";
 
 describe("accept", () => {
-  test("queues a job that is pending, and names its tenant as ready", async () => {
+  test("queues a pending job, and names its tenant as ready", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     expect(await queue.job(tenant, jobId)).toEqual({
@@ -32,7 +32,7 @@ describe("accept", () => {
     expect(await queue.pull(lease, PULL)).toMatchObject({ ready: [ACME_MAIL] });
   });
 
-  test("never lets more than the plan's number through, and says when there is room again", async () => {
+  test("never admits more than the plan's number, and says when there is room again", async () => {
     const { tenant } = await world();
     const answers = await Promise.all(Array.from({ length: 8 }, () => queue.accept(tenant, 5, newJob())));
     expect(answers.filter((answer) => answer.kind === "accepted")).toHaveLength(5);
@@ -44,7 +44,7 @@ describe("accept", () => {
     expect((await queue.admit(tenant, 5)).limited).toBe(true);
   });
 
-  test("what has left the window of sixty seconds counts no more, what is in it does", async () => {
+  test("requests count for sixty seconds, not longer", async () => {
     const { tenant, prefix } = await world();
     const slice = async () => Math.floor(Number((await redis.client.time())[0]));
     const remaining = async () => (await queue.admit(tenant, 100)).rate.remaining;
@@ -64,7 +64,7 @@ describe("accept", () => {
     expect(await remaining()).toBe(99);
   });
 
-  test("what a window has forgotten does not count for ever", async () => {
+  test("requests whose window Redis forgot do not count for ever", async () => {
     const { tenant, prefix } = await world();
     const now = Math.floor(Number((await redis.client.time())[0]));
     await redis.client.hset(`${prefix}:tenants`, "acme", `0 0 ${now - 30} 5 ${now - 10} 2`);
@@ -96,7 +96,7 @@ describe("accept", () => {
     expect(await queue.job(neighbour, jobId)).toBeNull();
   });
 
-  test("is refused whole when redis is full, while work can still leave", async () => {
+  test("is refused whole when Redis is full, while jobs can still leave", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
     const job = first(await pullOne(lease, "acme"));
@@ -128,7 +128,7 @@ describe("pull", () => {
     expect((await queue.job(tenant, later))?.status).toBe("pending");
   });
 
-  test("says which recipients are suppressed, and such a job never was running", async () => {
+  test("says which recipients are suppressed, and such a job never ran", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant);
     await redis.client.hset(`${prefix}:suppressed:acme`, "ann@example.com", "bounced");
@@ -136,7 +136,7 @@ describe("pull", () => {
     expect((await queue.job(tenant, jobId))?.status).toBe("pending");
   });
 
-  test("a new owner finds what the last one had pulled and not settled", async () => {
+  test("a new owner gets the jobs that the last one pulled and did not settle", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
     await queue.pull(lease, PULL);
@@ -147,7 +147,7 @@ describe("pull", () => {
     expect(first(await pullOne(next, "acme")).jobId).toBe(jobId);
   });
 
-  test("what was running does not look pending again when a new owner begins at the start", async () => {
+  test("a running job does not look pending again when a new owner starts from the beginning", async () => {
     const { tenant, lease } = await world();
     const ids = [await accept(tenant), await accept(tenant)];
     await pullOne(lease, "acme");
@@ -155,13 +155,13 @@ describe("pull", () => {
     const next = await acquire(tenant.shard, "dispatcher");
     await queue.pull(next, {
       ...PULL,
-      boxes: [{ box: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
+      tenantQueues: [{ tenantQueue: ACME_MAIL, after: null, entriesMax: 1, bytesMax: ROOM }],
       survey: true,
     });
     for (const jobId of ids) expect((await queue.job(tenant, jobId))?.status).toBe("running");
   });
 
-  test("what was running does not look pending again when its recipient has been suppressed since", async () => {
+  test("a running job does not look pending again when its recipient has been suppressed since", async () => {
     const { tenant, lease, prefix } = await world();
     const jobId = await accept(tenant);
     await pullOne(lease, "acme");
@@ -172,20 +172,23 @@ describe("pull", () => {
     expect((await queue.job(tenant, jobId))?.status).toBe("running");
   });
 
-  test("a tenant's channels have boxes of their own", async () => {
+  test("each channel of a tenant has its own tenant queue", async () => {
     const { tenant, lease } = await world();
     await accept(tenant);
     const chat = await accept(tenant, { channel: "whatsapp", recipient: "34600000000" });
-    const box = { tenantId: "acme", channel: "whatsapp" } as const;
-    const result = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 9, bytesMax: ROOM }] });
+    const tenantQueue = { tenantId: "acme", channel: "whatsapp" } as const;
+    const result = await queue.pull(lease, {
+      ...PULL,
+      tenantQueues: [{ tenantQueue, after: null, entriesMax: 9, bytesMax: ROOM }],
+    });
     if (result === FENCED) throw new Error("fenced");
-    expect(result.boxes[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
+    expect(result.tenantQueues[0]?.jobs.map((job) => [job.jobId, job.channel])).toEqual([[chat, "whatsapp"]]);
     expect(result.ready).toHaveLength(2);
   });
 });
 
-describe("when redis dies", () => {
-  test("what was answered is there after the restart, and callers hear of the rest", async () => {
+describe("when Redis dies", () => {
+  test("accepted jobs are there after the restart, and callers learn about the rest", async () => {
     const { tenant, lease } = await world("durable");
     const accepted: string[] = [];
     const load = Array.from({ length: 200 }, async () => {

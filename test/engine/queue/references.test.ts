@@ -14,7 +14,7 @@ function named(job: QueuedJob, providerRef: string): Settlement {
   return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, providerRef };
 }
 
-/** Jobs that nobody has queued: a settlement names them all the same. */
+/** Jobs that nobody queued: a settlement still names them. */
 function manyJobs(count: number): readonly QueuedJob[] {
   return Array.from({ length: count }, () => {
     const of = { tenantId: "acme", channel: "whatsapp", entryId: "0-1", recipient: "34600000000" } as const;
@@ -37,7 +37,7 @@ async function queueAhead(byMs: number): Promise<RedisQueue> {
   return ahead;
 }
 
-test("a message's job is known by its reference once it is settled, whichever tenant it is of", async () => {
+test("a message's job is found by its reference once settled, whichever tenant it belongs to", async () => {
   const [one, two] = [await world("acme"), await world("büro")];
   const ids = [await accept(one.tenant), await accept(two.tenant)];
   await queue.settle(one.lease, [named(first(await pullOne(one.lease, "acme")), "wamid.one")]);
@@ -51,7 +51,7 @@ test("a message's job is known by its reference once it is settled, whichever te
   expect(await queue.jobsOf([])).toEqual([]);
 });
 
-test("a failure can name its message, too, and a repeat changes nothing", async () => {
+test("a failed job can have a reference, too, and a repeat changes nothing", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
@@ -61,7 +61,7 @@ test("a failure can name its message, too, and a repeat changes nothing", async 
   expect(await queue.jobsOf(["wamid.failed"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
-test("an owner that lost its lease still says whose message its provider has", async () => {
+test("an owner without the lease can still store references", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
@@ -71,7 +71,7 @@ test("an owner that lost its lease still says whose message its provider has", a
   expect(await queue.jobsOf(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
-test("each of thousands is found, in one look, and none leads to another's job", async () => {
+test("each of thousands is found in one call, and none leads to another's job", async () => {
   const { lease } = await world();
   const jobs = manyJobs(5_000);
   const references = jobs.map((_, i) => `wamid.many.${i}`);
@@ -88,7 +88,7 @@ test("each of thousands is found, in one look, and none leads to another's job",
   expect((await queue.jobsOf(strangers)).every((address) => address === null)).toBe(true);
 }, 20_000);
 
-test("a reference is known for as long as is promised, to processes whose clocks differ, and leaves with its hour", async () => {
+test("a reference is found for the promised time, by processes whose clocks differ, and expires with its hour", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   await queue.settle(lease, [named(first(await pullOne(lease, "acme")), "wamid.kept")]);
@@ -106,7 +106,7 @@ test("a reference is known for as long as is promised, to processes whose clocks
   }
 });
 
-test("a full Redis keeps no hand-over from being written down", async () => {
+test("a full Redis does not prevent a settlement with a reference", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
   const job = first(await pullOne(lease, "acme"));

@@ -29,7 +29,7 @@ test("a clock that is set back delays no retry", async () => {
   expect(await pull(lease, reckonedMs + 12_000)).toMatchObject({ ready: [{ tenantId: "acme" }] });
 });
 
-test("a clock that is set forward hastens none", async () => {
+test("a clock that is set forward brings no retry early", async () => {
   const { lease, prefix, reckonedMs } = await parkedFor(10_000);
   await stepClock(prefix, HOUR_MS);
   const result = await pull(lease, reckonedMs);
@@ -38,7 +38,7 @@ test("a clock that is set forward hastens none", async () => {
   expect(Math.abs(result.shardTimeMs - reckonedMs)).toBeLessThan(1);
 });
 
-test("what calls take moves no time, and an owner who knows nothing yet takes it as it is", async () => {
+test("the duration of calls moves no time, and an owner without an estimate takes the time as it is", async () => {
   const { lease, prefix } = await world();
   const { shardTimeMs } = await pull(lease, null);
   await pull(lease, shardTimeMs - 700);
@@ -46,7 +46,7 @@ test("what calls take moves no time, and an owner who knows nothing yet takes it
   expect(Math.abs(shardTimeMs - Date.now())).toBeLessThan(2_000);
 });
 
-test("what is put aside behind a step of the clock is due by its owner's reckoning", async () => {
+test("a job parked after a clock step is due by its owner's estimate", async () => {
   for (const byMs of [HOUR_MS, -HOUR_MS]) {
     const { lease, tenant, prefix } = await world();
     await accept(tenant);
@@ -58,7 +58,7 @@ test("what is put aside behind a step of the clock is due by its owner's reckoni
   }
 });
 
-test("what is put aside late is due by what was agreed on since", async () => {
+test("a job parked late is due by the time agreed on since", async () => {
   const { lease, tenant, prefix } = await world();
   await accept(tenant);
   const job = first(await pullOne(lease, "acme"));
@@ -68,7 +68,7 @@ test("what is put aside late is due by what was agreed on since", async () => {
   expect(await redis.client.zscore(`${prefix}:later`, job.jobId)).toBe(String(shardTimeMs + 5_000));
 });
 
-test("an owner who knows nothing yet goes on from the last pull, where the clock was set back since", async () => {
+test("an owner without an estimate continues from the last pull when the clock was set back since", async () => {
   const { lease, prefix } = await world();
   const { shardTimeMs } = await pull(lease, null);
   await stepClock(prefix, -HOUR_MS);
@@ -76,7 +76,7 @@ test("an owner who knows nothing yet goes on from the last pull, where the clock
   expect((await pull(lease, shardTimeMs)).shardTimeMs - shardTimeMs).toBeLessThan(2_000);
 });
 
-test("a pull that comes late sets no time back", async () => {
+test("a late pull sets no time back", async () => {
   const { lease, prefix } = await world();
   const { shardTimeMs } = await pull(lease, null);
   await pull(lease, shardTimeMs + HOUR_MS);
@@ -84,7 +84,7 @@ test("a pull that comes late sets no time back", async () => {
   expect((await redis.client.get(`${prefix}:skew`))?.startsWith("0 ")).toBe(false);
 });
 
-test("a pull that comes late behind a step of the clock does not make the step the shard's time", async () => {
+test("a late pull after a clock step does not make the step the shard's time", async () => {
   const { lease, prefix, reckonedMs } = await parkedFor(10_000);
   await pull(lease, reckonedMs + 3_000);
   await stepClock(prefix, HOUR_MS);

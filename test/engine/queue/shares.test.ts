@@ -21,7 +21,7 @@ async function loadOf(prefix: string): Promise<string | undefined> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ");
 }
 
-test("a tenant has no more unfinished jobs than its share, and room again when one has ended", async () => {
+test("a tenant has no more unfinished jobs than its share, and room again once one ends", async () => {
   const { tenant, lease, prefix } = await world();
   const quota = { jobs: 2, bytes: 1_000_000 };
   const answers = await Promise.all([ask(tenant, quota), ask(tenant, quota), ask(tenant, quota)]);
@@ -35,7 +35,7 @@ test("a tenant has no more unfinished jobs than its share, and room again when o
   expect(await ask(tenant, quota)).toMatchObject({ kind: "accepted" });
 });
 
-test("a tenant's payloads have no more bytes than its share, wherever they wait", async () => {
+test("a tenant's payloads take no more bytes than its share, wherever they wait", async () => {
   const { tenant, prefix } = await world();
   const quota = { jobs: 100, bytes: 500_000 };
   const stored = { sha256: "ab".repeat(32), bytes: 499_000 };
@@ -59,7 +59,7 @@ test("a refusal counts in the rate window, queues nothing, and leaves its idempo
   expect(replayed.kind).toBe("replayed");
 });
 
-test("each job is counted once, whatever way it takes: retried, lent, reported on, failed, or sent again late", async () => {
+test("each job counts once, whichever way it takes: retried, lent, reported on, failed, or sent again late", async () => {
   const { tenant, lease, prefix } = await world();
   const ids = [];
   for (let i = 0; i < 4; i += 1) ids.push(await accept(tenant, { payload: PAYLOAD }));
@@ -94,7 +94,7 @@ test("a stored payload is handed out by name, also after a retry", async () => {
   expect(first(jobs).template).toBeUndefined();
   await queue.settle(lease, jobs.map(retry));
   await queue.pull(lease, PULL);
-  // What is due in the same millisecond comes back in the order of its ids, which has chance in it.
+  // Jobs due in the same millisecond come back in the order of their ids, which are random.
   const namesOf = (some: readonly QueuedJob[]) =>
     some
       .map(({ jobId, stored, template }) => ({ jobId, stored, template }))

@@ -19,7 +19,7 @@ function halfHung(): RedisConnection {
   return connection as unknown as RedisConnection;
 }
 
-test("the shards of the other nodes find their owner while one node hangs", async () => {
+test("shards on other nodes find their owner while one node hangs", async () => {
   const clock = new VirtualClock();
   const leases = new RedisLeases(halfHung(), clock, new SeededRandom(1));
   const owned: number[] = [];

@@ -48,17 +48,20 @@ async function acquired(): Promise<Lease> {
 async function reasonFor(tenant: typeof acme, recipient: string): Promise<string | null> {
   const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
   await queue.accept(tenant, 1_000, job);
-  const box = { tenantId: tenant.tenantId, channel: "email" } as const;
-  const pulled = await queue.pull(lease, { ...PULL, boxes: [{ box, after: null, entriesMax: 64, bytesMax: ROOM }] });
+  const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
+  const pulled = await queue.pull(lease, {
+    ...PULL,
+    tenantQueues: [{ tenantQueue, after: null, entriesMax: 64, bytesMax: ROOM }],
+  });
   if (pulled === FENCED) throw new Error("the lease is gone");
-  const found = pulled.boxes[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
+  const found = pulled.tenantQueues[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");
   return found.suppressed;
 }
 
 const ann = { tenantId: "acme", address: "ann@example.com", reason: "bounced" } as const;
 
-test("what is put is suppressed for its tenant alone, and what is removed is sent to again", async () => {
+test("an added suppression holds for its tenant alone, and a removed one no longer holds", async () => {
   await queue.putSuppression(acme, "ann@example.com", "manual");
   expect(await reasonFor(acme, "ann@example.com")).toBe("manual");
   expect(await reasonFor(acme, "bob@example.com")).toBeNull();
@@ -67,7 +70,7 @@ test("what is put is suppressed for its tenant alone, and what is removed is sen
   expect(await reasonFor(acme, "ann@example.com")).toBeNull();
 });
 
-test("an index is complete when its last page is in, and then takes no page any more", async () => {
+test("an index is complete with its last page, and takes no page after that", async () => {
   expect(await queue.loadSuppressions(lease, [], false)).toBe("loading");
   expect(await queue.loadSuppressions(lease, [ann], false)).toBe("loading");
   expect(await queue.loadSuppressions(lease, [], true)).toBe("loaded");
@@ -77,7 +80,7 @@ test("an index is complete when its last page is in, and then takes no page any 
   expect(await reasonFor(acme, late.address)).toBeNull();
 });
 
-test("what changes while the index is filled stands against a page that was read before", async () => {
+test("changes made during the fill win over a page that was read before", async () => {
   await queue.removeSuppression(acme, ann.address);
   await queue.putSuppression(acme, "bob@example.com", "unsubscribed");
   await queue.loadSuppressions(lease, [ann, { ...ann, address: "bob@example.com" }], false);

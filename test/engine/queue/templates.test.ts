@@ -10,7 +10,7 @@ async function pulled(at: Awaited<ReturnType<typeof world>>, after: string | nul
   return first(await pullOne(at.lease, "acme", after));
 }
 
-test("a job's template goes with it to the event store, over a retry and whatever it ends as", async () => {
+test("a job's template reaches the event store, over a retry and whatever the outcome", async () => {
   for (const template of NAMES) {
     for (const ending of [sent, failed]) {
       const at = await world();
@@ -26,7 +26,7 @@ test("a job's template goes with it to the event store, over a retry and whateve
   }
 });
 
-test("a report that ends a job which waits brings its template along", async () => {
+test("a report that ends a waiting job brings its template along", async () => {
   for (const template of NAMES) {
     const at = await world();
     const jobId = await accept(at.tenant, { template, payload: '{"html":"\\t\\"x\\""}' });
@@ -47,14 +47,14 @@ test("a report that ends a job which waits brings its template along", async () 
   }
 });
 
-test("a suppressed recipient is known as such beside a template", async () => {
+test("a suppressed recipient is recognised beside a template", async () => {
   const at = await world();
   await redis.client.hset(`${at.prefix}:suppressed:acme`, "ann@example.com", "bounced");
   await accept(at.tenant, { template: "welcome" });
   expect(await pulled(at)).toMatchObject({ suppressed: "bounced", template: "welcome" });
 });
 
-test("what an earlier version wrote, which knew no templates, is read as a job without one", async () => {
+test("entries of an earlier release, without templates, are read as jobs without one", async () => {
   const at = await world();
   const jobId = await accept(at.tenant, { recipient: "böb with space@example.com" });
   const [, fields] = first(await redis.client.xrange(`${at.prefix}:box:acme/e`, "-", "+"));

@@ -41,7 +41,7 @@ export class TimedRedis {
   }
 
   static async start(random: Random): Promise<TimedRedis> {
-    // What is compared does not depend on the disk.
+    // The compared state does not depend on the disk.
     const server = await startRedis(["--appendonly", "no"]);
     const address = { kind: "socket", path: server.path } as const;
     const time = { nowMs: 0 };
@@ -66,7 +66,7 @@ export class TimedRedis {
 
   async reset(nowMs: number): Promise<void> {
     await this.server.client.flushall();
-    // What came before a list of commands that failed.
+    // The commands before a list that failed.
     await this.mailHeard();
     this.released.length = 0;
     this.expiries.clear();
@@ -80,7 +80,7 @@ export class TimedRedis {
     await this.server.client.hset(NOW_KEY, { s, us, ms: nowMs });
   }
 
-  /** Removes what has expired by now; Redis keeps a key through the very millisecond that it expires in. */
+  /** Removes expired keys; Redis keeps a key through the very millisecond that it expires in. */
   async expire(): Promise<void> {
     const gone = [...this.expiries].filter(([, expiresMs]) => expiresMs < this.time.nowMs).map(([key]) => key);
     for (const key of gone) this.expiries.delete(key);

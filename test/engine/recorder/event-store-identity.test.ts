@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => chdb.stop());
 
-test("an event store has an identity of its own, which stays", async () => {
+test("an event store has an identity of its own, which never changes", async () => {
   const [one, two] = [await chdb.eventStore("one", "http"), await chdb.eventStore("two", "process")];
   const id = await eventStoreIdentity(one.reading, one.target);
   expect(id).toMatch(/^[0-9a-f-]{36}$/);

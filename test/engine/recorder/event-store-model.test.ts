@@ -8,12 +8,16 @@ import { startChdb, type TestEventStore } from "../../support/chdb-event-store.t
 import { eventIdAt, newJobId } from "./event-store-rows.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";
 
-/** One more seed to run: LEDGER_MODEL_SEED, and how many lists of commands a seed stands for: LEDGER_MODEL_RUNS. */
-const { LEDGER_MODEL_SEED: wantedSeed, LEDGER_MODEL_PATH: wantedPath, LEDGER_MODEL_RUNS: runs } = Bun.env;
+/** One more seed to run: EVENT_STORE_MODEL_SEED; lists of commands per seed: EVENT_STORE_MODEL_RUNS. */
+const {
+  EVENT_STORE_MODEL_SEED: wantedSeed,
+  EVENT_STORE_MODEL_PATH: wantedPath,
+  EVENT_STORE_MODEL_RUNS: runs,
+} = Bun.env;
 const RUNS = Number(runs ?? 40);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
-/** A failure is told, as short as it is by then, before the test runs out of time. */
+/** The failure is reported, as far as it is shrunk, before the test runs out of time. */
 const SHRINK_MS = 90_000;
 const SEEDS = wantedPath === undefined ? [1] : [];
 /** Events of a run lie within so many milliseconds. */
@@ -180,7 +184,7 @@ class EventStorePair {
     const page = await stored.reader.page(asked);
     const expected = this.memory.pageNow(asked);
     if (!this.hasCopies) return expect(page).toEqual(expected);
-    // Copies take up room: a page may hold less than it could. It never lies about what comes next.
+    // Copies take up room: a page may hold less than it could. It is never wrong about the next page.
     expect(page.events).toEqual(expected.events.slice(0, page.events.length));
     expect(page.hasMore || isWhole(page, expected)).toBe(true);
     expect(page.events.length > 0 || expected.events.length === 0).toBe(true);
@@ -239,7 +243,7 @@ async function runOnBoth(list: readonly Command[]): Promise<void> {
 }
 
 for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wantedSeed)])]) {
-  test(`whatever is written and asked, ClickHouse and memory answer the same (seed ${seed})`, async () => {
+  test(`ClickHouse and memory answer every query alike, whatever is written (seed ${seed})`, async () => {
     const path = wantedPath === undefined ? {} : { path: wantedPath };
     const details = await fc.check(fc.asyncProperty(commands, runOnBoth), {
       seed,
@@ -252,7 +256,7 @@ for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wanted
 }
 
 function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {
-  const replay = `LEDGER_MODEL_SEED=${seed} LEDGER_MODEL_PATH=${details.counterexamplePath}`;
+  const replay = `EVENT_STORE_MODEL_SEED=${seed} EVENT_STORE_MODEL_PATH=${details.counterexamplePath}`;
   const list = details.counterexample?.[0].map((command) => JSON.stringify(command)).join("\n");
   return `${String(details.errorInstance)}\nafter the last of:\n${list}\nReplay: ${replay} bun test ${import.meta.path}`;
 }

@@ -33,7 +33,7 @@ test("a batch that may have been written long ago is stored once", async () => {
   await expectStoredOnce(eventStore.clickhouse, eventStore.database, fresh);
 }, 20_000);
 
-test("without a look it would be stored twice: its token is forgotten", async () => {
+test("without a check it would be stored twice: its token is forgotten", async () => {
   const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000)];
   await eventStore.writer.write(token, rows);
@@ -50,7 +50,7 @@ test.each([
   ["a tenant's hour in the sums", "events_hourly", "tenant_id = 'tenant-0'"],
   ["a tenant's day in the sums", "events_daily", "tenant_id = 'tenant-1'"],
 ])(
-  "a batch whose token is forgotten gets what it lacks: %s",
+  "a batch whose token is forgotten gets the rows it lacks: %s",
   async (_, table, lost) => {
     const eventStore = await newEventStore();
     const [token, rows] = [newToken(), batchAt(1_000)];
@@ -92,7 +92,7 @@ FROM ${database}.events WHERE ${which} GROUP BY ALL SETTINGS insert_deduplicate 
   }
 }
 
-test("a batch waits for the rest while rows of it are still coming", async () => {
+test("a batch waits for the rest while its rows are still arriving", async () => {
   const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000)];
   await eventStore.writer.write(newToken(), rows.slice(0, 2));

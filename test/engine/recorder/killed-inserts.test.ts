@@ -13,7 +13,7 @@ import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.
 const { KILLED_INSERTS: rounds } = Bun.env;
 const ROUNDS = Number(rounds ?? 6);
 
-test("the books balance after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
+test("every row is stored once after an engine was killed amid inserts whose tokens were forgotten before they were repeated", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-killed-"));
   const random = new SeededRandom(5);
   const inEngine = async (work: (eventStore: ForgetfulEventStore) => Promise<void>) => {
@@ -34,7 +34,7 @@ test("the books balance after an engine was killed amid inserts whose tokens wer
     const batch = join(folder, "batch.json");
     await Bun.write(batch, JSON.stringify({ token, rows }));
     const program = join(import.meta.dir, "writing-process.ts");
-    // Right behind the events, or somewhere in what is derived from them.
+    // Right after the events, or somewhere in the tables derived from them.
     const table = ["events", "events_by_type", "events_hourly"][round % 3] ?? "events";
     const lateMs = String(Math.floor(random.next() * 3));
     const command = [process.execPath, program, join(folder, "clickhouse"), "killed", batch, table, lateMs];

@@ -44,19 +44,19 @@ export class MemoryEventStore implements EventWriter, EventReader {
     this.writes += 1;
     this.attempts.push(attempt);
     await sleep(this.clock, this.random.next() * this.weather.delayMsMax);
-    const fate = this.random.next();
-    if (fate < this.weather.failing / 3) throw new TransportError("lost on the way there");
+    const roll = this.random.next();
+    if (roll < this.weather.failing / 3) throw new TransportError("lost on the way there");
     const refused = rows.filter((row) => this.refuses(row));
     if (refused.length > 0 && attempt !== "apart") throw new RowsRefusedError("some rows are wrong");
     this.setAside.push(...refused);
     const taken = rows.filter((row) => !refused.includes(row));
-    if (fate < (this.weather.failing * 2) / 3) {
+    if (roll < (this.weather.failing * 2) / 3) {
       this.clock.setTimer(this.random.next() * 20_000, () => this.store(token, taken, attempt));
-      throw new TransportError("still under way");
+      throw new TransportError("still in flight");
     }
     const wereThere = taken.some((row) => this.has(row));
     this.store(token, taken, attempt);
-    if (fate < this.weather.failing) throw new TransportError("lost on the way back");
+    if (roll < this.weather.failing) throw new TransportError("lost on the way back");
     return { wereThere, setAside: refused.length };
   }
 

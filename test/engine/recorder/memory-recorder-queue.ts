@@ -9,7 +9,7 @@ interface Outbox {
   readonly rows: StoredEventRow[];
   taken: number;
   marked: number;
-  /** What it is marked together with; undefined: nothing is marked. */
+  /** The pieces that are marked with it; undefined: nothing is marked. */
   group?: readonly RecordPiece[];
 }
 
@@ -104,13 +104,13 @@ export function lossy(queue: RecorderQueue, clock: Clock, random: Random, weathe
   async function pass<T>(call: () => Promise<T>): Promise<T> {
     await sleep(clock, random.next() * weather.delayMsMax);
     if (process.dead) return never;
-    const fate = random.next();
-    if (fate < weather.failing / 3) throw new UnavailableError("refused");
-    if (fate < (weather.failing * 2) / 3) throw new TransportError("lost on the way there");
+    const roll = random.next();
+    if (roll < weather.failing / 3) throw new UnavailableError("refused");
+    if (roll < (weather.failing * 2) / 3) throw new TransportError("lost on the way there");
     const answer = await call();
     await sleep(clock, random.next() * weather.delayMsMax);
     if (process.dead) return never;
-    if (fate < weather.failing) throw new TransportError("lost on the way back");
+    if (roll < weather.failing) throw new TransportError("lost on the way back");
     return answer;
   }
   const way: RecorderQueue = {

@@ -41,12 +41,12 @@ async function pullSome(
   lease: Lease,
   { tenantId, after }: { readonly tenantId: string; readonly after: string | null },
 ): Promise<readonly QueuedJob[]> {
-  const box = { tenantId, channel: "email" } as const;
+  const tenantQueue = { tenantId, channel: "email" } as const;
   const bytesMax = 1024 * 1024;
-  const boxes = [{ box, after, entriesMax: 64, bytesMax }];
-  const pulled = await queue.pull(lease, { boxes, survey: false, bytesMax, shardTimeMs: null });
+  const tenantQueues = [{ tenantQueue, after, entriesMax: 64, bytesMax }];
+  const pulled = await queue.pull(lease, { tenantQueues, survey: false, bytesMax, shardTimeMs: null });
   if (pulled === FENCED) throw new Error("fenced");
-  const jobs = pulled.boxes[0]?.jobs ?? [];
+  const jobs = pulled.tenantQueues[0]?.jobs ?? [];
   expect(jobs.length).toBeGreaterThan(0);
   return jobs;
 }

@@ -25,16 +25,16 @@ afterAll(async () => {
   await engine.stop();
 });
 
-test("what two recorders store through lost replies is every row, once and in order", async () => {
+test("two recorders store every row once and in order through lost replies", async () => {
   const random = new SeededRandom(7);
   const queue = new MemoryRecorderQueue(systemClock, 40);
   const weather = { failing: 0.3, delayMsMax: 2 };
   const losing: EventWriter = {
     async write(token, rows, attempt) {
-      const fate = random.next();
-      if (fate < 0.1) throw new TransportError("lost on the way there");
+      const roll = random.next();
+      if (roll < 0.1) throw new TransportError("lost on the way there");
       const outcome = await eventStore.writer.write(token, rows, attempt);
-      if (fate < 0.4) throw new TransportError("lost on the way back");
+      if (roll < 0.4) throw new TransportError("lost on the way back");
       return outcome;
     },
   };

@@ -58,7 +58,7 @@ function startRecorder(moment: DyingMoment) {
   return Bun.spawn([process.execPath, program, redis.path, folder, moment], { stdout: "ignore", stderr: "inherit" });
 }
 
-test("the books balance after a recorder was killed at every moment of a batch, sums and all", async () => {
+test("rows and sums are exact after a recorder was killed at every moment of a batch", async () => {
   const ids: string[] = [];
   for (const moment of [...DYING_MOMENTS, ...DYING_MOMENTS.slice(1)]) {
     for (const tenant of TENANTS) ids.push(...(await sendJobs(queue, tenant, JOBS)));

@@ -82,7 +82,7 @@ class GaugeTelemetry extends QuietTelemetry {
 }
 
 describe("a recorder", () => {
-  test("makes at most one small insert in each linger, and each event visible in time", async () => {
+  test("makes at most one small insert per linger, and makes each event visible in time", async () => {
     const scene = new Scene(1);
     const recorder = scene.recorder();
     recorder.start();
@@ -113,7 +113,7 @@ describe("a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("repeats a batch that the event store did not take, says how far it is behind, and catches up", async () => {
+  test("repeats a batch that the event store refused, reports how far it is behind, and catches up", async () => {
     const weather = { ...CALM };
     const scene = new Scene(2, weather);
     const recorder = scene.recorder();
@@ -148,7 +148,7 @@ describe("a recorder", () => {
     await stopped(scene, second);
   });
 
-  test("that is stopped finishes its write, takes it off the outbox and lets go of its shards at once", async () => {
+  test("that stops finishes its write, removes the batch from the outbox and releases its shards at once", async () => {
     const scene = new Scene(2, { failing: 0, delayMsMax: 0 });
     let finish = () => {};
     const slow: EventWriter = {
@@ -179,7 +179,7 @@ describe("a recorder", () => {
     expect(scene.eventStore.writes).toBe(1);
   });
 
-  test("writes a batch once although its predecessor wrote it and the event store has forgotten its token", async () => {
+  test("writes a batch once although its predecessor wrote it and the event store forgot its token", async () => {
     const scene = new Scene(1);
     scene.eventStore.tokensMax = 1;
     const { way, process } = lossy(scene.queue, scene.clock, scene.random, scene.weather);
@@ -211,10 +211,10 @@ describe("a recorder", () => {
     await stopped(scene, second);
   });
 
-  test("looks for the first batch of a term, and for those behind one that was there; not for new ones", async () => {
+  test("checks for the first batch of a term, and for those after one that was there, but not for new ones", async () => {
     const scene = new Scene(1);
     scene.append(0, 350);
-    // As after a Redis that lost what it had confirmed: two batches and a half of these rows are recorded.
+    // As after a Redis that lost confirmed writes: two and a half batches of these rows are recorded.
     await write(scene, "lost-0", scene.appended.slice(0, 100));
     await write(scene, "lost-1", scene.appended.slice(100, 250));
     scene.eventStore.attempts.length = 0;
@@ -228,7 +228,7 @@ describe("a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("looks for a batch that a Redis which went back hands out once more within its term", async () => {
+  test("checks for a batch that a Redis restored to an earlier state hands out again within its term", async () => {
     const scene = new Scene(1);
     const recorder = scene.recorder();
     recorder.start();
@@ -245,7 +245,7 @@ describe("a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("sets a row aside that is refused again and again, and records all others", async () => {
+  test("sets aside a row that is refused again and again, and records all others", async () => {
     const scene = new Scene(1);
     const recorder = scene.recorder();
     recorder.start();
@@ -278,7 +278,7 @@ describe("a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("that is stopped while the event store is away does not wait for it", async () => {
+  test("that stops while the event store is away does not wait for it", async () => {
     const weather = { ...CALM, failing: 1 };
     const scene = new Scene(1, weather);
     const recorder = scene.recorder(scene.queue);
@@ -292,7 +292,7 @@ describe("a recorder", () => {
 });
 
 describe("the shards of a recorder", () => {
-  test("are written together: one insert for all that they hold", async () => {
+  test("are written together: one insert for all their rows", async () => {
     const scene = new Scene(8);
     const recorder = scene.recorder();
     recorder.start();
@@ -304,7 +304,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("cost one call of the queue a linger together while nothing happens", async () => {
+  test("cost one queue call per linger together while idle", async () => {
     const scene = new Scene(16);
     let calls = 0;
     const counted: RecorderQueue = Object.create(scene.queue, {
@@ -325,7 +325,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("are written by themselves where no call of the queue takes two of them", async () => {
+  test("are written separately if no queue call takes two of them", async () => {
     const scene = new Scene(4, CALM, 1, 100, "one");
     const recorder = scene.recorder();
     recorder.start();
@@ -337,7 +337,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, recorder);
   });
 
-  test("whose recorder died amid a batch of all of them are recorded once, although two others take them over", async () => {
+  test("whose recorder died amid a common batch are recorded once, although two others take them over", async () => {
     const scene = new Scene(4);
     scene.eventStore.tokensMax = 2;
     const { way, process } = lossy(scene.queue, scene.clock, scene.random, scene.weather);
@@ -360,7 +360,7 @@ describe("the shards of a recorder", () => {
     for (const other of others) await stopped(scene, other);
   });
 
-  test("go on when one of them has a piece that the event store refuses as a whole, again and again", async () => {
+  test("continue when the event store refuses one shard's piece as a whole, again and again", async () => {
     const scene = new Scene(4);
     const refusing: EventWriter = {
       async write(token, rows, attempt) {
@@ -386,7 +386,7 @@ describe("the shards of a recorder", () => {
     await stopped(scene, next);
   });
 
-  test("are handed over while the event store is away, and their common batch is completed by whoever has them", async () => {
+  test("are handed over while the event store is away, and the new owners complete their common batch", async () => {
     const weather = { ...CALM };
     const scene = new Scene(4, weather);
     const first = scene.recorder();
@@ -406,7 +406,7 @@ describe("the shards of a recorder", () => {
     for (const recorder of [first, second]) await stopped(scene, recorder);
   });
 
-  test("go on where the queue cannot make out one of them", async () => {
+  test("continue when the queue cannot read one of them", async () => {
     const scene = new Scene(3);
     const broken: RecorderQueue = Object.create(scene.queue, {
       record: {

@@ -38,7 +38,7 @@ afterAll(async () => {
   await engine.stop();
 });
 
-test("what is settled in redis is in clickhouse once and as redis tells it, also after redis was killed", async () => {
+test("every settlement in Redis is in ClickHouse once and unchanged, even after Redis was killed", async () => {
   const recorder = new Recorder({ queue, eventStore: eventStore.writer, ...ports, owner: "r1", shards: SHARDS });
   recorder.start();
   const ids = new Map<string, string[]>();

@@ -59,14 +59,14 @@ test.each(POISON)(
   20_000,
 );
 
-test("rows that are refused because their table does not fit are not set aside: the batch waits", async () => {
+test("rows refused because their table does not fit are not set aside: the batch waits", async () => {
   const eventStore = await newEventStore();
   const rows = batchAt(1_000, 40).map((row, n) => (n < 11 ? { ...row, type: "exploded" as EventType } : row));
   await expect(eventStore.writer.write(newToken(), rows, "apart")).rejects.toBeInstanceOf(RowsRefusedError);
   expect(await setAside(eventStore)).toEqual([]);
 });
 
-test("a batch of which nothing is refused after all is recorded whole, also where a part of it is there", async () => {
+test("a batch without a refused row is recorded whole, even if part of it is already there", async () => {
   const eventStore = await newEventStore();
   const [token, rows] = [newToken(), batchAt(1_000, 40)];
   await eventStore.writer.write(newToken(), rows.slice(0, 10));

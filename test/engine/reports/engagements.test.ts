@@ -27,7 +27,7 @@ class Reports {
 
 const click = { type: "clicked", tenantId: "acme", jobId: "j", url: "https://x.test/" } as const;
 
-test("what is done again while it is being recorded is reported once, anything else besides", async () => {
+test("an engagement repeated while it is being recorded is reported once, a different one as well", async () => {
   const reports = new Reports();
   const engagements = new Engagements({ reports, telemetry: new QuietTelemetry() });
   engagements.note(click);
@@ -46,7 +46,7 @@ test("what is done again while it is being recorded is reported once, anything e
   });
 });
 
-test("a queue that is away costs bounded memory: what comes beyond the bound is dropped and counted", async () => {
+test("a queue that is away costs bounded memory: engagements beyond the bound are dropped and counted", async () => {
   const reports = new Reports();
   const telemetry = new CountingTelemetry();
   const engagements = new Engagements({ reports, telemetry });

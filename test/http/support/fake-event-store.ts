@@ -1,7 +1,7 @@
 import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 
-/** An event store in memory, with the real one's ranges and order. */
+/** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
 export class FakeEventStore implements EventReader {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];

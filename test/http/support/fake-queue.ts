@@ -14,11 +14,11 @@ import type { SuppressionIndex } from "../../../src/domain/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 
 /** Of a request that was counted before its job. */
-const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 60 };
+const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
 
 /**
- * A queue in memory: the rate window, shares of the queue, idempotency and tenancy of the real one, and failures on
- * order. Its windows are emptied, and its jobs end, when the test says so.
+ * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
+ * Its windows become empty, and its jobs end, when the test says so.
  */
 export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];

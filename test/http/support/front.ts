@@ -1,8 +1,12 @@
 import type { ApiPorts } from "../../../src/app/api-ports.ts";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { createApi } from "../../../src/app/endpoints.ts";
+import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import type { DnsResolver } from "../../../src/channels/email/domains/dns.ts";
+import { DomainService } from "../../../src/channels/email/domains/domain-service.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
+import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
@@ -11,15 +15,18 @@ import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
+import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import type { Server } from "../../../src/http/server.ts";
+import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
-import { FakeDomains } from "./fake-domains.ts";
+import { must } from "../../support/must.ts";
+import { openRegistryDatabase, type RegistryDatabase } from "../../support/registry-database.ts";
+import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 import { FakeEventStore } from "./fake-event-store.ts";
 import { FakeQueue } from "./fake-queue.ts";
-import { FakeRegistry } from "./fake-registry.ts";
 import { MemoryPayloads } from "./memory-payloads.ts";
 import { NO_WALLET } from "./no-wallet.ts";
 
@@ -49,6 +56,9 @@ const clock: Clock = {
 
 const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getRandomValues(bytes) };
 
+const unanswered = async () => ({ kind: "unanswered", why: "there is no DNS here" }) as const;
+const NO_DNS: DnsResolver = { txt: unanswered, mx: unanswered };
+
 const NO_PASSES: PassKitPorts = {
   passes: { findBySerial: async () => [], bundle: async () => null },
   devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
@@ -56,12 +66,17 @@ const NO_PASSES: PassKitPorts = {
   log: { take: () => undefined, latest: () => [] },
 };
 
-/** A front door on a free port, with the tenant `acme` that may send anything, over ports in memory. */
+/** Ports that stand in for a test's own, or make them from the registry. */
+type Changes = Partial<ApiPorts> | ((stores: OpenRegistry) => Partial<ApiPorts>);
+
+/**
+ * A front door on a free port, with the tenant `acme` that may send anything, over a real registry; its other ports are
+ * in memory.
+ */
 export class Front {
   readonly queue = new FakeQueue();
   readonly payloads = new MemoryPayloads();
   readonly eventStore = new FakeEventStore();
-  readonly registry = new FakeRegistry();
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
@@ -73,9 +88,15 @@ export class Front {
   url = "";
   port = 0;
   apiKey = "";
+  private stopping: Promise<void> | null = null;
 
-  private constructor(changes: Partial<ApiPorts>) {
-    const { queue, eventStore, registry, logs } = this;
+  private constructor(
+    readonly database: RegistryDatabase,
+    readonly stores: OpenRegistry,
+    changes: Changes,
+  ) {
+    const { queue, eventStore, logs } = this;
+    const { registry, directory } = stores;
     const telemetry: Telemetry = {
       count: () => {},
       gauge: () => {},
@@ -87,9 +108,17 @@ export class Front {
       {
         queue,
         payloads: this.payloads,
-        directory: registry,
+        directory,
         registry,
-        domains: new FakeDomains(),
+        domains: new DomainService({
+          store: stores.domains,
+          dns: NO_DNS,
+          relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: [], publicAllowed: false }) }),
+          directory,
+          mailHost: "mx.platform.test",
+          clock,
+          random,
+        }),
         eventStore,
         exports: { open: async () => (async function* () {})() },
         clock,
@@ -109,26 +138,28 @@ export class Front {
           statuses: { take: (statuses) => this.takeStatuses(statuses) },
           messages: {
             record: async (messages) => this.incoming.push(...messages) && messages.length,
-            page: async () => ({ items: [], nextCursor: null }),
+            page: async () => done({ items: [], nextCursor: null }),
           },
         },
         passKit: NO_PASSES,
         wallet: NO_WALLET,
         operatorToken: OPERATOR_TOKEN,
         version: "0.0.0-test",
-        ...changes,
+        ...(typeof changes === "function" ? changes(stores) : changes),
       },
       CHANNELS,
     );
   }
 
-  static async start(changes: Partial<ApiPorts> = {}): Promise<Front> {
-    const front = new Front(changes);
-    const { registry } = front;
-    await registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] });
-    const { api_key } = await registry.createKey("acme");
+  static async start(changes: Changes = {}): Promise<Front> {
+    const database = await openRegistryDatabase();
+    const stores = await openTestRegistry(database);
+    const { registry } = stores;
+    const front = new Front(database, stores, changes);
+    await must(registry.createTenant({ id: "acme", name: "Acme", plan: "pro", permissions: ["allow_raw_html"] }));
+    const { api_key } = await must(registry.createKey("acme"));
     const template = { slug: "welcome", channel: "email", subject: "Hi", html: "<p>Hi</p>", text: null } as const;
-    await registry.putTemplate("acme", template);
+    await must(registry.putTemplate("acme", template));
     const { url, port } = await front.server.listen({ host: "127.0.0.1", port: 0 });
     return Object.assign(front, { url, port, apiKey: api_key });
   }
@@ -138,14 +169,31 @@ export class Front {
     this.statuses.push(...statuses);
   }
 
+  get registry(): OpenRegistry["registry"] {
+    return this.stores.registry;
+  }
+
+  /** May be called twice. */
   stop(): Promise<void> {
-    return this.server.stop();
+    this.stopping ??= this.end();
+    return this.stopping;
+  }
+
+  private async end(): Promise<void> {
+    await this.server.stop();
+    await this.stores.stop();
+    await this.database.close();
+  }
+
+  /** A change of acme makes this process read it again; until then, it is served from memory. */
+  async forgetAcme(): Promise<void> {
+    await this.registry.changeTenant("acme", { name: "Acme" });
   }
 
   /** A tenant beside acme, and its key. */
   async addTenant(id: string, plan: string, permissions: readonly Permission[] = []): Promise<string> {
-    await this.registry.createTenant({ id, name: id, plan, permissions });
-    return (await this.registry.createKey(id)).api_key;
+    await must(this.registry.createTenant({ id, name: id, plan, permissions }));
+    return (await must(this.registry.createKey(id))).api_key;
   }
 
   /** A request of acme's. */

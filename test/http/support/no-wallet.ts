@@ -20,8 +20,8 @@ export const NO_WALLET: WalletPorts = {
   },
   devices: { count: away },
   bundles: { bundleOf: away },
-  google: { status: away, requireOwnLinks: away },
-  classes: { create: away, change: away, read: away, requireUsable: away },
+  google: { status: away, linkProblem: away },
+  classes: { create: away, change: away, read: away, isUsable: away },
   saveLinks: {
     linkOf: () => {
       throw new UnavailableError("there is no wallet here");

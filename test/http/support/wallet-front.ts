@@ -1,21 +1,15 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { GoogleWallet } from "../../../src/channels/wallet/google/google-wallet.ts";
+import type { Pass, PassBundle } from "../../../src/channels/wallet/passes.ts";
 import type { WalletPorts } from "../../../src/channels/wallet/ports.ts";
-import { ApiError } from "../../../src/domain/errors.ts";
-import type { Pass, PassBundle } from "../../../src/domain/passes.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { NewJob } from "../../../src/domain/queue.ts";
 import { QUEUE_SHARE, type Tenant } from "../../../src/domain/tenant.ts";
+import { ApiError } from "../../../src/http/api-error.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
-import type { OpenDatabase } from "../../../src/storage/database.ts";
-import { migrate } from "../../../src/storage/migrate.ts";
 import { hurriedClock } from "../../channels/wallet/google-world.ts";
-import { openMadePglite } from "../../support/made-postgres.ts";
+import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 import { Front } from "./front.ts";
 import { NO_WALLET } from "./no-wallet.ts";
 
@@ -34,68 +28,25 @@ export const PLATFORM: PlatformCredentials = {
 
 const NOWHERE = "http://127.0.0.1:9";
 
-/** A front door over a real registry, whose tenant `acme` has passes, and a signer that signs nothing. */
+/** A front door whose tenant `acme` has tokens for passes, and a signer that signs nothing. */
 export class WalletFront {
-  private constructor(
-    readonly front: Front,
-    readonly registry: OpenRegistry,
-    private readonly database: OpenDatabase,
-    private readonly folder: string,
-  ) {}
+  private constructor(readonly front: Front) {}
 
   static async start(
     platform: PlatformCredentials = PLATFORM,
     changes: (wallet: WalletPorts) => WalletPorts = (wallet) => wallet,
   ): Promise<WalletFront> {
-    const folder = await mkdtemp(join(tmpdir(), "waybill-wallet-"));
-    const database = await openMadePglite(join(folder, "postgres"));
-    await migrate(database.db);
-    const registry = await openTestRegistry(database);
-    const { passes, devices, directory } = registry;
-    await registry.registry.putPlan({
-      name: "pro",
-      requestsPerMinute: 1_000_000,
-      deliveriesPerSecond: null,
-      ...QUEUE_SHARE,
-    });
-    await registry.registry.createTenant({ id: "acme", name: "Acme", plan: "pro", tokens: 100_000 });
-    const { api_key: apiKey } = await registry.registry.createKey("acme");
-    const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle> => {
-      const kept = await passes.bundle(pass.passId);
-      if (kept !== null && kept.version >= pass.version) return kept;
-      return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
-    };
-    // Requests for passes only ask it whose a class or an object is, which is known here.
-    const google = new GoogleWallet({
-      apiUrl: NOWHERE,
-      tokenUrl: NOWHERE,
-      saveUrlBase: NOWHERE,
-      platform,
-      classOwners: registry.googleClasses,
-      passes,
-      clock: hurriedClock,
-      telemetry: new QuietTelemetry(),
-    });
-    const wallet: WalletPorts = {
-      ...NO_WALLET,
-      passes,
-      devices,
-      bundles: { bundleOf },
-      classes: google.classes,
-      google: {
-        status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
-        requireOwnLinks: (tenant, content) => google.requireOwnLinks(tenant, content),
-      },
-      saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
-      checkSigner: ({ teamId, wwdrPem }) => ({
-        problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,
-        warnings: wwdrPem === null ? ["the certificate was issued by nobody who is known"] : [],
-      }),
-      outbound: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: true }),
-    };
-    const ports = { registry: registry.registry, directory, platform, wallet: changes(wallet) };
-    const front = await Front.start(ports);
-    return new WalletFront(Object.assign(front, { apiKey }), registry, database, folder);
+    const front = await Front.start((stores) => ({ platform, wallet: changes(walletOf(stores, platform)) }));
+    const { registry } = front;
+    await must(
+      registry.putPlan({ name: "pro", requestsPerMinute: 1_000_000, deliveriesPerSecond: null, ...QUEUE_SHARE }),
+    );
+    await must(registry.addTokens("acme", 100_000, "for the tests"));
+    return new WalletFront(front);
+  }
+
+  get registry(): OpenRegistry {
+    return this.front.stores;
   }
 
   /** The last job that was queued. */
@@ -125,13 +76,46 @@ export class WalletFront {
   }
 
   async balance(tenantId = "acme"): Promise<number> {
-    return (await this.registry.registry.tenant(tenantId)).tokens;
+    return (await must(this.registry.registry.tenant(tenantId))).tokens;
   }
 
-  async stop(): Promise<void> {
-    await this.front.stop();
-    await this.registry.stop();
-    await this.database.close();
-    await rm(this.folder, { recursive: true, force: true });
+  stop(): Promise<void> {
+    return this.front.stop();
   }
+}
+
+function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: PlatformCredentials): WalletPorts {
+  const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
+    const kept = await passes.bundle(pass.passId);
+    if (kept !== null && kept.version >= pass.version) return kept;
+    return passes.putBundle(pass.passId, pass.version, new TextEncoder().encode(`bundle ${pass.version}`));
+  };
+  // Requests for passes only ask it for the owner of a class or an object, which is known here.
+  const google = new GoogleWallet({
+    apiUrl: NOWHERE,
+    tokenUrl: NOWHERE,
+    saveUrlBase: NOWHERE,
+    platform,
+    classOwners: googleClasses,
+    passes,
+    clock: hurriedClock,
+    telemetry: new QuietTelemetry(),
+  });
+  return {
+    ...NO_WALLET,
+    passes,
+    devices,
+    bundles: { bundleOf },
+    classes: google.classes,
+    google: {
+      status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
+      linkProblem: (tenant, content) => google.linkProblem(tenant, content),
+    },
+    saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },
+    checkSigner: ({ teamId, wwdrPem }) => ({
+      problem: teamId === "ZZZZZZZZZZ" ? "the certificate is for another team" : null,
+      warnings: wwdrPem === null ? ["the certificate was issued by nobody who is known"] : [],
+    }),
+    outbound: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: true }),
+  };
 }

@@ -1,5 +1,5 @@
-import type { DnsAnswer, DnsResolver } from "../../../domain/dns.ts";
 import type { DnsRecord, DomainCheckName, Finding, RegisteredDomain } from "../../../domain/domain.ts";
+import type { DnsAnswer, DnsResolver } from "./dns.ts";
 import { dkimProblem, dmarcProblem, hasDmarc, spfProblem } from "./record-rules.ts";
 import { relayRecords, spfHost } from "./relay-records.ts";
 

@@ -1,16 +1,19 @@
 import { and, asc, count, eq } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import type {
+  DomainResult,
   DomainStore,
   DomainVerdict,
   NewDomain,
+  NewDomainResult,
+  NoNewDomain,
   RegisteredDomain,
   VerifiedDomain,
 } from "../../../domain/domain.ts";
-import { ApiError } from "../../../domain/errors.ts";
-import type { AnyDb, Database } from "../../../storage/database.ts";
-import type { RegistryChanges } from "../../../storage/registry-changes.ts";
-import { requireTenant, requireTenantId } from "../../../storage/require-tenant.ts";
+import { type AllOfTenant, done, missing } from "../../../domain/store-result.ts";
+import type { Database } from "../../../storage/database.ts";
+import { listOfTenant, readOfTenant } from "../../../storage/of-tenant.ts";
+import { type RegistryChanges, Undone } from "../../../storage/registry-changes.ts";
 import type { SecretPlace, Vault } from "../../../storage/vault.ts";
 import { domains } from "../tables.ts";
 
@@ -27,48 +30,52 @@ export interface DomainRepositoryOptions {
 export class DomainRepository implements DomainStore {
   constructor(private readonly options: DomainRepositoryOptions) {}
 
-  create({ privateKeyPem, ...domain }: NewDomain): Promise<RegisteredDomain> {
+  create({ privateKeyPem, ...domain }: NewDomain): Promise<NewDomainResult<RegisteredDomain>> {
     const { tenantId } = domain;
-    requireTenantId(tenantId);
     const { vault, clock, changes } = this.options;
     const privateKey = vault.seal(keyPlace(tenantId, domain.domain), privateKeyPem);
     const createdAt = new Date(clock.nowMs());
     return changes.ofTenant(tenantId, async (transaction) => {
       // The change has locked the tenant's row, so no other change adds a domain in the meantime.
-      await requireRoom(transaction, tenantId);
+      const [room] = await transaction.select({ held: count() }).from(domains).where(eq(domains.tenantId, tenantId));
+      if (Number(room?.held ?? 0) >= DOMAINS_PER_TENANT_MAX) {
+        return new Undone<NoNewDomain>({ kind: "full", most: DOMAINS_PER_TENANT_MAX });
+      }
       const [row] = await transaction
         .insert(domains)
         .values({ ...domain, ...NEVER_CHECKED, privateKey, createdAt })
         .onConflictDoNothing()
         .returning();
-      if (row === undefined) throw new ApiError(409, `The domain ${domain.domain} is registered already.`);
-      return domainOf(row);
+      return row === undefined
+        ? new Undone<NoNewDomain>({ kind: "taken", domain: domain.domain })
+        : done(domainOf(row));
     });
   }
 
-  all(tenantId: string): Promise<readonly RegisteredDomain[]> {
-    return this.options.database.read(async (db) => {
-      await requireTenant(db, tenantId);
-      const rows = await db
-        .select()
-        .from(domains)
-        .where(eq(domains.tenantId, tenantId))
-        .orderBy(asc(domains.domain))
-        .limit(DOMAINS_PER_TENANT_MAX);
-      return rows.map(domainOf);
+  all(tenantId: string): Promise<AllOfTenant<RegisteredDomain>> {
+    return listOfTenant(this.options.database, tenantId, {
+      rows: (db) =>
+        db
+          .select()
+          .from(domains)
+          .where(eq(domains.tenantId, tenantId))
+          .orderBy(asc(domains.domain))
+          .limit(DOMAINS_PER_TENANT_MAX),
+      item: domainOf,
     });
   }
 
-  one(tenantId: string, domain: string): Promise<RegisteredDomain> {
-    return this.options.database.read(async (db) => {
-      await requireTenant(db, tenantId);
+  one(tenantId: string, domain: string): Promise<DomainResult<RegisteredDomain>> {
+    return readOfTenant(this.options.database, tenantId, async (db) => {
       const [row] = await db.select().from(domains).where(ofTenant(tenantId, domain));
-      if (row === undefined) throw noSuchDomain();
-      return domainOf(row);
+      return row === undefined ? missing("domain") : done(domainOf(row));
     });
   }
 
-  judge({ tenantId, domain, selector }: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain> {
+  judge(
+    { tenantId, domain, selector }: RegisteredDomain,
+    verdict: DomainVerdict,
+  ): Promise<DomainResult<RegisteredDomain>> {
     const { relayStatus, smtpStatus, findings, checkedAtMs } = verdict;
     const found = { all: findings.map(({ check, result, why }) => ({ check, result, why })) };
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
@@ -78,19 +85,17 @@ export class DomainRepository implements DomainStore {
         // If the domain was registered again in the meantime, it has another key, and these results do not apply to it.
         .where(and(ofTenant(tenantId, domain), eq(domains.selector, selector)))
         .returning();
-      if (row === undefined) throw noSuchDomain();
-      return domainOf(row);
+      return row === undefined ? new Undone(missing("domain")) : done(domainOf(row));
     });
   }
 
-  async delete(tenantId: string, domain: string): Promise<void> {
-    requireTenantId(tenantId);
-    await this.options.changes.ofTenant(tenantId, async (transaction) => {
+  delete(tenantId: string, domain: string): Promise<DomainResult<null>> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
       const deleted = await transaction
         .delete(domains)
         .where(ofTenant(tenantId, domain))
         .returning({ domain: domains.domain });
-      if (deleted.length === 0) throw noSuchDomain();
+      return deleted.length === 0 ? new Undone(missing("domain")) : done(null);
     });
   }
 }
@@ -111,12 +116,6 @@ export function verifiedDomainOf(row: typeof domains.$inferSelect, vault: Vault)
 
 const NEVER_CHECKED = { relayStatus: "pending", smtpStatus: "pending", findings: { all: [] } } as const;
 
-async function requireRoom(transaction: AnyDb, tenantId: string): Promise<void> {
-  const [row] = await transaction.select({ held: count() }).from(domains).where(eq(domains.tenantId, tenantId));
-  if (Number(row?.held ?? 0) < DOMAINS_PER_TENANT_MAX) return;
-  throw new ApiError(409, `The tenant has ${DOMAINS_PER_TENANT_MAX} domains, and cannot have more.`);
-}
-
 function ofTenant(tenantId: string, domain: string) {
   return and(eq(domains.domain, domain), eq(domains.tenantId, tenantId));
 }
@@ -133,8 +132,4 @@ function domainOf(row: typeof domains.$inferSelect): RegisteredDomain {
     checkedAtMs: checkedAt === null ? null : checkedAt.getTime(),
     findings: findings.all,
   };
-}
-
-function noSuchDomain(): ApiError {
-  return new ApiError(404, "there is no such domain");
 }

@@ -1,20 +1,22 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { DnsResolver } from "../../../domain/dns.ts";
 import type {
   DomainRequest,
+  DomainResult,
   DomainStatus,
   DomainStore,
   Domains,
   DomainView,
   Finding,
+  NewDomainResult,
   RegisteredDomain,
   RelayProbe,
 } from "../../../domain/domain.ts";
-import { ApiError } from "../../../domain/errors.ts";
 import type { Random } from "../../../domain/random.ts";
+import { type AllOfTenant, done, type Invalid, invalid, missing } from "../../../domain/store-result.ts";
 import type { TenantDirectory } from "../../../domain/tenant.ts";
 import { checkRelay } from "./check-relay.ts";
 import { makeDkimKey } from "./dkim-key.ts";
+import type { DnsResolver } from "./dns.ts";
 import { parseDomainName } from "./domain-name.ts";
 import { relayRecords, returnPathHostOf } from "./relay-records.ts";
 
@@ -39,17 +41,17 @@ export interface DomainServiceOptions {
  */
 export class DomainService implements Domains {
   /** Keyed by the selector of the domain's key, which identifies one registration (D2). */
-  private readonly underWay = new Map<string, Promise<RegisteredDomain>>();
+  private readonly inFlight = new Map<string, Promise<DomainResult<RegisteredDomain>>>();
 
   constructor(private readonly options: DomainServiceOptions) {}
 
-  async register(tenantId: string, { domain: text, relayEnabled, smtpEnabled }: DomainRequest): Promise<DomainView> {
+  async register(
+    tenantId: string,
+    { domain: text, relayEnabled, smtpEnabled }: DomainRequest,
+  ): Promise<NewDomainResult<DomainView> | Invalid> {
     const domain = parseDomainName(text);
     if (domain === null) {
-      throw new ApiError(
-        400,
-        "domain must be a domain name in ASCII of at most 220 characters, such as mail.example.com",
-      );
+      return invalid("domain must be a domain name in ASCII of at most 220 characters, such as mail.example.com");
     }
     const { publicKey, privateKeyPem } = await makeDkimKey();
     const registered = await this.options.store.create({
@@ -62,30 +64,39 @@ export class DomainService implements Domains {
       privateKeyPem,
       returnPathHost: returnPathHostOf(domain),
     });
-    return this.view(registered);
+    return registered.kind === "done" ? done(this.view(registered.value)) : registered;
   }
 
-  async all(tenantId: string): Promise<readonly DomainView[]> {
-    return (await this.options.store.all(tenantId)).map((domain) => this.view(domain));
+  async all(tenantId: string): Promise<AllOfTenant<DomainView>> {
+    const all = await this.options.store.all(tenantId);
+    return all.kind === "done" ? done(all.value.map((domain) => this.view(domain))) : all;
   }
 
-  async one(tenantId: string, domain: string): Promise<DomainView> {
-    return this.view(await this.options.store.one(tenantId, known(domain)));
+  async one(tenantId: string, domain: string): Promise<DomainResult<DomainView>> {
+    return this.shown(await this.stored(tenantId, domain));
   }
 
-  async verify(tenantId: string, domain: string): Promise<DomainView> {
-    const registered = await this.options.store.one(tenantId, known(domain));
-    const { selector } = registered;
-    const running = this.underWay.get(selector) ?? this.judge(registered).finally(() => this.underWay.delete(selector));
-    this.underWay.set(selector, running);
-    return this.view(await running);
+  async verify(tenantId: string, domain: string): Promise<DomainResult<DomainView>> {
+    const registered = await this.stored(tenantId, domain);
+    if (registered.kind !== "done") return registered;
+    const { selector } = registered.value;
+    const running =
+      this.inFlight.get(selector) ?? this.judge(registered.value).finally(() => this.inFlight.delete(selector));
+    this.inFlight.set(selector, running);
+    return this.shown(await running);
   }
 
-  async delete(tenantId: string, domain: string): Promise<void> {
-    await this.options.store.delete(tenantId, known(domain));
+  async delete(tenantId: string, text: string): Promise<DomainResult<null>> {
+    const domain = parseDomainName(text);
+    return domain === null ? missing("domain") : this.options.store.delete(tenantId, domain);
   }
 
-  private async judge(domain: RegisteredDomain): Promise<RegisteredDomain> {
+  private async stored(tenantId: string, text: string): Promise<DomainResult<RegisteredDomain>> {
+    const domain = parseDomainName(text);
+    return domain === null ? missing("domain") : this.options.store.one(tenantId, domain);
+  }
+
+  private async judge(domain: RegisteredDomain): Promise<DomainResult<RegisteredDomain>> {
     const { store, dns, mailHost, clock } = this.options;
     const [relay, smtp] = await Promise.all([
       domain.relayEnabled ? checkRelay(domain, dns, mailHost) : [],
@@ -103,6 +114,10 @@ export class DomainService implements Domains {
     const { directory, relayProbe } = this.options;
     const tenant = await directory.byId(tenantId);
     return [await relayProbe.check(tenant?.emailSender?.smtpUrl ?? null)];
+  }
+
+  private shown(result: DomainResult<RegisteredDomain>): DomainResult<DomainView> {
+    return result.kind === "done" ? done(this.view(result.value)) : result;
   }
 
   private view(domain: RegisteredDomain): DomainView {
@@ -134,13 +149,6 @@ export class DomainService implements Domains {
 function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
   if (findings.some(({ result }) => result === "failed")) return "failed";
   return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;
-}
-
-/** The name as stored. Throws 404 if it is not a valid domain name. */
-function known(text: string): string {
-  const domain = parseDomainName(text);
-  if (domain === null) throw new ApiError(404, "there is no such domain");
-  return domain;
 }
 
 /** ISO 8601 UTC in whole seconds. */

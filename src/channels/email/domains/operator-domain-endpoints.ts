@@ -1,7 +1,9 @@
 import type { Domains, DomainView } from "../../../domain/domain.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";
 import { tenantIdParameter } from "../../../http/parameters.ts";
+import { resultOf } from "../../../http/store-results.ts";
 import { domainBody, domainParameter, FAILED_EXAMPLE, OperatorDomain, OperatorDomainList } from "./domain-schemas.ts";
 
 export interface OperatorDomainEndpointPorts {
@@ -9,6 +11,11 @@ export interface OperatorDomainEndpointPorts {
 }
 
 const ofTenant = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
+const ofDomain = {
+  ...ofTenant,
+  path: "/dash/api/tenants/:id/domains/:domain",
+  params: { id: tenantIdParameter, domain: domainParameter },
+} as const;
 
 /** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
 export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts): readonly Endpoint[] {
@@ -23,7 +30,8 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
       answers: {
         200: { description: "All of them.", schema: OperatorDomainList, examples: [{ domains: [FAILED_EXAMPLE] }] },
       },
-      handle: async ({ params: { id } }) => reply(200, { domains: (await domains.all(id)).map(toOperatorDomain) }),
+      handle: async ({ params: { id } }) =>
+        reply(200, { domains: resultOf(await domains.all(id)).map(toOperatorDomain) }),
     }),
     operatorEndpoint({
       ...ofTenant,
@@ -43,29 +51,27 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
       fails: { ...ofTenant.fails, 409: OPERATOR_CONFLICT },
       async handle({ params: { id }, body }) {
         const { domain, relay_enabled: relayEnabled = true, smtp_enabled: smtpEnabled = false } = body;
-        return reply(201, toOperatorDomain(await domains.register(id, { domain, relayEnabled, smtpEnabled })));
+        const registered = await domains.register(id, { domain, relayEnabled, smtpEnabled });
+        return reply(201, toOperatorDomain(registeredDomain(registered)));
       },
     }),
     operatorEndpoint({
-      ...ofTenant,
+      ...ofDomain,
       method: "GET",
-      path: "/dash/api/tenants/:id/domains/:domain",
       operation: "getTenantDomain",
       summary: "One domain: which record fails, and why",
-      params: { id: tenantIdParameter, domain: domainParameter },
       answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
-      handle: async ({ params: { id, domain } }) => reply(200, toOperatorDomain(await domains.one(id, domain))),
+      handle: async ({ params: { id, domain } }) =>
+        reply(200, toOperatorDomain(resultOf(await domains.one(id, domain)))),
     }),
     operatorEndpoint({
-      ...ofTenant,
+      ...ofDomain,
       method: "DELETE",
-      path: "/dash/api/tenants/:id/domains/:domain",
       operation: "deleteDomain",
       summary: "Forget a domain and its key: nothing can be sent from it any more",
-      params: { id: tenantIdParameter, domain: domainParameter },
       answers: { 204: { description: "Deleted.", schema: null } },
       async handle({ params: { id, domain } }) {
-        await domains.delete(id, domain);
+        resultOf(await domains.delete(id, domain));
         return reply(204, null);
       },
     }),
@@ -75,4 +81,11 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
 /** The domain as tenants see it, plus the members for operators. */
 function toOperatorDomain({ record, details }: DomainView) {
   return { ...record, ...details };
+}
+
+/** Throws an `ApiError`: 409 if the domain is taken or the tenant has as many as it may have. */
+function registeredDomain(result: Awaited<ReturnType<Domains["register"]>>): DomainView {
+  if (result.kind === "full") throw new ApiError(409, `The tenant has ${result.most} domains, and cannot have more.`);
+  if (result.kind === "taken") throw new ApiError(409, `The domain ${result.domain} is registered already.`);
+  return resultOf(result);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../domain/clock.ts";
-import type { DnsAnswer, DnsResolver, MxRecord } from "../../../domain/dns.ts";
 import type { Random } from "../../../domain/random.ts";
+import type { DnsAnswer, DnsResolver, MxRecord } from "./dns.ts";
 import { exchange, type NameServer } from "./dns-exchange.ts";
 import { type AnswerRecord, type DnsReply, encodeQuestion, RECORD_TYPES } from "./dns-message.ts";
 

@@ -1,11 +1,9 @@
-import { ApiError } from "../../../domain/errors.ts";
-import type { LinkReader } from "../../../domain/links.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
-import { linkToken } from "./link-token.ts";
-import { isLookAhead } from "./look-ahead.ts";
-import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { noSuch } from "../../../http/store-results.ts";
+import type { LinkReader } from "./link-tokens.ts";
+import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
@@ -75,7 +73,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
   const { request } = exchange;
   const link = links.read("click", linkToken(request));
-  if (link === null || !/^https?:\/\//i.test(link.url)) throw new ApiError(404, "there is no such link");
+  if (link === null || !/^https?:\/\//i.test(link.url)) throw noSuch("link");
   const { tenantId, jobId, url } = link;
   if (!isLookAhead(request)) engagements.note({ type: "clicked", tenantId, jobId, url });
   return exchange.body(302, null, {
@@ -96,3 +94,13 @@ const NEVER_CACHED = {
   pragma: "no-cache",
   expires: "0",
 };
+
+/**
+ * Whether the request is not a person following the link: HEAD, or a prefetch, which clients announce in `Sec-Purpose`
+ * (Fetch, "prefetch", possibly with parameters), or, if older, in `Purpose`, `X-Purpose` or `X-Moz`.
+ */
+function isLookAhead({ method, headers }: Request): boolean {
+  return method === "HEAD" || PURPOSES.some((name) => /prefetch|prerender|preview/i.test(headers.get(name) ?? ""));
+}
+
+const PURPOSES = ["sec-purpose", "purpose", "x-purpose", "x-moz"];

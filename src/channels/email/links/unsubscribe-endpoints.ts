@@ -1,18 +1,20 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../../domain/errors.ts";
-import type { LinkOf, LinkReader } from "../../../domain/links.ts";
+import type { Done, Missing } from "../../../domain/store-result.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
-import { linkToken } from "./link-token.ts";
-import { NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { noSuch, resultOf } from "../../../http/store-results.ts";
+import type { LinkOf, LinkReader } from "./link-tokens.ts";
+import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
 import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
 
 export interface UnsubscribeEndpointPorts {
   readonly links: LinkReader;
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
-  readonly suppressions: { put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<unknown> };
+  readonly suppressions: {
+    put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
+  };
 }
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
@@ -55,7 +57,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       async handle(door, exchange) {
         const { tenant, link } = await find(ports, exchange);
         // Stored before the answer is sent: the reader relies on the answer.
-        await ports.suppressions.put(tenant, link.recipient, "unsubscribed");
+        resultOf(await ports.suppressions.put(tenant, link.recipient, "unsubscribed"));
         return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
       },
     }),
@@ -69,7 +71,6 @@ async function find(
 ): Promise<{ readonly tenant: Tenant; readonly link: LinkOf<"unsubscribe"> }> {
   const link = links.read("unsubscribe", linkToken(request));
   const tenant = link === null ? null : await directory.byId(link.tenantId);
-  if (link === null || tenant === null)
-    throw new ApiError(404, "this unsubscribe link is not one of ours, or not whole");
+  if (link === null || tenant === null) throw noSuch("link");
   return { tenant, link };
 }

@@ -1,13 +1,13 @@
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
-import { failureReport, printable } from "../../../domain/failure-report.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { failureReport, printable } from "../failure-report.ts";
 import { type FollowerNote, LogFollower } from "./log-follower.ts";
 import type { LogPlace } from "./log-place.ts";
 import { PlaceStore } from "./place-store.ts";
 import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
-import { QueueBook, type QueueChanges, type QueuedMail } from "./queue-book.ts";
+import { PostfixQueue, type QueueChanges, type QueuedMail } from "./postfix-queue.ts";
 
 export interface MailLogOptions {
   /** The path of Postfix's log. */
@@ -33,15 +33,18 @@ export interface MailLogOptions {
  */
 export class MailLog {
   private readonly stopping = new AbortController();
-  private running: { readonly store: PlaceStore; readonly book: QueueBook; readonly follower: LogFollower } | null =
-    null;
+  private running: {
+    readonly store: PlaceStore;
+    readonly postfixQueue: PostfixQueue;
+    readonly follower: LogFollower;
+  } | null = null;
   private stopped: Promise<void> | null = null;
   private gauging: Timer | null = null;
   private readonly watch: HealthWatch;
 
   /** The chunks of the log with reports that are not taken yet, oldest first. */
   private readonly pieces: { readonly place: LogPlace; readonly changes: QueueChanges; isTaken: boolean }[] = [];
-  private reportsUnderWay = 0;
+  private reportsInFlight = 0;
   private onProgress = Promise.withResolvers<void>();
   /** Changes that could not be stored yet. */
   private unsaved: QueueChanges = new Map();
@@ -65,7 +68,7 @@ export class MailLog {
     if (this.running !== null || this.stopping.signal.aborted) return;
     const { home, path, clock } = this.options;
     const store = PlaceStore.open(home, path);
-    const book = new QueueBook(store.queued());
+    const postfixQueue = new PostfixQueue(store.queued());
     const follower = new LogFollower({
       path,
       place: store.place(),
@@ -73,7 +76,7 @@ export class MailLog {
       onLines: (lines, place) => this.take(lines, place),
       onNote: (note) => this.note(note),
     });
-    this.running = { store, book, follower };
+    this.running = { store, postfixQueue, follower };
     follower.start();
     this.gaugeLag(follower);
   }
@@ -95,22 +98,22 @@ export class MailLog {
   /** Never rejects. Resolves when the next lines may be read. */
   private async take(lines: readonly string[], place: LogPlace): Promise<void> {
     if (this.running === null) return;
-    const { book } = this.running;
+    const { postfixQueue } = this.running;
     this.options.telemetry.count("mail_log_lines", {}, lines.length);
     const reports: DeliveryReport[] = [];
     for (const text of lines) {
       const line = parsePostfixLogLine(text);
-      const report = line === null ? null : this.interpret(line, book);
+      const report = line === null ? null : this.interpret(line, postfixQueue);
       if (report !== null) reports.push(report);
     }
-    const piece = { place, changes: book.takeChanges(), isTaken: false };
+    const piece = { place, changes: postfixQueue.takeChanges(), isTaken: false };
     this.pieces.push(piece);
-    this.reportsUnderWay += reports.length;
+    this.reportsInFlight += reports.length;
     void this.report(reports).then(() => {
       piece.isTaken = true;
       this.save();
     });
-    while (this.reportsUnderWay > REPORTS_MAX || this.pieces.length > PIECES_MAX) {
+    while (this.reportsInFlight > REPORTS_MAX || this.pieces.length > PIECES_MAX) {
       if (this.stopping.signal.aborted) return;
       await this.onProgress.promise;
     }
@@ -121,7 +124,7 @@ export class MailLog {
     await Promise.all(
       reports.map(async (report) => {
         await this.reportUntilTaken(report);
-        this.reportsUnderWay -= 1;
+        this.reportsInFlight -= 1;
         this.progress();
       }),
     );
@@ -167,14 +170,14 @@ export class MailLog {
     this.onProgress = Promise.withResolvers<void>();
   }
 
-  private interpret(line: PostfixLogLine, book: QueueBook): DeliveryReport | null {
+  private interpret(line: PostfixLogLine, postfixQueue: PostfixQueue): DeliveryReport | null {
     const nowMs = this.options.clock.nowMs();
     switch (line.kind) {
       case "named":
-        book.name(line, line.messageId, nowMs);
+        postfixQueue.name(line, line.messageId, nowMs);
         return null;
       case "removed":
-        book.remove(line);
+        postfixQueue.remove(line);
         return null;
       case "unreadable":
         this.options.telemetry.count("mail_log_lines_unreadable");
@@ -183,21 +186,21 @@ export class MailLog {
       case "notified":
         return null;
       default:
-        return this.outcome(line, book, nowMs);
+        return this.outcome(line, postfixQueue, nowMs);
     }
   }
 
-  private outcome(line: OutcomeLine, book: QueueBook, nowMs: number): DeliveryReport | null {
-    const mail = book.find(line);
+  private outcome(line: OutcomeLine, postfixQueue: PostfixQueue, nowMs: number): DeliveryReport | null {
+    const mail = postfixQueue.find(line);
     this.options.telemetry.count("mail_log_outcomes", { message: ownerOf(mail) });
     if (mail === null || mail.job === null) return null;
     if (line.kind === "deferred") {
-      book.defer(line, printable(line.text), nowMs);
+      postfixQueue.defer(line, printable(line.text), nowMs);
       return null;
     }
     // A filter on this machine took it and has requeued it already.
     const requeuedAs = line.kind === "delivered" ? REQUEUED.exec(line.said)?.[1] : undefined;
-    if (requeuedAs !== undefined && book.holds(requeuedAs, mail.job)) return null;
+    if (requeuedAs !== undefined && postfixQueue.holds(requeuedAs, mail.job)) return null;
     return { ...mail.job, ...verdictOf(line, mail) };
   }
 

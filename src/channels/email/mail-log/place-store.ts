@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { LogPlace } from "./log-place.ts";
-import type { QueueChanges, QueuedMail } from "./queue-book.ts";
+import type { QueueChanges, QueuedMail } from "./postfix-queue.ts";
 
 interface PlaceRow {
   readonly inode: string;

@@ -21,15 +21,15 @@ export type PostfixLogLine = QueueRef &
     | { readonly kind: "named"; readonly messageId: string }
     | { readonly kind: "delivered"; readonly recipient: string; readonly said: string }
     | { readonly kind: "handed_over"; readonly recipient: string }
-    | ({ readonly kind: "bounced" } & Refusal)
-    | ({ readonly kind: "deferred" } & Refusal)
+    | ({ readonly kind: "bounced" } & RefusedMail)
+    | ({ readonly kind: "deferred" } & RefusedMail)
     | { readonly kind: "expired" }
     | { readonly kind: "notified"; readonly notificationId: string }
     | { readonly kind: "removed" }
     | { readonly kind: "unreadable" }
   );
 
-export interface Refusal {
+export interface RefusedMail {
   /** The address that the message was sent to, before any alias was applied. */
   readonly recipient: string;
   /** RFC 3463; null in logs of Postfix before 2.3. */
@@ -113,7 +113,7 @@ const FILTERED = /\bfrom MTA\(/;
 const SAID = /^host \S+ (?:said|refused to talk to me): /;
 const IN_REPLY_TO = / \(in reply to ([A-Za-z ]{1,40}?)(?: command)?\)$/;
 
-function refusal(recipient: string, enhancedCode: string | null, text: string): Refusal {
+function refusal(recipient: string, enhancedCode: string | null, text: string): RefusedMail {
   const said = SAID.exec(text);
   if (said === null) return { recipient, enhancedCode, replyCode: null, text, command: null };
   const reply = text.slice(said[0].length);

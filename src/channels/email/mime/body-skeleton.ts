@@ -1,4 +1,4 @@
-import { interleaved } from "../../../domain/template.ts";
+import { interleaved } from "../template.ts";
 import { base64Lines, type EncodedBody, encodedText, isPlain, latinSurplus, withCrlf } from "./body-encoding.ts";
 import { brokenHead, endsEscaped, escapedText, softBroken } from "./quoted-printable.ts";
 

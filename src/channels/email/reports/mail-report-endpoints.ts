@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../../domain/errors.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, endpoint, reply } from "../../../http/endpoint.ts";
-import { readQuery } from "../../../http/request-query.ts";
+import { readQuery } from "../../../http/parameters.ts";
 import type { MailReports } from "./mail-reports.ts";
 
 export interface MailReportEndpointPorts {

@@ -1,4 +1,4 @@
-import type { Failure } from "../../../domain/failure-class.ts";
+import type { Failure } from "../failure-report.ts";
 import { MimePart, parseFields } from "./mime-part.ts";
 
 /** What a mail server or provider reports by mail about one of our messages. */

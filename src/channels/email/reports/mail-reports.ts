@@ -1,11 +1,11 @@
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import { normaliseAddress } from "../../../domain/email.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
-import { failureReport } from "../../../domain/failure-report.ts";
 import { limits } from "../../../domain/limits.ts";
-import type { LinkReader } from "../../../domain/links.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
+import { failureReport } from "../failure-report.ts";
+import type { LinkReader } from "../links/link-tokens.ts";
 import { parseMessageId } from "../message-id.ts";
 import { type MailReport, parseMailReport } from "./mail-report.ts";
 

@@ -2,9 +2,8 @@ import type { Socket } from "node:net";
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "smtp-server";
 import type { Clock, Timer } from "../../../domain/clock.ts";
 import { normaliseAddress } from "../../../domain/email.ts";
-import type { DeliveryReport, SandboxMailbox, SandboxMessage } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/report.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { parseMessageId } from "../message-id.ts";
 import { messageIdIn, subjectIn } from "./mail-headers.ts";
@@ -23,15 +22,15 @@ export interface SmtpSandboxOptions {
 export interface SmtpSandbox {
   /** `smtp://127.0.0.1:<port>` */
   readonly url: string;
-  readonly mailbox: SandboxMailbox;
+  readonly inbox: SandboxInbox;
   /** Drops all connections, whatever they wait for, and all reports not yet made. Safe to repeat. */
   stop(): Promise<void>;
 }
 
 /** What happens to mail, by the domain of its recipient. */
-type Fate = "delivered" | "bounced" | "refused" | "deferred" | "slow" | "dropped";
+type SandboxOutcome = "delivered" | "bounced" | "refused" | "deferred" | "slow" | "dropped";
 
-const FATES: Readonly<Record<string, Fate>> = {
+const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
   "bounce.test": "bounced",
   "reject.test": "refused",
   "defer.test": "deferred",
@@ -54,7 +53,7 @@ const DEFERRED_MAX = 10_000;
 export async function startSmtpSandbox(options: SmtpSandboxOptions): Promise<SmtpSandbox> {
   const sandbox = new Sandbox(options);
   const port = await sandbox.listen();
-  return { url: `smtp://127.0.0.1:${port}`, mailbox: sandbox.mailbox, stop: () => sandbox.stop() };
+  return { url: `smtp://127.0.0.1:${port}`, inbox: sandbox.inbox, stop: () => sandbox.stop() };
 }
 
 /**
@@ -66,7 +65,7 @@ export async function startSmtpSandbox(options: SmtpSandboxOptions): Promise<Smt
  * M3. After `stop` no timer runs, no socket is open and no report is made.
  */
 class Sandbox {
-  readonly mailbox: MessageRing;
+  readonly inbox: MessageRing;
   private readonly server: SMTPServer;
   /** Keyed by the client's port, which a session knows. */
   private readonly sockets = new Map<number, Socket>();
@@ -77,7 +76,7 @@ class Sandbox {
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: SmtpSandboxOptions) {
-    this.mailbox = new MessageRing(options.messagesMax ?? MESSAGES_MAX_DEFAULT, options.bytesMax ?? BYTES_MAX_DEFAULT);
+    this.inbox = new MessageRing(options.messagesMax ?? MESSAGES_MAX_DEFAULT, options.bytesMax ?? BYTES_MAX_DEFAULT);
     this.server = new SMTPServer({
       name: "sandbox.waybill.test",
       size: MESSAGE_BYTES_MAX,
@@ -141,8 +140,8 @@ class Sandbox {
     const { mailFrom, rcptTo } = session.envelope;
     const recipients = rcptTo.map(({ address }) => address);
     const mail = { source, from: mailFrom === false ? "" : mailFrom.address, recipients };
-    const fate = recipients.map(outcomeFor).find((each) => each !== "delivered") ?? "delivered";
-    switch (fate) {
+    const outcome = recipients.map(outcomeFor).find((each) => each !== "delivered") ?? "delivered";
+    switch (outcome) {
       case "dropped":
         this.sockets.get(session.remotePort)?.destroy();
         return;
@@ -168,7 +167,7 @@ class Sandbox {
     const job = parseMessageId(messageIdIn(source) ?? "");
     for (const to of recipients) {
       const show = () => readable({ receivedAtMs, from, to, source });
-      this.mailbox.add({ to, bytes: source.length, show });
+      this.inbox.add({ to, bytes: source.length, show });
       if (job !== null) this.report({ ...job, ...(outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED) });
     }
   }
@@ -242,7 +241,7 @@ function reply(responseCode: number, message: string): Error {
   return Object.assign(new Error(message), { responseCode });
 }
 
-function outcomeFor(address: string): Fate {
+function outcomeFor(address: string): SandboxOutcome {
   const domain = address.slice(address.lastIndexOf("@") + 1).toLowerCase();
-  return Object.hasOwn(FATES, domain) ? (FATES[domain] ?? "delivered") : "delivered";
+  return Object.hasOwn(OUTCOMES, domain) ? (OUTCOMES[domain] ?? "delivered") : "delivered";
 }

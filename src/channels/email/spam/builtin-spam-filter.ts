@@ -1,8 +1,14 @@
+import { LINK_RULES } from "./link-rules.ts";
+import { MARKUP_RULES } from "./markup-rules.ts";
 import { messageTraits } from "./message-traits.ts";
 import type { ScoredMessage, SpamFilter, SpamVerdict } from "./spam.ts";
 import type { SpamRule } from "./spam-rule.ts";
-import { SPAM_RULES } from "./spam-rules.ts";
 import { spamVerdict } from "./spam-verdict.ts";
+import { SUBJECT_RULES } from "./subject-rules.ts";
+import { WORDING_RULES } from "./wording-rules.ts";
+
+/** All rules of the built-in filter. Each depends only on the message, so their order does not matter. */
+export const SPAM_RULES: readonly SpamRule[] = [...SUBJECT_RULES, ...WORDING_RULES, ...LINK_RULES, ...MARKUP_RULES];
 
 /**
  * Scores messages by a fixed set of rules (`docs/spam-rules.md`), modelled on SpamAssassin's rules for bodies and

@@ -1,4 +1,4 @@
-import { Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+import { HtmlWalk, UNSEEN } from "../html-walk.ts";
 import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 
@@ -46,8 +46,6 @@ export function readHtml(html: string): HtmlReading {
   return reader.read(cut);
 }
 
-/** Elements whose content no mail reader displays. */
-const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 const VOID = new Set("area base br col embed frame hr img input link meta param source track wbr".split(" "));
 /** Elements that HTML requires to be closed. */
 const CLOSED = new Set("a b big center div em font h1 h2 h3 i ol small span strong sub sup table u ul".split(" "));
@@ -75,13 +73,11 @@ type TextKind = "seen" | "hidden" | "camouflaged" | "none";
 const PLAIN: Look = { unseen: false, gone: false, tiny: false, color: 0, background: 0xffffff, kind: "seen" };
 
 /**
- * Positions reported by the tokenizer are positions in `html`, because it is written in one piece.
- *
  * 1. `counts` holds the number of open elements per name, so a closing tag without an opening one needs no search, and
  *    every search closes as many elements as it visits: linear in total.
  * 2. All state is bounded; the excess is dropped.
  */
-class HtmlReader implements TokenizerCallbacks {
+class HtmlReader extends HtmlWalk {
   private readonly open: OpenElement[] = [];
   private readonly counts = new Map<string, number>();
   private readonly texts: Readonly<Record<TextKind, BoundedText>> = {
@@ -108,12 +104,8 @@ class HtmlReader implements TokenizerCallbacks {
   private readonly attributes = new Map<string, string>();
   private readonly styles = new Map<string, InlineStyle>();
 
-  constructor(private readonly html: string) {}
-
   read(cut: boolean): HtmlReading {
-    const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, this);
-    tokenizer.write(this.html);
-    tokenizer.end();
+    this.walk();
     for (const { tag } of this.open) if (CLOSED.has(tag)) this.unbalanced += 1;
     return {
       text: this.texts.seen.toString(),
@@ -128,55 +120,55 @@ class HtmlReader implements TokenizerCallbacks {
     };
   }
 
-  ontext(start: number, end: number): void {
+  override ontext(start: number, end: number): void {
     this.write(this.html.slice(start, end));
   }
 
-  ontextentity(codepoint: number): void {
+  override ontextentity(codepoint: number): void {
     this.write(String.fromCodePoint(codepoint));
   }
 
-  oncomment(): void {
+  override oncomment(): void {
     this.interrupted = true;
   }
 
-  onopentagname(start: number, end: number): void {
+  override onopentagname(start: number, end: number): void {
     this.tag = this.html.slice(start, end).toLowerCase();
     this.attributes.clear();
   }
 
-  onattribname(start: number, end: number): void {
+  override onattribname(start: number, end: number): void {
     this.attribute = this.html.slice(start, end).toLowerCase();
     this.value = "";
     if (this.attribute.startsWith("on") && this.attribute.length > 3) this.seen.handlers += 1;
   }
 
-  onattribdata(start: number, end: number): void {
+  override onattribdata(start: number, end: number): void {
     const room = ATTRIBUTE_CHARS_MAX - this.value.length;
     if (room > 0 && WANTED.has(this.attribute)) this.value += this.html.slice(start, Math.min(end, start + room));
   }
 
-  onattribentity(codepoint: number): void {
+  override onattribentity(codepoint: number): void {
     if (this.value.length < ATTRIBUTE_CHARS_MAX) this.value += String.fromCodePoint(codepoint);
   }
 
-  onattribend(): void {
+  override onattribend(): void {
     // If an attribute is repeated, the first one counts.
     if (WANTED.has(this.attribute) && !this.attributes.has(this.attribute)) {
       this.attributes.set(this.attribute, this.value.trim());
     }
   }
 
-  onopentagend(): void {
+  override onopentagend(): void {
     this.begin(VOID.has(this.tag));
   }
 
-  onselfclosingtag(): void {
+  override onselfclosingtag(): void {
     // In HTML the slash means nothing; in the SVG and Office XML inside mails, it closes the element.
     this.begin(VOID.has(this.tag) || !CLOSED.has(this.tag));
   }
 
-  onclosetag(start: number, end: number): void {
+  override onclosetag(start: number, end: number): void {
     const tag = this.html.slice(start, end).trim().toLowerCase();
     if (tag === "a") this.link = null;
     if (this.empty && tag === this.tag && INLINE.has(tag)) this.interrupted = true;
@@ -289,12 +281,6 @@ class HtmlReader implements TokenizerCallbacks {
       this.link.label += text.slice(0, LABEL_CHARS_MAX);
     }
   }
-
-  // The remaining callbacks say nothing about the message.
-  oncdata(): void {}
-  ondeclaration(): void {}
-  onend(): void {}
-  onprocessinginstruction(): void {}
 }
 
 const LETTER_AT_END = /\p{L}$/u;

@@ -1,8 +1,8 @@
-import { ApiError } from "../../../domain/errors.ts";
-import type { BundleMaker, Pass, PassBundle, PassStore } from "../../../domain/passes.ts";
 import { appleSignerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
+import type { Unusable } from "../../../domain/wallet.ts";
+import type { BundleMaker, Pass, PassBundle, PassStore } from "../passes.ts";
 import type { PassSigner, PassSigners } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
 
@@ -21,42 +21,42 @@ export interface AppleBundlesOptions {
 export class AppleBundles implements BundleMaker {
   constructor(private readonly options: AppleBundlesOptions) {}
 
-  async bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle> {
+  async bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null> {
     const { passes, telemetry } = this.options;
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
     const bytes = await this.sign(pass, tenant);
+    if ("why" in bytes) return bytes;
     telemetry.count("passes_signed");
     return passes.putBundle(pass.passId, pass.version, bytes);
   }
 
   /**
-   * The signer of the pass. Rejects with `ApiError` 500 if the credentials are missing or invalid, or belong to another
-   * pass type than the pass: devices do not know the pass under that type.
+   * The signer of the pass. `Unusable`: the credentials are missing or invalid, or belong to another pass type than the
+   * pass; devices do not know the pass under that type.
    */
-  async signerOf(pass: Pass, tenant: Tenant): Promise<PassSigner> {
+  async signerOf(pass: Pass, tenant: Tenant): Promise<PassSigner | Unusable> {
     const credentials = appleSignerOf(tenant, this.options.platform);
     if (credentials === null) {
       const where = `PUT /dash/api/tenants/${tenant.tenantId}/credentials/apple`;
-      throw new ApiError(500, `the wallet channel has no credentials for Apple's passes; they are set by ${where}`);
+      return { why: `the wallet channel has no credentials for Apple's passes; they are set by ${where}` };
     }
     const owner = credentials === this.options.platform.apple ? "-" : tenant.tenantId;
     const signer = await this.options.signers.open(credentials, owner);
-    if (pass.passTypeId === signer.passTypeId) return signer;
+    if ("why" in signer || pass.passTypeId === signer.passTypeId) return signer;
     const types = `${pass.passTypeId}, and the credentials are for ${signer.passTypeId}`;
-    throw new ApiError(500, `the pass was made for the pass type ${types}`);
+    return { why: `the pass was made for the pass type ${types}` };
   }
 
-  private async sign(pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer>> {
+  private async sign(pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
     const { content, serial, authenticationToken } = pass;
-    if (content.type !== "apple" || authenticationToken === null)
-      throw new ApiError(500, "the pass is not one of Apple's");
+    if (content.type !== "apple" || authenticationToken === null) return { why: "the pass is not one of Apple's" };
     const signer = await this.signerOf(pass, tenant);
+    if ("why" in signer) return signer;
     const images = await this.options.passes.images(tenant.tenantId, Object.values(content.images));
     const webServiceUrl = `${this.options.publicUrl}/wallet`;
     const parts = { content, serial, authenticationToken, webServiceUrl, images };
     const bytes = await signedBundle(parts, signer, this.options.nowMs());
-    if (bytes === null) throw new ApiError(500, "an image of the pass is missing");
-    return bytes;
+    return bytes ?? { why: "an image of the pass is missing" };
   }
 }

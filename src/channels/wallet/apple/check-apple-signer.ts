@@ -1,7 +1,10 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import type { AppleSigner } from "../../../domain/wallet.ts";
 import { type Certificate, isIssuedBy, readCertificate, readCertificates } from "./certificate.ts";
-import { wwdrCertificateFor } from "./wwdr-certificates.ts";
+import g3 from "./wwdr/AppleWWDRCAG3.pem" with { type: "text" };
+import g4 from "./wwdr/AppleWWDRCAG4.pem" with { type: "text" };
+import g5 from "./wwdr/AppleWWDRCAG5.pem" with { type: "text" };
+import g6 from "./wwdr/AppleWWDRCAG6.pem" with { type: "text" };
 
 /** Credentials that have been read and match each other. */
 export interface CheckedSigner {
@@ -115,4 +118,15 @@ function quoted(text: string): string {
 
 function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
+}
+
+/**
+ * Apple's unexpired Worldwide Developer Relations intermediates (https://www.apple.com/certificateauthority/): G3 to
+ * 2030-02-20, G4 and G5 to 2030-12-10, G6 to 2036-03-19. Pass certificates come from G4 today.
+ */
+const WWDR_CERTIFICATES: readonly Certificate[] = [g3, g4, g5, g6].flatMap((pem) => readCertificate(pem) ?? []);
+
+/** Apple's intermediate that issued the certificate, or null if none of those known here did. */
+function wwdrCertificateFor(certificate: Certificate): Certificate | null {
+  return WWDR_CERTIFICATES.find((issuer) => isIssuedBy(certificate, issuer)) ?? null;
 }

@@ -1,8 +1,7 @@
 import { createHash, type KeyObject } from "node:crypto";
-import { ApiError } from "../../../domain/errors.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { AppleSigner } from "../../../domain/wallet.ts";
+import type { AppleSigner, Unusable } from "../../../domain/wallet.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
 
@@ -39,32 +38,39 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  *     known expiry times.
  */
 export class PassSigners {
-  private readonly signers = new Map<string, Promise<PassSigner>>();
+  private readonly signers = new Map<string, Promise<PassSigner | Unusable>>();
   /** By owner: when the certificate that it last used expires (Unix ms). */
   private readonly ends = new Map<string, { readonly passTypeId: string; readonly notAfterMs: number }>();
 
   constructor(private readonly options: PassSignersOptions) {}
 
   /**
-   * `owner`: the tenant, or `-` for the platform. Rejects with `ApiError` 500, in a sentence that says why, if the
-   * credentials cannot sign.
+   * `owner`: the tenant, or `-` for the platform. `Unusable`: the credentials cannot sign.
    */
-  async open(credentials: AppleSigner, owner: string): Promise<PassSigner> {
+  async open(credentials: AppleSigner, owner: string): Promise<PassSigner | Unusable> {
     const id = fingerprintOf(credentials);
     const known = this.signers.get(id);
     const opening = known ?? this.read(credentials, id);
     remember(this.signers, { key: id, value: opening, max: SIGNERS_MAX });
+    // Read again next time: the cause may be the clock.
+    const forget = () => {
+      if (this.signers.get(id) === opening) this.signers.delete(id);
+    };
     try {
-      const signer = await opening;
-      const { passTypeId, notAfterMs } = signer;
-      remember(this.ends, { key: owner, value: { passTypeId, notAfterMs }, max: SIGNERS_MAX });
-      if (notAfterMs <= this.options.nowMs()) throw refused("the certificate expired");
+      const signer = this.validNow(await opening, owner);
+      if ("why" in signer) forget();
       return signer;
     } catch (error) {
-      // Read again next time: the cause may be the clock.
-      if (this.signers.get(id) === opening) this.signers.delete(id);
+      forget();
       throw error;
     }
+  }
+
+  private validNow(signer: PassSigner | Unusable, owner: string): PassSigner | Unusable {
+    if ("why" in signer) return signer;
+    const { passTypeId, notAfterMs } = signer;
+    remember(this.ends, { key: owner, value: { passTypeId, notAfterMs }, max: SIGNERS_MAX });
+    return notAfterMs <= this.options.nowMs() ? unusable("the certificate expired") : signer;
   }
 
   /** Reports the remaining life of the certificates used here, measured now rather than at their last use. */
@@ -75,9 +81,9 @@ export class PassSigners {
     }
   }
 
-  private async read(credentials: AppleSigner, id: string): Promise<PassSigner> {
+  private async read(credentials: AppleSigner, id: string): Promise<PassSigner | Unusable> {
     const checked = checkedSigner(credentials, this.options.nowMs());
-    if (typeof checked === "string") throw refused(checked);
+    if (typeof checked === "string") return unusable(checked);
     const { certificate, wwdr, privateKey, warnings } = checked;
     const chain = wwdr === null ? [certificate] : [certificate, wwdr];
     if (warnings.length > 0) {
@@ -98,8 +104,8 @@ export class PassSigners {
   }
 }
 
-function refused(why: string): ApiError {
-  return new ApiError(500, `the credentials of the Apple wallet cannot sign: ${why}`);
+function unusable(why: string): Unusable {
+  return { why: `the credentials of the Apple wallet cannot sign: ${why}` };
 }
 
 function signingKey(key: KeyObject): Promise<CryptoKey> {

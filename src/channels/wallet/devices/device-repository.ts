@@ -1,9 +1,8 @@
 import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
-import { ApiError } from "../../../domain/errors.ts";
-import type { PassDevices, PushTarget, Registration } from "../../../domain/passes.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { walletLimits } from "../limits.ts";
+import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations } from "../tables.ts";
 
 /**
@@ -23,7 +22,16 @@ export class DeviceRepository implements PassDevices {
     private readonly clock: Clock,
   ) {}
 
-  register({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<"created" | "known"> {
+  async register(registration: Registration): Promise<"created" | "known" | "full"> {
+    try {
+      return await this.store(registration);
+    } catch (error) {
+      if (error instanceof PassFull) return "full";
+      throw error;
+    }
+  }
+
+  private store({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<"created" | "known"> {
     return this.database.write(async (transaction) => {
       await transaction
         .insert(passDevices)
@@ -162,7 +170,12 @@ function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {
     .where(and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId)));
 }
 
-/** A pass holder can invent devices. Concurrent registrations may exceed the bound by their number. */
+/** Undoes the transaction of a registration for which the pass has no room. */
+class PassFull extends Error {}
+
+/**
+ * Throws `PassFull`. A pass holder can invent devices. Concurrent registrations may exceed the bound by their number.
+ */
 async function requireRoom(transaction: AnyDb, passId: string): Promise<void> {
   const beyond = await transaction
     .select({ deviceId: passRegistrations.deviceId })
@@ -170,5 +183,5 @@ async function requireRoom(transaction: AnyDb, passId: string): Promise<void> {
     .where(eq(passRegistrations.passId, passId))
     .offset(walletLimits.devicesPerPassMax)
     .limit(1);
-  if (beyond.length > 0) throw new ApiError(403, "The pass is on as many devices as one pass can be.");
+  if (beyond.length > 0) throw new PassFull();
 }

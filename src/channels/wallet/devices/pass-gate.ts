@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
-import { ApiError } from "../../../domain/errors.ts";
-import type { Pass, PassStore } from "../../../domain/passes.ts";
+import { ApiError } from "../../../http/api-error.ts";
+import { secretDigest } from "../../../http/bearer-token.ts";
 import type { Exchange } from "../../../http/exchange.ts";
-import { secretDigest } from "../../../http/secret-digest.ts";
+import type { Pass, PassStore } from "../passes.ts";
 
 /**
  * The pass whose token the request presents (`Authorization: ApplePass <token>`). Tenants that share a pass type may

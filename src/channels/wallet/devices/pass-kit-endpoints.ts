@@ -1,12 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import { ApiError } from "../../../domain/errors.ts";
-import type { Pass } from "../../../domain/passes.ts";
+import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
 import type { PathParameter, QueryParameter } from "../../../http/parameters.ts";
-import { parseJson } from "../../../http/request-body.ts";
+import { parseJson } from "../../../http/parse-json.ts";
 import { walletLimits } from "../limits.ts";
+import type { Pass } from "../passes.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 import { admittedPass } from "./pass-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
@@ -110,6 +110,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
       const [passTypeId, pass] = await passAt(passes, exchange, params);
       const pushToken = pushTokenIn(await door.bytes(exchange, walletLimits.registrationBytesMax));
       const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
+      if (result === "full") throw new ApiError(403, "The pass is on as many devices as one pass can be.");
       if (result === "known") return reply(200, null, UNCACHED);
       webhooks.note(changeOf("register", pass, deviceId));
       return reply(201, null, UNCACHED);

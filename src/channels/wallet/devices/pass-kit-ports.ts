@@ -1,4 +1,4 @@
-import type { PassDevices, PassStore } from "../../../domain/passes.ts";
+import type { PassDevices, PassStore } from "../passes.ts";
 import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 

@@ -1,6 +1,6 @@
 import { TransportError } from "../../../domain/errors.ts";
 
-export interface Call {
+export interface HttpCall {
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface Call {
   readonly answerBytesMax: number;
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -25,7 +25,7 @@ export class UnreachedError extends TransportError {}
  * One HTTP call with bounded time and response size. A redirect is a response like any other: the headers are for this
  * address only. Rejects with `TransportError`.
  */
-export async function boundedFetch(call: Call): Promise<Answer> {
+export async function boundedFetch(call: HttpCall): Promise<HttpAnswer> {
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(call.timeoutMs)]);
   const { url, method, headers, body, answerBytesMax } = call;
   try {

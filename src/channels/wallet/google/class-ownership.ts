@@ -1,7 +1,7 @@
-import type { GoogleClassOwners } from "../../../domain/google-classes.ts";
 import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClassOwners } from "../google-classes.ts";
 import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 
 /** Who owns a class, as seen by the asking tenant. `unowned`: no tenant has used it; Google may or may not have it. */

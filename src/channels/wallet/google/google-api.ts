@@ -3,11 +3,11 @@ import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { GoogleIssuer } from "../../../domain/wallet.ts";
+import type { GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { AccessTokens } from "./access-tokens.ts";
-import { type Answer, boundedFetch, UnreachedError } from "./bounded-fetch.ts";
-import { type Cause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
+import { boundedFetch, type HttpAnswer, UnreachedError } from "./bounded-fetch.ts";
+import { type GoogleCause, quotable, refusalOf, retryAfterMs } from "./google-replies.ts";
 import { IssuerPace, type Urgency } from "./issuer-pace.ts";
 
 export interface GoogleApiOptions {
@@ -30,7 +30,7 @@ export type GoogleAnswer =
   /** Google responded without doing it; `unanswered`: it may have done it. */
   | {
       readonly kind: "refused";
-      readonly cause: Cause | "unanswered";
+      readonly cause: GoogleCause | "unanswered";
       readonly said: string;
       readonly afterMs: number | null;
     }
@@ -38,6 +38,22 @@ export type GoogleAnswer =
   | { readonly kind: "unasked"; readonly afterMs: number };
 
 export type Refused = Exclude<GoogleAnswer, { kind: "done" }>;
+
+export const NO_CREDENTIALS: Unusable = {
+  why: "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google",
+};
+
+/** What an API caller is told when a call fails through no fault of the caller. */
+export function unusable(answer: Refused): Unusable {
+  const cause = answer.kind === "refused" ? answer.cause : null;
+  if (cause === "credentials") {
+    return { why: "Google did not accept the service account of the channel wallet: check its credentials" };
+  }
+  if (cause === "forbidden") {
+    return { why: "the service account of the channel wallet may not act for its Google issuer" };
+  }
+  return { why: "Google's wallet does not answer as it should at the moment: try again" };
+}
 
 /** Set if there was no response. */
 interface Silent {
@@ -134,7 +150,7 @@ export class GoogleApi {
     }
   }
 
-  private send({ method, path, body }: GoogleCall, token: string, signal: AbortSignal): Promise<Answer> {
+  private send({ method, path, body }: GoogleCall, token: string, signal: AbortSignal): Promise<HttpAnswer> {
     const url = `${this.options.apiUrl}/${path.map(encodeURIComponent).join("/")}`;
     return boundedFetch({
       url,
@@ -151,7 +167,7 @@ export class GoogleApi {
     });
   }
 
-  private read({ status, headers, text }: Answer): GoogleAnswer {
+  private read({ status, headers, text }: HttpAnswer): GoogleAnswer {
     if (status < 200 || status >= 300) {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
       return { kind: "refused", ...refusalOf(status, text), afterMs };

@@ -1,75 +1,59 @@
-import { ApiError } from "../../../domain/errors.ts";
-import type { GoogleClass, GoogleClasses } from "../../../domain/google-classes.ts";
-import type { JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClass, GoogleClassAnswer, GoogleClasses } from "../google-classes.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
-import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
-import { requestError } from "./request-error.ts";
+import { type Caller, type GoogleAnswer, type GoogleApi, NO_CREDENTIALS, unusable } from "./google-api.ts";
 
 export interface GoogleClassServiceOptions {
   readonly api: GoogleApi;
   readonly ownership: ClassOwnership;
-  /** Throws `ApiError` 500 if the tenant has no credentials. */
-  callerOf(tenant: Tenant): Caller;
+  /** Null: the tenant has no credentials. */
+  callerOf(tenant: Tenant): Caller | null;
 }
 
 /** Operations on classes while the caller of the API waits. */
 export class GoogleClassService implements GoogleClasses {
   constructor(private readonly options: GoogleClassServiceOptions) {}
 
-  async create(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<void> {
+  async create(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<GoogleClassAnswer> {
     const { api, ownership, callerOf } = this.options;
     const caller = callerOf(tenant);
-    if ((await ownership.claim(tenant, classId)) === "theirs") throw existing(classId);
-    requireDone(await api.call(caller, { method: "POST", path: [`${kind}Class`], body: data }), classId);
+    if (caller === null) return NOT_CONFIGURED;
+    if ((await ownership.claim(tenant, classId)) === "theirs") return { kind: "exists" };
+    return answerOf(await api.call(caller, { method: "POST", path: [`${kind}Class`], body: data }));
   }
 
-  async change(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<void> {
+  async change(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<GoogleClassAnswer> {
     const { api, ownership, callerOf } = this.options;
     const caller = callerOf(tenant);
+    if (caller === null) return NOT_CONFIGURED;
     const whose = await ownership.claimExisting({ tenant, kind, classId, caller });
-    if (whose === "theirs") throw missing(classId);
-    if (whose !== "ours") throw errorOf(whose, classId);
-    requireDone(await api.call(caller, { method: "PATCH", path: [`${kind}Class`, classId], body: data }), classId);
+    if (whose === "theirs") return { kind: "missing" };
+    if (whose !== "ours") return answerOf(whose);
+    return answerOf(await api.call(caller, { method: "PATCH", path: [`${kind}Class`, classId], body: data }));
   }
 
-  async read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<JsonObject> {
+  async read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<GoogleClassAnswer> {
     const { api, ownership, callerOf } = this.options;
     const caller = callerOf(tenant);
+    if (caller === null) return NOT_CONFIGURED;
     // Shows a class without an owner and leaves it unowned: reading changes nothing.
-    if ((await ownership.whose(tenant, classId)) === "theirs") throw missing(classId);
-    return requireDone(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }), classId);
+    if ((await ownership.whose(tenant, classId)) === "theirs") return { kind: "missing" };
+    return answerOf(await api.call(caller, { method: "GET", path: [`${kind}Class`, classId] }));
   }
 
-  async requireUsable(tenant: Tenant, classId: string): Promise<void> {
-    if ((await this.options.ownership.whose(tenant, classId)) !== "theirs") return;
-    throw new ApiError(400, `pass_data.class_id: the class ${classId} is another tenant's, choose an id of your own`);
+  async isUsable(tenant: Tenant, classId: string): Promise<boolean> {
+    return (await this.options.ownership.whose(tenant, classId)) !== "theirs";
   }
 }
 
-function requireDone(answer: GoogleAnswer, classId: string): JsonObject {
-  if (answer.kind !== "done") throw errorOf(answer, classId);
-  return answer.body;
-}
+const NOT_CONFIGURED: GoogleClassAnswer = { kind: "unusable", ...NO_CREDENTIALS };
 
-function errorOf(answer: Refused, classId: string): ApiError {
+function answerOf(answer: GoogleAnswer): GoogleClassAnswer {
+  if (answer.kind === "done") return { kind: "done", data: answer.body };
   if (answer.kind === "refused") {
-    if (answer.cause === "exists") return existing(classId);
-    if (answer.cause === "missing") return missing(classId);
-    if (answer.cause === "invalid") return refused(answer.said);
+    if (answer.cause === "exists" || answer.cause === "missing") return { kind: answer.cause };
+    if (answer.cause === "invalid") return { kind: "refused", said: answer.said };
   }
-  return requestError(answer);
-}
-
-function existing(classId: string): ApiError {
-  return new ApiError(400, `there is a class ${classId} already`);
-}
-
-function missing(classId: string): ApiError {
-  return new ApiError(404, `there is no class ${classId}`);
-}
-
-function refused(said: string): ApiError {
-  return new ApiError(400, `Google's wallet refused the class${said === "" ? "" : `: ${said}`}`);
+  return { kind: "unusable", ...unusable(answer) };
 }

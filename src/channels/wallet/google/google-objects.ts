@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { Pass } from "../../../domain/passes.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent, WalletPayload } from "../../../domain/wallet.ts";
+import type { GoogleContent } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
+import type { Pass } from "../passes.ts";
+import type { WalletPayload } from "../payload.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { isSameObject, leftovers } from "./same-object.ts";

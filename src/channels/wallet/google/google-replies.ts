@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 
 /** Why a call to the wallet's REST API failed. */
-export type Cause =
+export type GoogleCause =
   /** The request is invalid, now and later. */
   | "invalid"
   | "missing"
@@ -19,7 +19,7 @@ export type Cause =
   | "away";
 
 interface Rule {
-  readonly cause: Cause;
+  readonly cause: GoogleCause;
   readonly statuses: readonly [from: number, to: number];
   /** `error.errors[0].reason`, if it matters. */
   readonly reasons?: readonly string[];
@@ -42,14 +42,14 @@ const RULES: readonly Rule[] = [
   { cause: "away", statuses: [500, 599] },
 ];
 
-export interface Refusal {
-  readonly cause: Cause;
+export interface GoogleRefusal {
+  readonly cause: GoogleCause;
   /** Google's message in the form shown to a tenant: one line, bounded. Empty if there is none. */
   readonly said: string;
 }
 
 /** Classifies an unsuccessful response. */
-export function refusalOf(status: number, text: string): Refusal {
+export function refusalOf(status: number, text: string): GoogleRefusal {
   const error = errorIn(text);
   const [first] = Array.isArray(error["errors"]) ? error["errors"] : [];
   const reason = isJsonObject(first) ? textOf(first["reason"]) : "";

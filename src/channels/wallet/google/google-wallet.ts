@@ -1,19 +1,18 @@
-import { ApiError } from "../../../domain/errors.ts";
-import type { GoogleClasses, GoogleClassOwners } from "../../../domain/google-classes.ts";
 import type { Health } from "../../../domain/health.ts";
 import type { Json } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
-import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../../../domain/passes.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent, GoogleIssuer, WalletPayload } from "../../../domain/wallet.ts";
+import type { GoogleContent, Unusable } from "../../../domain/wallet.ts";
+import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
+import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
+import type { WalletPayload } from "../payload.ts";
 import { ClassOwnership } from "./class-ownership.ts";
-import { type Caller, GoogleApi, type GoogleApiOptions } from "./google-api.ts";
+import { type Caller, GoogleApi, type GoogleApiOptions, NO_CREDENTIALS, unusable } from "./google-api.ts";
 import { GoogleClassService } from "./google-class-service.ts";
 import { GoogleObjects } from "./google-objects.ts";
 import { LinkedObjects } from "./linked-objects.ts";
-import { requestError } from "./request-error.ts";
 import { SaveLinkSigner } from "./save-link.ts";
 
 export interface GoogleWalletOptions extends GoogleApiOptions {
@@ -50,7 +49,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   async deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = contentOf(pass);
     const issuer = googleIssuerOf(tenant, this.options.platform);
-    if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS };
+    if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS.why };
     if (!pass.serial.startsWith(`${issuer.issuerId}.`)) return { kind: "failed", error: OTHER_ISSUER };
     const barred = await this.links.barred(tenant, content);
     if (barred?.why === "foreign") return { kind: "failed", error: foreignLink(barred.objectId) };
@@ -59,21 +58,24 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     return payload.action === "create" ? this.objects.create(delivery) : this.objects.update(delivery);
   }
 
-  async status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus> {
+  async status(tenant: Tenant, pass: Pass): Promise<GooglePassStatus | Unusable> {
     const path = [`${contentOf(pass).kind}Object`, pass.serial];
-    const answer = await this.api.call(this.requestOf(tenant), { method: "GET", path });
+    const caller = this.requestOf(tenant);
+    if (caller === null) return NO_CREDENTIALS;
+    const answer = await this.api.call(caller, { method: "GET", path });
     if (answer.kind === "done") {
+      const googleStatus = stateOf(answer.body["state"]);
+      if (googleStatus === null) return { why: "Google's wallet gave the pass a state that is not known" };
       const hasUsers = answer.body["hasUsers"] === true;
       const isInstalled = hasUsers || answer.body["hasLinkedDevice"] === true;
-      return { googleStatus: stateOf(answer.body["state"]), hasUsers, isInstalled };
+      return { googleStatus, hasUsers, isInstalled };
     }
-    if (answer.kind === "refused" && answer.cause === "missing") return NOT_FOUND;
-    throw requestError(answer);
+    return answer.kind === "refused" && answer.cause === "missing" ? NOT_FOUND : unusable(answer);
   }
 
-  async requireOwnLinks(tenant: Tenant, content: GoogleContent): Promise<void> {
+  async linkProblem(tenant: Tenant, content: GoogleContent): Promise<string | null> {
     const barred = await this.links.barred(tenant, content);
-    if (barred?.why === "foreign") throw new ApiError(400, `pass_data.object_data: ${foreignLink(barred.objectId)}`);
+    return barred?.why === "foreign" ? foreignLink(barred.objectId) : null;
   }
 
   /** Whether Google responds. */
@@ -81,8 +83,9 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     return this.api.health();
   }
 
-  linkOf(pass: Pass, tenant: Tenant): string {
-    return this.saveLinks.sign(pass, contentOf(pass), this.issuerOf(tenant));
+  linkOf(pass: Pass, tenant: Tenant): string | Unusable {
+    const issuer = googleIssuerOf(tenant, this.options.platform);
+    return issuer === null ? NO_CREDENTIALS : this.saveLinks.sign(pass, contentOf(pass), issuer);
   }
 
   /** Aborts the calls that API callers wait for. Safe to repeat. */
@@ -91,31 +94,24 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     this.api.close();
   }
 
-  private requestOf(tenant: Tenant): Caller {
-    const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
-    return { issuer: this.issuerOf(tenant), urgency: "request", signal };
-  }
-
-  private issuerOf(tenant: Tenant): GoogleIssuer {
+  /** Null: there are no credentials. */
+  private requestOf(tenant: Tenant): Caller | null {
     const issuer = googleIssuerOf(tenant, this.options.platform);
-    if (issuer === null) throw new ApiError(500, NO_CREDENTIALS);
-    return issuer;
+    if (issuer === null) return null;
+    const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
+    return { issuer, urgency: "request", signal };
   }
 }
 
-const NO_CREDENTIALS =
-  "the channel wallet has no Google credentials: set them with PUT /dash/api/tenants/{id}/credentials/google";
 const OTHER_ISSUER = "the pass belongs to another Google issuer than the one whose credentials are set";
 const foreignLink = (objectId: string) => `the linked object ${objectId.slice(0, ID_CHARS_MAX)} is no pass of yours`;
 const ID_CHARS_MAX = 250;
 const NOT_FOUND: GooglePassStatus = { googleStatus: "not_found", hasUsers: false, isInstalled: false };
 const STATES = ["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE"] as const;
 
-/** Google still returns former lower-case names of the states. */
-function stateOf(state: Json | undefined): (typeof STATES)[number] {
-  const known = STATES.find((name) => typeof state === "string" && name === state.toUpperCase());
-  if (known === undefined) throw new ApiError(500, "Google's wallet gave the pass a state that is not known");
-  return known;
+/** Google still returns former lower-case names of the states. Null: it is none of them. */
+function stateOf(state: Json | undefined): (typeof STATES)[number] | null {
+  return STATES.find((name) => typeof state === "string" && name === state.toUpperCase()) ?? null;
 }
 
 function contentOf({ passId, content }: Pass): GoogleContent {

@@ -1,8 +1,8 @@
 import type { Json } from "../../../domain/json.ts";
-import type { PassStore } from "../../../domain/passes.ts";
 import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent } from "../../../domain/wallet.ts";
+import type { PassStore } from "../passes.ts";
 
 /** An object that a pass must not link to. `unfinished`: it is the tenant's own, but may not exist yet. */
 export interface BarredLink {

@@ -1,9 +1,8 @@
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { ApiError } from "../../../domain/errors.ts";
 import { jobTimeMs } from "../../../domain/ids.ts";
-import type { Pass } from "../../../domain/passes.ts";
-import type { GoogleContent, GoogleIssuer } from "../../../domain/wallet.ts";
+import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
+import type { Pass } from "../passes.ts";
 
 /**
  * Signs save links: `<base>/<JWT>` (RFC 7519, RS256). The token only names the object and its class, which Google
@@ -17,8 +16,8 @@ export class SaveLinkSigner {
   /** `base` has no trailing slash. */
   constructor(private readonly base: string) {}
 
-  /** Returns the same link for the same pass and key. Throws `ApiError` 500 if the key cannot sign. */
-  sign(pass: Pass, { kind, classId }: GoogleContent, issuer: GoogleIssuer): string {
+  /** Returns the same link for the same pass and key. */
+  sign(pass: Pass, { kind, classId }: GoogleContent, issuer: GoogleIssuer): string | Unusable {
     const claims = {
       iss: issuer.clientEmail,
       aud: "google",
@@ -30,15 +29,16 @@ export class SaveLinkSigner {
       origins: [],
     };
     const signed = `${HEADER}.${base64Url(claims)}`;
-    return `${this.base}/${signed}.${this.signatureOf(signed, issuer.privateKeyPem).toString("base64url")}`;
+    const signature = this.signatureOf(signed, issuer.privateKeyPem);
+    if (signature === null) return KEY_CANNOT_SIGN;
+    return `${this.base}/${signed}.${signature.toString("base64url")}`;
   }
 
-  private signatureOf(text: string, pem: string): Buffer {
+  private signatureOf(text: string, pem: string): Buffer | null {
     try {
       return sign("sha256", Buffer.from(text), this.keyOf(pem));
-    } catch (cause) {
-      const message = "the private key of the Google service account cannot sign: set the credentials again";
-      throw Object.assign(new ApiError(500, message), { cause });
+    } catch {
+      return null;
     }
   }
 
@@ -52,6 +52,9 @@ export class SaveLinkSigner {
   }
 }
 
+const KEY_CANNOT_SIGN: Unusable = {
+  why: "the private key of the Google service account cannot sign: set the credentials again",
+};
 const HEADER = base64Url({ alg: "RS256", typ: "JWT" });
 
 function base64Url(value: object): string {

@@ -1,10 +1,21 @@
-import type { GoogleClass } from "../../../domain/google-classes.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
-import { fault, requireKnownMembers } from "./fault.ts";
-import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
-import { checkJson, oneOf, type Reader, readFilledText, readLocalized } from "./readers.ts";
+import {
+  type Checked,
+  checkJson,
+  checkMembers,
+  Fault,
+  fault,
+  GOOGLE_ACCENT,
+  oneOf,
+  type Reader,
+  readBody,
+  readFilledText,
+  readGoogleColour,
+  readLocalized,
+} from "./readers.ts";
 
 export const CLASS_ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
 /** ISO 8601, with or without an offset: without one, it is the venue's local time. */
@@ -27,31 +38,43 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   heroImage: readImage,
 };
 
-/** Parses the body of `POST /v1/google/classes` into a class. Throws an `ApiError` 400 that names the field. */
-export function acceptGoogleClass(body: unknown): GoogleClass {
-  const { kind, given } = readBody(body);
+/** Parses the body of `POST /v1/google/classes` into a class. */
+export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
+  const body = readClass(whole);
+  if (body instanceof Fault) return body;
+  const { kind, given } = body;
   const classId = readFilledText(given["id"] ?? "", "class_data.id");
+  if (classId instanceof Fault) return classId;
   if (!isGoogleClassId(classId)) {
-    throw fault("class_data.id", "must be <issuer_id>. and letters, digits, dots, hyphens and underscores");
+    return fault("class_data.id", "must be <issuer_id>. and letters, digits, dots, hyphens and underscores");
   }
   const data = readMembers(given);
+  if (data instanceof Fault) return data;
   const missing = REQUIRED[kind].find((name) => data[name] === undefined || data[name] === null);
-  if (missing !== undefined) throw fault(`class_data.${missing}`, "is required");
+  if (missing !== undefined) return fault(`class_data.${missing}`, "is required");
+  const review = reviewOf(kind, given, "new");
+  if (review instanceof Fault) return review;
   const design = kind === "eventTicket" ? { hexBackgroundColor: data["hexBackgroundColor"] ?? GOOGLE_ACCENT } : {};
-  return { kind, classId, data: { ...data, ...design, id: classId, ...reviewOf(kind, given, "new") } };
+  return { kind, classId, data: { ...data, ...design, id: classId, ...review } };
 }
 
-/** Parses the body of `PUT /v1/google/classes/{class_id}` into a change. Throws an `ApiError` 400. */
-export function acceptGoogleClassChange(body: unknown, classId: string): GoogleClass {
-  const { kind, given } = readBody(body);
+/** Parses the body of `PUT /v1/google/classes/{class_id}` into a change. */
+export function acceptGoogleClassChange(whole: unknown, classId: string): Checked<GoogleClass> {
+  const body = readClass(whole);
+  if (body instanceof Fault) return body;
+  const { kind, given } = body;
   const { id, ...members } = given;
-  if (id !== undefined && id !== classId) throw fault("class_data.id", "must be the class_id, or be left out");
-  return { kind, classId, data: { ...readMembers(members), ...reviewOf(kind, given, "changed") } };
+  if (id !== undefined && id !== null && id !== classId)
+    return fault("class_data.id", "must be the class_id, or be left out");
+  const data = readMembers(members);
+  if (data instanceof Fault) return data;
+  const review = reviewOf(kind, given, "changed");
+  return review instanceof Fault ? review : { kind, classId, data: { ...data, ...review } };
 }
 
-/** `class_type` from a query. Throws an `ApiError` 400. */
-export function readClassType(text: string | undefined): GoogleKind {
-  if (text === undefined || text === "") throw fault("class_type", "is required");
+/** `class_type` from a query. */
+export function readClassType(text: string | undefined): Checked<GoogleKind> {
+  if (text === undefined || text === "") return fault("class_type", "is required");
   return oneOf(GOOGLE_KINDS)(text, "class_type");
 }
 
@@ -60,44 +83,45 @@ export function isGoogleClassId(text: string): boolean {
   return CLASS_ID.test(text);
 }
 
-function readBody(body: unknown): { readonly kind: GoogleKind; readonly given: JsonObject } {
-  if (!isJsonObject(body)) throw fault("the body", "must be a JSON object");
-  requireKnownMembers(body, ["class_type", "class_data"]);
+function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonly given: JsonObject }> {
+  const body = readBody(whole, ["class_type", "class_data"]);
+  if (body instanceof Fault) return body;
   const { class_type, class_data } = body;
-  if (class_type === undefined || class_type === null) throw fault("class_type", "is required");
+  if (class_type === undefined || class_type === null) return fault("class_type", "is required");
   const kind = oneOf(GOOGLE_KINDS)(class_type, "class_type");
-  if (class_data === undefined || class_data === null) throw fault("class_data", "is required");
-  if (!isJsonObject(class_data)) throw fault("class_data", "must be an object");
-  checkJson(class_data, "class_data");
+  if (kind instanceof Fault) return kind;
+  if (class_data === undefined || class_data === null) return fault("class_data", "is required");
+  if (!isJsonObject(class_data)) return fault("class_data", "must be an object");
+  const unstorable = checkJson(class_data, "class_data");
+  if (unstorable !== null) return unstorable;
   if (JSON.stringify(class_data).length > walletLimits.passContentCharsMax) {
-    throw fault("class_data", `must not be larger than ${walletLimits.passContentCharsMax} characters`);
+    return fault("class_data", `must not be larger than ${walletLimits.passContentCharsMax} characters`);
   }
   return { kind, given: class_data };
 }
 
 /** A null member removes that member. */
-function readMembers(given: JsonObject): JsonObject {
-  const members = Object.entries(given).map(([name, value]) => {
+function readMembers(given: JsonObject): Checked<JsonObject> {
+  return checkMembers(Object.entries(given), (value, name) => {
     const read = Object.hasOwn(MEMBERS, name) ? MEMBERS[name] : undefined;
-    return [name, read === undefined || value === null ? value : read(value, `class_data.${name}`)] as const;
+    return read === undefined || value === null ? value : read(value, `class_data.${name}`);
   });
-  return Object.fromEntries(members);
 }
 
 /**
  * The review status to write with a class. Clients may write only DRAFT and UNDER_REVIEW, and every change to an
  * approved class submits it again; so a client can send back unchanged what it read from Google.
  */
-function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "new" | "changed"): JsonObject {
+function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "new" | "changed"): Checked<JsonObject> {
   if (kind === "generic") {
     if (given === undefined || given === null) return {};
-    throw fault("class_data.reviewStatus", "must be left out: generic classes are not reviewed");
+    return fault("class_data.reviewStatus", "must be left out: generic classes are not reviewed");
   }
   if (given === undefined || given === null) return { reviewStatus: "UNDER_REVIEW" };
   const status = typeof given === "string" ? REVIEW_STATUSES.get(given.replaceAll("_", "").toLowerCase()) : undefined;
   if (status === "DRAFT" || status === "UNDER_REVIEW") return { reviewStatus: status };
   if (status !== undefined && age === "changed") return { reviewStatus: "UNDER_REVIEW" };
-  throw fault("class_data.reviewStatus", "must be DRAFT or UNDER_REVIEW");
+  return fault("class_data.reviewStatus", "must be DRAFT or UNDER_REVIEW");
 }
 
 /** Names without case and underscores: Google also returns former names such as `underReview`. */
@@ -108,30 +132,33 @@ const REVIEW_STATUSES = new Map([
   ["rejected", "REJECTED"],
 ]);
 
-function readVenue(value: Json, field: string): Json {
-  if (!isJsonObject(value)) throw fault(field, "must be an object");
-  for (const name of ["name", "address"]) readLocalized(value[name] ?? null, `${field}.${name}`);
+function readVenue(value: Json, field: string): Checked<Json> {
+  if (!isJsonObject(value)) return fault(field, "must be an object");
+  for (const name of ["name", "address"]) {
+    const text = readLocalized(value[name] ?? null, `${field}.${name}`);
+    if (text instanceof Fault) return text;
+  }
   return value;
 }
 
-function readDateTime(value: Json, field: string): Json {
-  if (!isJsonObject(value)) throw fault(field, "must be an object");
+function readDateTime(value: Json, field: string): Checked<Json> {
+  if (!isJsonObject(value)) return fault(field, "must be an object");
   for (const name of ["doorsOpen", "start", "end"]) {
     const text = value[name];
-    if (text === undefined) continue;
+    if (text === undefined || text === null) continue;
     if (typeof text !== "string" || !DATE_TIME.test(text) || Number.isNaN(Date.parse(text))) {
-      throw fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
+      return fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
     }
   }
   return value;
 }
 
-function readImage(value: Json, field: string): Json {
+function readImage(value: Json, field: string): Checked<Json> {
   const source = isJsonObject(value) ? value["sourceUri"] : undefined;
   const uri = isJsonObject(source) ? source["uri"] : undefined;
   const url = typeof uri === "string" ? URL.parse(uri) : null;
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw fault(`${field}.sourceUri.uri`, "must be the web address of an image");
+    return fault(`${field}.sourceUri.uri`, "must be the web address of an image");
   }
   return value;
 }

@@ -1,5 +1,4 @@
 import { TEMPLATE_SLUG } from "../../../domain/email.ts";
-import { ApiError } from "../../../domain/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import {
   type GoogleKind,
@@ -8,10 +7,10 @@ import {
   type PassType,
   type WalletTemplate,
 } from "../../../domain/wallet.ts";
-import { type AppleMembers, appleMembers, readApplePass } from "./apple-pass.ts";
-import { fault, requireKnownMembers } from "./fault.ts";
+import { appleMembers, type ReadApplePass, readApplePass } from "./apple-pass.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
+import { type Checked, Fault, fault, readBody } from "./readers.ts";
 
 /** A parsed request for a pass. */
 export interface AcceptedPass {
@@ -38,72 +37,95 @@ const QUOTED_CHARS_MAX = 100;
 /**
  * Parses the body of `POST /v1/send/wallet` or `/v1/passes/create` into a pass. A template supplies type, style and
  * everything that the request omits: fields are merged by key, text modules by id, and every other member of the
- * request replaces the template's. Throws an `ApiError` 400 that names the field.
+ * request replaces the template's.
  */
-export function acceptPass(body: unknown, surroundings: PassContext): AcceptedPass {
-  if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
-  requireKnownMembers(body, ["pass_type", "pass_data", "template_id"]);
-  const template = readTemplate(body["template_id"], surroundings.templates);
+export function acceptPass(given: unknown, context: PassContext): Checked<AcceptedPass> {
+  const body = readBody(given, ["pass_type", "pass_data", "template_id"]);
+  if (body instanceof Fault) return body;
+  const template = readTemplate(body["template_id"], context.templates);
+  if (template instanceof Fault) return template;
   const type = readType(body["pass_type"], template);
-  const given = body["pass_data"] ?? (template === null ? null : {});
-  if (given === null) throw fault("pass_data", "is required");
-  if (!isJsonObject(given)) throw fault("pass_data", "must be an object");
-  const slug = template === null ? null : String(body["template_id"]);
-  if (type === "apple") return { ...readApplePass(appleOver(template, given)), template: slug };
-  return { ...readGooglePass(googleOver(template, given), surroundings), images: new Map(), template: slug };
+  if (type instanceof Fault) return type;
+  const passData = body["pass_data"] ?? (template === null ? null : {});
+  if (passData === null) return fault("pass_data", "is required");
+  if (!isJsonObject(passData)) return fault("pass_data", "must be an object");
+  const pass = type === "apple" ? acceptApple(template, passData) : acceptGoogle(template, passData, context);
+  if (pass instanceof Fault) return pass;
+  return { ...pass, template: template === null ? null : String(body["template_id"]) };
 }
 
 /**
  * Checks a template from an operator as far as possible, with made-up values for the parts that a request must add.
- * Throws an `ApiError` 400 that names the field.
+ * Null: nothing is wrong with it.
  */
-export function checkTemplate({ passType, style, passData }: WalletTemplate): void {
-  if (passType === "apple") {
-    const members = new Map<string, Json>([
-      ...Object.entries({ serialNumber: "1", organizationName: "-", description: "-", style }),
-      ...appleMembers(passData),
-    ]);
-    readApplePass(members);
-    return;
-  }
-  if (style !== null) throw fault("style", "is for passes of type apple only");
-  const members = new Map<string, Json>([
-    ...Object.entries({ classId: "1.class", objectId: "1.object", objectData: {} }),
-    ...[...googleMembers(passData)].filter(([, value]) => value !== null),
-  ]);
-  readGooglePass(members, { issuerId: null, kind: "generic", title: "-" });
+export function checkTemplate({ passType, style, passData }: WalletTemplate): Fault | null {
+  const pass = passType === "apple" ? trialApplePass(style, passData) : trialGooglePass(style, passData);
+  return pass instanceof Fault ? pass : null;
 }
 
-function readTemplate(slug: Json | undefined, templates: ReadonlyMap<string, WalletTemplate>): WalletTemplate | null {
+function trialApplePass(style: WalletTemplate["style"], passData: JsonObject): Checked<unknown> {
+  const given = appleMembers(passData);
+  if (given instanceof Fault) return given;
+  const madeUp = { serialNumber: "1", organizationName: "-", description: "-", style };
+  return readApplePass(new Map<string, Json>([...Object.entries(madeUp), ...given]));
+}
+
+function trialGooglePass(style: WalletTemplate["style"], passData: JsonObject): Checked<unknown> {
+  if (style !== null) return fault("style", "is for passes of type apple only");
+  const given = googleMembers(passData);
+  if (given instanceof Fault) return given;
+  const madeUp = { classId: "1.class", objectId: "1.object", objectData: {} };
+  const present = [...given].filter(([, value]) => value !== null);
+  const members = new Map<string, Json>([...Object.entries(madeUp), ...present]);
+  return readGooglePass(members, { issuerId: null, kind: "generic", title: "-" });
+}
+
+function readTemplate(
+  slug: Json | undefined,
+  templates: ReadonlyMap<string, WalletTemplate>,
+): Checked<WalletTemplate | null> {
   if (slug === undefined || slug === null || slug === "") return null;
-  if (typeof slug !== "string") throw fault("template_id", "must be a string");
+  if (typeof slug !== "string") return fault("template_id", "must be a string");
   const template = TEMPLATE_SLUG.test(slug) ? templates.get(slug) : undefined;
   if (template !== undefined) return template;
-  throw new ApiError(400, `there is no wallet template with the template_id "${slug.slice(0, QUOTED_CHARS_MAX)}"`);
+  return new Fault(`there is no wallet template with the template_id "${slug.slice(0, QUOTED_CHARS_MAX)}"`);
 }
 
-function readType(given: Json | undefined, template: WalletTemplate | null): PassType {
+function readType(given: Json | undefined, template: WalletTemplate | null): Checked<PassType> {
   if ((given ?? "") === "" && template !== null) return template.passType;
   const type = PASS_TYPES.find((one) => one === given);
-  if (type === undefined) throw fault("pass_type", `must be ${PASS_TYPES.join(" or ")}`);
+  if (type === undefined) return fault("pass_type", `must be ${PASS_TYPES.join(" or ")}`);
   if (template !== null && template.passType !== type) {
-    throw fault("pass_type", `must be ${template.passType}, as in the template, or be left out`);
+    return fault("pass_type", `must be ${template.passType}, as in the template, or be left out`);
   }
   return type;
 }
 
-function appleOver(template: WalletTemplate | null, passData: JsonObject): AppleMembers {
+function acceptApple(template: WalletTemplate | null, passData: JsonObject): Checked<ReadApplePass> {
   const given = appleMembers(passData);
-  if (template === null) return given;
-  const style: readonly (readonly [string, Json])[] = template.style === null ? [] : [["style", template.style]];
-  const under = new Map([...appleMembers(template.passData), ...style]);
-  return mergedApple(under, given);
+  if (given instanceof Fault) return given;
+  if (template === null) return readApplePass(given);
+  const under = appleMembers(template.passData);
+  if (under instanceof Fault) return under;
+  if (template.style !== null) under.set("style", template.style);
+  return readApplePass(mergedApple(under, given));
 }
 
-function googleOver(template: WalletTemplate | null, passData: JsonObject): GoogleMembers {
+function acceptGoogle(
+  template: WalletTemplate | null,
+  passData: JsonObject,
+  context: PassContext,
+): Checked<Omit<AcceptedPass, "template">> {
+  const members = googleOver(template, passData);
+  const pass = members instanceof Fault ? members : readGooglePass(members, context);
+  return pass instanceof Fault ? pass : { ...pass, images: new Map() };
+}
+
+function googleOver(template: WalletTemplate | null, passData: JsonObject): Checked<GoogleMembers> {
   const given = googleMembers(passData);
-  if (template === null) return given;
+  if (given instanceof Fault || template === null) return given;
   const under = googleMembers(template.passData);
+  if (under instanceof Fault) return under;
   const result = new Map([...under, ...given]);
   const [underObject, overObject] = [under.get("objectData"), given.get("objectData")];
   if (isJsonObject(underObject) && isJsonObject(overObject)) {

@@ -2,9 +2,21 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import type { PassStyle } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
-import { fault } from "./fault.ts";
-import { MemberNames, snakeCase } from "./member-names.ts";
-import { oneOf, type Reader, readAnyObject, readFilledText, readFlag, readText } from "./readers.ts";
+import {
+  type Checked,
+  checkEach,
+  checkMembers,
+  Fault,
+  fault,
+  MemberNames,
+  oneOf,
+  type Reader,
+  readAnyObject,
+  readFilledText,
+  readFlag,
+  readText,
+  snakeCase,
+} from "./readers.ts";
 
 /** The places of a pass that hold fields. */
 export const FIELD_PLACES = [
@@ -27,8 +39,8 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   textAlignment: oneOf(TEXT_ALIGNMENTS),
   attributedValue: readValue,
   dataDetectorTypes: (value, field) => {
-    if (!Array.isArray(value)) throw fault(field, "must be a list");
-    return [...new Set(value)].map((type: Json) => oneOf(DETECTORS)(type, field));
+    if (!Array.isArray(value)) return fault(field, "must be a list");
+    return checkEach([...new Set(value)], (type: Json) => oneOf(DETECTORS)(type, field));
   },
   dateStyle: oneOf(DATE_STYLES),
   timeStyle: oneOf(DATE_STYLES),
@@ -37,74 +49,82 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   numberStyle: oneOf(NUMBER_STYLES),
   currencyCode: (value, field) => {
     if (typeof value === "string" && /^[A-Z]{3}$/.test(value)) return value;
-    throw fault(field, "must be a code of ISO 4217, such as EUR");
+    return fault(field, "must be a code of ISO 4217, such as EUR");
   },
   row: (value, field) => {
     if (value === 0 || value === 1) return value;
-    throw fault(field, "must be 0 or 1");
+    return fault(field, "must be 0 or 1");
   },
   semantics: readAnyObject,
 };
 const NAMES = new MemberNames(["key", "value", ...Object.keys(MEMBERS)]);
 
 /** A list of fields with member names in Apple's spelling, otherwise unchecked. */
-export function namedFields(value: Json, path: string): Json {
+export function namedFields(value: Json, path: string): Checked<Json> {
   if (!Array.isArray(value)) return value;
-  return value.map((item: Json, i) =>
-    isJsonObject(item) ? Object.fromEntries(NAMES.read(item, `${path}[${i}]`)) : item,
-  );
+  return checkEach(value, (item: Json, i) => {
+    if (!isJsonObject(item)) return item;
+    const members = NAMES.read(item, `${path}[${i}]`);
+    return members instanceof Fault ? members : Object.fromEntries(members);
+  });
 }
 
-/** The fields of a pass by place. Throws an `ApiError` 400, also if a key occurs twice anywhere in the pass. */
-export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle): JsonObject {
+/** The fields of a pass by place. A key that occurs twice anywhere in the pass is a fault. */
+export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle): Checked<JsonObject> {
   const keys = new Set<string>();
-  const places = FIELD_PLACES.flatMap((place) => {
+  const given = FIELD_PLACES.map((place) => [place, members.get(place) ?? []] as const);
+  return checkMembers(given, (list, place) => {
     const path = `pass_data.${snakeCase(place)}`;
-    const value = namedFields(members.get(place) ?? [], path);
-    if (!Array.isArray(value)) throw fault(path, "must be a list");
+    const value = namedFields(list, path);
+    if (value instanceof Fault) return value;
+    if (!Array.isArray(value)) return fault(path, "must be a list");
     if (value.length > walletLimits.passFieldsMax)
-      throw fault(path, `must not have more than ${walletLimits.passFieldsMax} items`);
-    const fields = value.map((item: Json, i) => readField(item, `${path}[${i}]`, keys));
+      return fault(path, `must not have more than ${walletLimits.passFieldsMax} items`);
+    const fields = checkEach(value, (item: Json, i) => readField(item, `${path}[${i}]`, keys));
+    if (fields instanceof Fault) return fields;
     const rowed = fields.findIndex((field) => field["row"] !== undefined);
     if (rowed !== -1 && (style !== "eventTicket" || place !== "auxiliaryFields")) {
-      throw fault(`${path}[${rowed}].row`, "is for auxiliary fields of an eventTicket only");
+      return fault(`${path}[${rowed}].row`, "is for auxiliary fields of an eventTicket only");
     }
-    return fields.length === 0 ? [] : [[place, fields] as const];
+    return fields.length === 0 ? undefined : fields;
   });
-  return Object.fromEntries(places);
 }
 
-function readField(item: Json, path: string, keys: Set<string>): JsonObject {
-  if (!isJsonObject(item)) throw fault(path, "must be an object");
+function readField(item: Json, path: string, keys: Set<string>): Checked<JsonObject> {
+  if (!isJsonObject(item)) return fault(path, "must be an object");
   const { key: givenKey, value: givenValue } = item;
-  if (givenKey === undefined || givenKey === null || givenKey === "") throw fault(`${path}.key`, "is required");
+  if (givenKey === undefined || givenKey === null || givenKey === "") return fault(`${path}.key`, "is required");
   const key = readFilledText(givenKey, `${path}.key`);
-  if (keys.has(key)) throw fault(`${path}.key`, "must be unique in the whole pass, and is there twice");
+  if (key instanceof Fault) return key;
+  if (keys.has(key)) return fault(`${path}.key`, "must be unique in the whole pass, and is there twice");
   keys.add(key);
-  if (givenValue === undefined || givenValue === null) throw fault(`${path}.value`, "is required");
+  if (givenValue === undefined || givenValue === null) return fault(`${path}.value`, "is required");
   const value = readValue(givenValue, `${path}.value`);
-  const others = Object.entries(item).flatMap(([name, member]) => {
-    const read = MEMBERS[name];
+  if (value instanceof Fault) return value;
+  const others = checkMembers(Object.entries(item), (member, name) => {
     // Many JSON writers send unset members as null or as an empty string.
-    if (read === undefined || member === null || member === "") return [];
-    return [[name, read(member, `${path}.${name}`)] as const];
+    return member === null || member === "" ? undefined : MEMBERS[name]?.(member, `${path}.${name}`);
   });
-  const field = { key, value, ...Object.fromEntries(others) };
-  checkValueFits(field, path);
-  return field;
+  if (others instanceof Fault) return others;
+  const field = { key, value, ...others };
+  return valueMisfit(field, path) ?? field;
 }
 
-function readValue(value: Json, path: string): Json {
+function readValue(value: Json, path: string): Checked<Json> {
   if (typeof value === "number" && Number.isFinite(value)) return value;
   if (typeof value === "string") return readText(value, path);
-  throw fault(path, "must be a string or a number");
+  return fault(path, "must be a string or a number");
 }
 
 /** A device refuses the whole pass if a value does not match the type of its style. */
-function checkValueFits(field: JsonObject, path: string): void {
+function valueMisfit(field: JsonObject, path: string): Fault | null {
   const { value = null, dateStyle, timeStyle, numberStyle, currencyCode } = field;
-  if (dateStyle !== undefined || timeStyle !== undefined) readDate(value, `${path}.value`);
-  if ((numberStyle !== undefined || currencyCode !== undefined) && typeof value !== "number") {
-    throw fault(`${path}.value`, "must be a number where numberStyle or currencyCode is given");
+  if (dateStyle !== undefined || timeStyle !== undefined) {
+    const date = readDate(value, `${path}.value`);
+    if (date instanceof Fault) return date;
   }
+  if ((numberStyle !== undefined || currencyCode !== undefined) && typeof value !== "number") {
+    return fault(`${path}.value`, "must be a number where numberStyle or currencyCode is given");
+  }
+  return null;
 }

@@ -1,7 +1,6 @@
 import type { Json } from "../../../domain/json.ts";
-import { snakeCase } from "./member-names.ts";
-import { PLACEHOLDER_ICON } from "./placeholder-icon.ts";
-import { readPng } from "./png.ts";
+import { walletLimits } from "../limits.ts";
+import { type Checked, Fault, fault, snakeCase } from "./readers.ts";
 
 /** Member name → file name in the bundle. */
 export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
@@ -26,16 +25,18 @@ const ICONS = ["icon.png", "icon@2x.png", "icon@3x.png"];
 /**
  * The pass's previous images with the members' changes applied. A PNG replaces an image, null removes it, an empty
  * string changes nothing. A pass without an icon gets the placeholder, and one without the smallest icon gets its next
- * larger one, since a device requires `icon.png`. Throws an `ApiError` 400 that names the field.
+ * larger one, since a device requires `icon.png`.
  */
-export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): PassImages {
+export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): Checked<PassImages> {
   const bytes = new Map<string, Uint8Array>();
   const files = new Map(Object.entries(withoutStandIns(before)));
   for (const [member, file] of IMAGE_FILES) {
     const value = members.get(member);
     if (value === undefined || value === "") continue;
-    if (value === null) files.delete(file);
-    else files.set(file, put(bytes, readPng(value, `pass_data.${snakeCase(member)}`)));
+    const image = value === null ? null : readPng(value, `pass_data.${snakeCase(member)}`);
+    if (image instanceof Fault) return image;
+    if (image === null) files.delete(file);
+    else files.set(file, put(bytes, image));
   }
   const icons = ICONS.filter((file) => files.has(file));
   if (icons.length === 0) for (const [file, png] of PLACEHOLDER_ICON) files.set(file, put(bytes, png));
@@ -63,6 +64,76 @@ function put(bytes: Map<string, Uint8Array>, png: Uint8Array): string {
 function sha256(png: Uint8Array): string {
   // oxlint-disable-next-line eslint/no-restricted-globals -- says the same of the same bytes anywhere
   return new Bun.CryptoHasher("sha256").update(png).digest("hex");
+}
+
+const DATA_URL = /^data:image\/png;base64,/i;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const SIGNATURE = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
+const END = Buffer.from("0000000049454e44ae426082", "hex");
+
+/**
+ * The bytes of a PNG from strict base64 (RFC 4648, 4) or a base64 data URL. Checks its signature, header and end (W3C
+ * PNG, 5) without decoding pixels.
+ */
+function readPng(value: Json, field: string): Checked<Uint8Array> {
+  if (typeof value !== "string") return fault(field, "must be a PNG in base64");
+  const text = value.replace(DATA_URL, "");
+  // Before anything is decoded: what is too long costs nothing.
+  if (text.length > Math.ceil(walletLimits.passImageBytesMax / 3) * 4) {
+    return fault(field, `must not be larger than ${walletLimits.passImageBytesMax} bytes`);
+  }
+  if (text.length % 4 !== 0 || !BASE64.test(text)) return fault(field, "is not valid base64");
+  const bytes = Buffer.from(text, "base64");
+  if (!isPng(bytes)) return fault(field, "is not a PNG image");
+  const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  if (width < 1 || height < 1 || width > walletLimits.passImagePixelsMax || height > walletLimits.passImagePixelsMax) {
+    return fault(
+      field,
+      `must be 1 to ${walletLimits.passImagePixelsMax} pixels wide and high, not ${width} by ${height}`,
+    );
+  }
+  return new Uint8Array(bytes);
+}
+
+/** Header, at least one data chunk, end. */
+function isPng(bytes: Buffer): boolean {
+  return (
+    bytes.length > SIGNATURE.length + 17 + END.length &&
+    bytes.subarray(0, SIGNATURE.length).equals(SIGNATURE) &&
+    bytes.subarray(-END.length).equals(END)
+  );
+}
+
+/**
+ * The icon of passes that bring none (a card on the base background), by file name. Devices open no pass without an
+ * icon.
+ */
+const PLACEHOLDER_ICON: ReadonlyMap<string, Uint8Array> = new Map([
+  [
+    "icon.png",
+    bytesOf(
+      "iVBORw0KGgoAAAANSUhEUgAAAB0AAAAdAQMAAABsXfVMAAAABlBMVEULHzr///+yOHeIAAAAGklEQVR42mNgIBIw//+HnWD4/wOZwK2OOAAAVpEZ5kmz" +
+        "EUcAAAAASUVORK5CYII=",
+    ),
+  ],
+  [
+    "icon@2x.png",
+    bytesOf(
+      "iVBORw0KGgoAAAANSUhEUgAAADoAAAA6AQMAAADbddhrAAAABlBMVEULHzr///+yOHeIAAAAPUlEQVR42mNgGGyA////+X/QGf8xGMSrYf7/f/4HEIPx////" +
+        "D8B2/P///wCUMR+DAZGCK4Zrp5Z74IzBBQDY42HhRFfqRQAAAABJRU5ErkJggg==",
+    ),
+  ],
+  [
+    "icon@3x.png",
+    bytesOf(
+      "iVBORw0KGgoAAAANSUhEUgAAAFcAAABXAQMAAABLBksvAAAABlBMVEULHzr///+yOHeIAAAARklEQVR42mNgGAUEgP3////P//9BkP2fCDYtzWEHsw+A2cxg" +
+        "9Q1gNiOYDfUMiPkPwT5PBBumHtkcZPOR7R3M4YPMHgV4AACAAuLjm03gkwAAAABJRU5ErkJggg==",
+    ),
+  ],
+]);
+
+function bytesOf(base64: string): Uint8Array {
+  return new Uint8Array(Buffer.from(base64, "base64"));
 }
 
 const PLACEHOLDER_HASHES = new Set(Array.from(PLACEHOLDER_ICON.values(), sha256));

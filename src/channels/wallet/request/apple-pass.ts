@@ -4,12 +4,15 @@ import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
 import { readColour, readDate, readEncoding } from "./apple-values.ts";
-import { fault } from "./fault.ts";
-import { MemberNames, snakeCase } from "./member-names.ts";
 import {
+  type Checked,
+  checkMembers,
   checkSize,
+  Fault,
+  fault,
   integerBetween,
   listOf,
+  MemberNames,
   numberBetween,
   oneOf,
   type Reader,
@@ -19,6 +22,7 @@ import {
   readText,
   readUrl,
   recordOf,
+  snakeCase,
 } from "./readers.ts";
 
 /**
@@ -44,9 +48,11 @@ const readBarcodeMembers = recordOf(
 );
 const readBarcode: Reader = (value, field) => {
   const barcode = readBarcodeMembers(value, field);
+  if (barcode instanceof Fault) return barcode;
   const { message, messageEncoding, ...others } = isJsonObject(barcode) ? barcode : {};
   const text = String(message);
-  return { message: text, messageEncoding: readEncoding(messageEncoding, text, `${field}.messageEncoding`), ...others };
+  const encoding = readEncoding(messageEncoding, text, `${field}.messageEncoding`);
+  return encoding instanceof Fault ? encoding : { message: text, messageEncoding: encoding, ...others };
 };
 
 /** Members copied into pass.json unchanged (Apple, PassKit: Pass). */
@@ -122,12 +128,16 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   labelColor: "#FFFFFF",
 };
 
-/** The members of `pass_data`, in either spelling, under their canonical names. Throws an `ApiError` 400. */
-export function appleMembers(passData: JsonObject): Map<string, Json> {
+/** The members of `pass_data`, in either spelling, under their canonical names. */
+export function appleMembers(passData: JsonObject): Checked<Map<string, Json>> {
   const members = NAMES.read(passData, "pass_data");
+  if (members instanceof Fault) return members;
   for (const place of FIELD_PLACES) {
     const value = members.get(place);
-    if (value !== undefined) members.set(place, namedFields(value, `pass_data.${snakeCase(place)}`));
+    if (value === undefined) continue;
+    const fields = namedFields(value, `pass_data.${snakeCase(place)}`);
+    if (fields instanceof Fault) return fields;
+    members.set(place, fields);
   }
   // `barcode` is the older member, from when a pass could have only one.
   const barcode = members.get("barcode");
@@ -146,32 +156,45 @@ export function appleMembersOf({ style, pass }: AppleContent, serial: string): A
 }
 
 /**
- * Builds a pass from its members. `imagesBefore`: images of the pass that the members change. Throws an `ApiError` 400
- * that names the field. Reading the result back gives the same members.
+ * Builds a pass from its members. `imagesBefore`: images of the pass that the members change. Reading the result back
+ * gives the same members.
  */
-export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = {}): ReadApplePass {
+export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = {}): Checked<ReadApplePass> {
   const given = new Map([...members].filter(([name, value]) => !isUnset(name, value)));
   for (const name of ["serialNumber", "organizationName", "description"]) {
-    if (!given.has(name)) throw fault(`pass_data.${snakeCase(name)}`, "is required");
+    if (!given.has(name)) return fault(`pass_data.${snakeCase(name)}`, "is required");
   }
   const serial = readSerial(given.get("serialNumber") ?? null, "pass_data.serial_number");
+  if (serial instanceof Fault) return serial;
   const style = oneOf(PASS_STYLES)(given.get("style") ?? "generic", "pass_data.style");
+  if (style instanceof Fault) return style;
+  const pass = readPassJson(given, style);
+  if (pass instanceof Fault) return pass;
+  const images = readImages(members, imagesBefore);
+  if (images instanceof Fault) return images;
+  return { serial, content: { type: "apple", style, pass, images: images.files }, images: images.bytes };
+}
+
+function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObject> {
+  const given = new Map(members);
   for (const [name, colour] of Object.entries(DEFAULTS)) if (!given.has(name)) given.set(name, colour);
-  const top = Object.entries(TOP).flatMap(([name, read]) => {
+  const top = checkMembers(Object.entries(TOP), (read, name) => {
     const value = given.get(name);
-    return value === undefined ? [] : [[name, read(value, `pass_data.${snakeCase(name)}`)] as const];
+    return value === undefined ? undefined : read(value, `pass_data.${snakeCase(name)}`);
   });
+  if (top instanceof Fault) return top;
   if (given.has("groupingIdentifier") && !GROUPED.includes(style)) {
-    throw fault("pass_data.grouping_identifier", `is for the styles ${GROUPED.join(" and ")} only`);
+    return fault("pass_data.grouping_identifier", `is for the styles ${GROUPED.join(" and ")} only`);
   }
   if (given.has("appLaunchURL") && !given.has("associatedStoreIdentifiers")) {
-    throw fault("pass_data.app_launch_url", "needs associated_store_identifiers beside it");
+    return fault("pass_data.app_launch_url", "needs associated_store_identifiers beside it");
   }
-  const inStyle = { ...readFields(given, style), ...readTransitType(given, style) };
-  const pass = { ...Object.fromEntries(top), [style]: inStyle };
-  checkSize(pass);
-  const images = readImages(members, imagesBefore);
-  return { serial, content: { type: "apple", style, pass, images: images.files }, images: images.bytes };
+  const fields = readFields(given, style);
+  if (fields instanceof Fault) return fields;
+  const transit = readTransitType(given, style);
+  if (transit instanceof Fault) return transit;
+  const pass = { ...top, [style]: { ...fields, ...transit } };
+  return checkSize(pass) ?? pass;
 }
 
 /** Many JSON writers send unset members as null or as an empty string. */
@@ -179,21 +202,23 @@ function isUnset(name: string, value: Json): boolean {
   return value === null || (value === "" && !IMAGE_FILES.has(name));
 }
 
-function readTransitType(given: AppleMembers, style: PassStyle): JsonObject {
+function readTransitType(given: AppleMembers, style: PassStyle): Checked<JsonObject> {
   const type = given.get("transitType");
   if (style === "boardingPass") {
-    return { transitType: oneOf(TRANSIT_TYPES)(type ?? "PKTransitTypeGeneric", "pass_data.transit_type") };
+    const transitType = oneOf(TRANSIT_TYPES)(type ?? "PKTransitTypeGeneric", "pass_data.transit_type");
+    return transitType instanceof Fault ? transitType : { transitType };
   }
-  if (type !== undefined) throw fault("pass_data.transit_type", "is for the style boardingPass only");
+  if (type !== undefined) return fault("pass_data.transit_type", "is for the style boardingPass only");
   return {};
 }
 
 /** One line: it is part of the URLs that devices call. */
-export function readSerial(value: Json, field: string): string {
+function readSerial(value: Json, field: string): Checked<string> {
   const serial = readFilledText(value, field);
+  if (serial instanceof Fault) return serial;
   if (serial.length > walletLimits.passSerialCharsMax) {
-    throw fault(field, `must not be longer than ${walletLimits.passSerialCharsMax} characters`);
+    return fault(field, `must not be longer than ${walletLimits.passSerialCharsMax} characters`);
   }
-  if (/[\t\r\n]/.test(serial)) throw fault(field, "must not contain control characters");
+  if (/[\t\r\n]/.test(serial)) return fault(field, "must not contain control characters");
   return serial;
 }

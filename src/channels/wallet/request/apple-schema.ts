@@ -5,8 +5,8 @@ import { walletLimits } from "../limits.ts";
 import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { BARCODE_FORMATS, TRANSIT_TYPES } from "./apple-pass.ts";
-import { snakeCase } from "./member-names.ts";
 import { partOf } from "./part-of.ts";
+import { snakeCase } from "./readers.ts";
 
 /** `pass_data` of an Apple pass in the API document, in one of the two accepted spellings. */
 

@@ -1,16 +1,17 @@
 import type { Json } from "../../../domain/json.ts";
-import { fault } from "./fault.ts";
-import { type Reader, readText } from "./readers.ts";
+import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i;
 const HEX = /^#(?:[0-9a-f]{3}|[0-9a-f]{6})$/i;
 
 /** A colour as pass.json holds it, `rgb(11, 31, 58)`, from that form or `#0B1F3A`: older devices know no other form. */
-export function readColour(value: Json, field: string): string {
-  const text = readText(value, field).trim();
+export function readColour(value: Json, field: string): Checked<string> {
+  const given = readText(value, field);
+  if (given instanceof Fault) return given;
+  const text = given.trim();
   const parts = HEX.test(text) ? hexParts(text) : RGB.exec(text)?.slice(1).map(Number);
   if (parts === undefined || parts.some((part) => part > 255)) {
-    throw fault(field, "must be a colour such as rgb(11, 31, 58) or #0B1F3A");
+    return fault(field, "must be a colour such as rgb(11, 31, 58) or #0B1F3A");
   }
   return `rgb(${parts.join(", ")})`;
 }
@@ -26,12 +27,13 @@ const DATE_TIME =
 /** A date with time and zone (W3C NOTE-datetime), the form that Apple's devices read. Drops fractions of a second. */
 export const readDate: Reader = (value, field) => {
   const text = readText(value, field);
+  if (text instanceof Fault) return text;
   const [, year = "", month = "", day = "", hours = "", minutes = "", seconds = "", zone = ""] =
     DATE_TIME.exec(text) ?? [];
   const midnight = new Date(`${year}-${month}-${day}T00:00:00Z`);
   // Date.parse reads 31 June as 1 July.
   if (zone === "" || Number.isNaN(midnight.getTime()) || midnight.getUTCDate() !== Number(day)) {
-    throw fault(field, "must be a date with time and zone, such as 2026-12-31T23:59:00Z or 2026-12-31T23:59:00+01:00");
+    return fault(field, "must be a date with time and zone, such as 2026-12-31T23:59:00Z or 2026-12-31T23:59:00+01:00");
   }
   return `${year}-${month}-${day}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
 };
@@ -42,12 +44,12 @@ const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
 const IN_LATIN_1 = /^[\u0000-\u00ff]*$/;
 
 /** A barcode message's encoding: the given one, or else the first universally supported one that can represent it. */
-export function readEncoding(value: Json | undefined, message: string, field: string): string {
+export function readEncoding(value: Json | undefined, message: string, field: string): Checked<string> {
   const isLatin = IN_LATIN_1.test(message);
   if (value === undefined || value === null || value === "") return isLatin ? "iso-8859-1" : "utf-8";
   if (typeof value !== "string" || !ENCODING.test(value)) {
-    throw fault(field, "must be the name of an encoding, such as iso-8859-1");
+    return fault(field, "must be the name of an encoding, such as iso-8859-1");
   }
-  if (LATIN_1.test(value) && !isLatin) throw fault(field, "must be one that the message can be written in: use utf-8");
+  if (LATIN_1.test(value) && !isLatin) return fault(field, "must be one that the message can be written in: use utf-8");
   return value;
 }

@@ -1,9 +1,22 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/wallet.ts";
-import { fault } from "./fault.ts";
-import { GOOGLE_ACCENT, readGoogleColour } from "./google-colour.ts";
-import { MemberNames } from "./member-names.ts";
-import { checkJson, checkSize, oneOf, type Reader, readFilledText, readLocalized, readText } from "./readers.ts";
+import {
+  type Checked,
+  checkEach,
+  checkJson,
+  checkMembers,
+  checkSize,
+  Fault,
+  fault,
+  GOOGLE_ACCENT,
+  MemberNames,
+  oneOf,
+  type Reader,
+  readFilledText,
+  readGoogleColour,
+  readLocalized,
+  readText,
+} from "./readers.ts";
 
 /** `pass_data` of a Google pass by canonical name. */
 export type GoogleMembers = ReadonlyMap<string, Json>;
@@ -44,29 +57,32 @@ const OBJECT: Readonly<Record<string, Reader>> = {
   linkedOfferIds: (value, field) => readLinks(value, field),
 };
 
-/** The members of `pass_data`, in either spelling, under their canonical names. Throws an `ApiError` 400. */
-export function googleMembers(passData: JsonObject): GoogleMembers {
+/** The members of `pass_data`, in either spelling, under their canonical names. */
+export function googleMembers(passData: JsonObject): Checked<GoogleMembers> {
   return NAMES.read(passData, "pass_data");
 }
 
-/** Builds a pass from its members. Throws an `ApiError` 400 that names the field. */
-export function readGooglePass(members: GoogleMembers, surroundings: GoogleContext): ReadGooglePass {
-  const { issuerId } = surroundings;
+/** Builds a pass from its members. */
+export function readGooglePass(members: GoogleMembers, context: GoogleContext): Checked<ReadGooglePass> {
+  const { issuerId, title } = context;
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
+  if (classId instanceof Fault) return classId;
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
-  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), surroundings.kind), "pass_data.class_type");
+  if (serial instanceof Fault) return serial;
+  const kind = oneOf(GOOGLE_KINDS)(unsetAs(members.get("classType"), context.kind), "pass_data.class_type");
+  if (kind instanceof Fault) return kind;
   const given = unsetAs(members.get("objectData"), null);
-  if (given === null) throw fault("pass_data.object_data", "is required");
-  if (!isJsonObject(given)) throw fault("pass_data.object_data", "must be an object");
+  if (given === null) return fault("pass_data.object_data", "is required");
+  if (!isJsonObject(given)) return fault("pass_data.object_data", "must be an object");
   const ids = { id: serial, classId };
-  requireIds(given, ids);
-  const object = { ...readObject(given, { kind, title: surroundings.title }), ...ids };
-  checkSize(object);
-  return { serial, content: { type: "google", kind, classId, object } };
+  const others = wrongId(given, ids) ?? readObject(given, { kind, title });
+  if (others instanceof Fault) return others;
+  const object = { ...others, ...ids };
+  return checkSize(object) ?? { serial, content: { type: "google", kind, classId, object } };
 }
 
 /** The ids stand beside the object, which must not contradict them in any spelling, since Google reads several. */
-function requireIds(object: JsonObject, { id, classId }: { readonly id: string; readonly classId: string }): void {
+function wrongId(object: JsonObject, { id, classId }: { readonly id: string; readonly classId: string }): Fault | null {
   for (const [name, value] of Object.entries(object)) {
     const plain = name.replaceAll("_", "").toLowerCase();
     if (value === null || (plain !== "id" && plain !== "classid")) continue;
@@ -74,29 +90,31 @@ function requireIds(object: JsonObject, { id, classId }: { readonly id: string; 
     const isKnown = name === "id" || name === "classId";
     if (isKnown && unsetAs(value, expected) === expected) continue;
     const which = plain === "id" ? "the object_id" : "the class_id";
-    throw fault(`pass_data.object_data.${name}`, isKnown ? `must be ${which}, or be left out` : "must be left out");
+    return fault(`pass_data.object_data.${name}`, isKnown ? `must be ${which}, or be left out` : "must be left out");
   }
+  return null;
 }
 
 /** The stored members of an object, without null ones. */
-function readObject(given: JsonObject, { kind, title }: Omit<GoogleContext, "issuerId">): JsonObject {
-  const members = Object.entries(given).flatMap(([name, value]) => {
-    if (value === null) return [];
+function readObject(given: JsonObject, { kind, title }: Omit<GoogleContext, "issuerId">): Checked<JsonObject> {
+  const members = checkMembers(Object.entries(given), (value, name) => {
+    if (value === null) return undefined;
     const field = `pass_data.object_data.${name}`;
-    checkJson(value, field);
     const read = Object.hasOwn(OBJECT, name) ? OBJECT[name] : undefined;
-    return [[name, read === undefined ? value : read(value, field)] as const];
+    return checkJson(value, field) ?? (read === undefined ? value : read(value, field));
   });
+  if (members instanceof Fault) return members;
   const generic = { cardTitle: localized(title), header: localized(title), hexBackgroundColor: GOOGLE_ACCENT };
-  return { state: "ACTIVE", ...(kind === "generic" ? generic : {}), ...Object.fromEntries(members) };
+  return { state: "ACTIVE", ...(kind === "generic" ? generic : {}), ...members };
 }
 
-function readId(value: Json | undefined, field: string, issuerId: string | null): string {
-  if (value === undefined || value === null || value === "") throw fault(field, "is required");
+function readId(value: Json | undefined, field: string, issuerId: string | null): Checked<string> {
+  if (value === undefined || value === null || value === "") return fault(field, "is required");
   const id = readFilledText(value, field);
+  if (id instanceof Fault) return id;
   const issuer = issuerId ?? "<issuer_id>";
-  if (!OBJECT_ID.test(id)) throw fault(field, `must be ${issuer}. and letters, digits, dots, hyphens and underscores`);
-  if (issuerId !== null && !id.startsWith(`${issuerId}.`)) throw fault(field, `must begin with ${issuerId}.`);
+  if (!OBJECT_ID.test(id)) return fault(field, `must be ${issuer}. and letters, digits, dots, hyphens and underscores`);
+  if (issuerId !== null && !id.startsWith(`${issuerId}.`)) return fault(field, `must begin with ${issuerId}.`);
   return id;
 }
 
@@ -104,10 +122,10 @@ function unsetAs(value: Json | undefined, otherwise: Json): Json {
   return value === undefined || value === null || value === "" ? otherwise : value;
 }
 
-function readBarcode(value: Json, field: string): Json {
-  if (!isJsonObject(value)) throw fault(field, "must be an object");
+function readBarcode(value: Json, field: string): Checked<Json> {
+  if (!isJsonObject(value)) return fault(field, "must be an object");
   for (const name of ["type", "value"]) {
-    if (typeof value[name] !== "string") throw fault(`${field}.${name}`, "must be a string");
+    if (typeof value[name] !== "string") return fault(`${field}.${name}`, "must be a string");
   }
   return value;
 }
@@ -116,29 +134,28 @@ function localized(value: string): JsonObject {
   return { defaultValue: { language: "en", value } };
 }
 
-function readLinks(value: Json, field: string): Json {
-  if (!Array.isArray(value)) throw fault(field, "must be a list");
-  if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
-  value.forEach((id: Json, i) => {
-    if (typeof id !== "string" || !OBJECT_ID.test(id)) throw fault(`${field}[${i}]`, "must be the id of an object");
-  });
-  return value;
+function readLinks(value: Json, field: string): Checked<Json> {
+  if (!Array.isArray(value)) return fault(field, "must be a list");
+  if (value.length > ITEMS_MAX) return fault(field, `must not have more than ${ITEMS_MAX} items`);
+  return checkEach(value, (id: Json, i) =>
+    typeof id === "string" && OBJECT_ID.test(id) ? id : fault(`${field}[${i}]`, "must be the id of an object"),
+  );
 }
 
-function readModules(value: Json, field: string): Json {
-  if (!Array.isArray(value)) throw fault(field, "must be a list");
-  if (value.length > ITEMS_MAX) throw fault(field, `must not have more than ${ITEMS_MAX} items`);
+function readModules(value: Json, field: string): Checked<Json> {
+  if (!Array.isArray(value)) return fault(field, "must be a list");
+  if (value.length > ITEMS_MAX) return fault(field, `must not have more than ${ITEMS_MAX} items`);
   const ids = new Set<string>();
-  value.forEach((item: Json, i) => {
+  return checkEach(value, (item: Json, i) => {
     const path = `${field}[${i}]`;
-    if (!isJsonObject(item)) throw fault(path, "must be an object");
+    if (!isJsonObject(item)) return fault(path, "must be an object");
     const { id } = item;
-    if (id === undefined || id === null) return;
+    if (id === undefined || id === null) return item;
     if (typeof id !== "string" || !MODULE_ID.test(id)) {
-      throw fault(`${path}.id`, "must be letters, digits, hyphens and underscores");
+      return fault(`${path}.id`, "must be letters, digits, hyphens and underscores");
     }
-    if (ids.has(id)) throw fault(`${path}.id`, "must be unique, and is there twice");
+    if (ids.has(id)) return fault(`${path}.id`, "must be unique, and is there twice");
     ids.add(id);
+    return item;
   });
-  return value;
 }

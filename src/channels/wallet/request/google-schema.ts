@@ -97,12 +97,12 @@ const ClassTime = Type.String({
 });
 
 const newId = Type.String({ pattern: CLASS_ID.source, description: "`<issuer_id>.<class_name>`." });
-const sameId = Type.Optional(Type.String({ description: "As in the address." }));
+const sameId = optional(Type.String({ description: "As in the address." }));
 const issuerName = Type.String({ minLength: 1 });
 const design: TProperties = {
   venue: Type.Object({ name: LocalizedText, address: LocalizedText }, OTHERS_TOO),
   dateTime: Type.Object(
-    { doorsOpen: Type.Optional(ClassTime), start: Type.Optional(ClassTime), end: Type.Optional(ClassTime) },
+    { doorsOpen: optional(ClassTime), start: optional(ClassTime), end: optional(ClassTime) },
     OTHERS_TOO,
   ),
   hexBackgroundColor: Colour,

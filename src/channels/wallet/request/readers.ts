@@ -1,59 +1,105 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import type { Refusal } from "../../../http/sending/acceptance.ts";
+import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
-import { fault } from "./fault.ts";
-import { MemberNames } from "./member-names.ts";
 
-/** Checks a value and returns its canonical form. Throws an `ApiError` 400 that begins with `field`. */
-export type Reader = (value: Json, field: string) => Json;
+/**
+ * What is wrong with a request: `pass_data.style must be one of …`. A class, because values of a body can have any
+ * members.
+ */
+export class Fault implements Refusal {
+  readonly status = 400;
+  constructor(readonly message: string) {}
+}
+
+/** A value that passed its check, or what is wrong with it. */
+export type Checked<T> = T | Fault;
+
+/** `what` completes the sentence that begins with the field. */
+export function fault(field: string, what: string): Fault {
+  return new Fault(`${field} ${what}`);
+}
+
+/** The members of a body; a fault if it is no object, or has a member unknown to the endpoint. */
+export function readBody(body: unknown, known: readonly string[]): Checked<JsonObject> {
+  if (!isJsonObject(body)) return fault("the body", "must be a JSON object");
+  const refusal = unknownMember(body, known);
+  return refusal === null ? body : new Fault(refusal.message);
+}
+
+/** Checks each item; the first fault ends it. */
+export function checkEach<I, T>(
+  items: readonly I[],
+  check: (item: I, at: number) => Checked<T>,
+): Checked<readonly T[]> {
+  const checked: T[] = [];
+  for (const [at, item] of items.entries()) {
+    const one = check(item, at);
+    if (one instanceof Fault) return one;
+    checked.push(one);
+  }
+  return checked;
+}
+
+/** Checks each member; the first fault ends it. Members whose check returns undefined are left out. */
+export function checkMembers<V>(
+  members: Iterable<readonly [name: string, value: V]>,
+  check: (value: V, name: string) => Checked<Json | undefined>,
+): Checked<JsonObject> {
+  const checked: [string, Json][] = [];
+  for (const [name, value] of members) {
+    const one = check(value, name);
+    if (one instanceof Fault) return one;
+    if (one !== undefined) checked.push([name, one]);
+  }
+  return Object.fromEntries(checked);
+}
+
+/** Checks a value and returns its canonical form, or a fault that begins with `field`. */
+export type Reader = (value: Json, field: string) => Checked<Json>;
 
 /** C0 except tab and line breaks, DEL and C1: no device shows them, and PostgreSQL stores no NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
-export function readText(value: Json, field: string): string {
-  if (typeof value !== "string") throw fault(field, "must be a string");
-  checkText(value, field);
-  return value;
+export function readText(value: Json, field: string): Checked<string> {
+  if (typeof value !== "string") return fault(field, "must be a string");
+  return checkText(value, field) ?? value;
 }
 
-export function readFilledText(value: Json, field: string): string {
+export function readFilledText(value: Json, field: string): Checked<string> {
   const text = readText(value, field);
-  if (text.trim() === "") throw fault(field, "must not be empty");
-  return text;
+  if (text instanceof Fault || text.trim() !== "") return text;
+  return fault(field, "must not be empty");
 }
 
 export const readFlag: Reader = (value, field) => {
-  if (typeof value !== "boolean") throw fault(field, "must be true or false");
-  return value;
+  return typeof value === "boolean" ? value : fault(field, "must be true or false");
 };
 
-export function oneOf<T extends string>(allowed: readonly T[]): (value: Json, field: string) => T {
-  return (value, field) => {
-    const found = allowed.find((one) => one === value);
-    if (found === undefined) throw fault(field, `must be one of ${allowed.join(", ")}`);
-    return found;
-  };
+export function oneOf<T extends string>(allowed: readonly T[]): (value: Json, field: string) => Checked<T> {
+  return (value, field) => allowed.find((one) => one === value) ?? fault(field, `must be one of ${allowed.join(", ")}`);
 }
 
 export function numberBetween(min: number, max: number): Reader {
   return (value, field) => {
     if (typeof value === "number" && value >= min && value <= max) return value;
-    throw fault(field, `must be a number from ${min} to ${max}`);
+    return fault(field, `must be a number from ${min} to ${max}`);
   };
 }
 
 export function integerBetween(min: number, max: number): Reader {
   return (value, field) => {
     if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
-    throw fault(field, `must be an integer from ${min} to ${max}`);
+    return fault(field, `must be an integer from ${min} to ${max}`);
   };
 }
 
 export function listOf(read: Reader, max: number): Reader {
   return (value, field) => {
-    if (!Array.isArray(value)) throw fault(field, "must be a list");
-    if (value.length > max) throw fault(field, `must not have more than ${max} items`);
-    return value.map((item: Json, i) => read(item, `${field}[${i}]`));
+    if (!Array.isArray(value)) return fault(field, "must be a list");
+    if (value.length > max) return fault(field, `must not have more than ${max} items`);
+    return checkEach(value, (item: Json, i) => read(item, `${field}[${i}]`));
   };
 }
 
@@ -61,61 +107,116 @@ export function listOf(read: Reader, max: number): Reader {
 export function recordOf(readers: Readonly<Record<string, Reader>>, required: readonly string[] = []): Reader {
   const names = new MemberNames(Object.keys(readers));
   return (value, field) => {
-    if (!isJsonObject(value)) throw fault(field, "must be an object");
-    const members = [...names.read(value, field)].filter(([, member]) => member !== null);
+    if (!isJsonObject(value)) return fault(field, "must be an object");
+    const named = names.read(value, field);
+    if (named instanceof Fault) return named;
+    const members = [...named].filter(([, member]) => member !== null);
     const missing = required.find((name) => !members.some(([given]) => given === name));
-    if (missing !== undefined) throw fault(`${field}.${missing}`, "is required");
-    const read = members.map(([name, member]) => [name, readers[name]?.(member, `${field}.${name}`) ?? null] as const);
-    return Object.fromEntries(read);
+    if (missing !== undefined) return fault(`${field}.${missing}`, "is required");
+    return checkMembers(members, (member, name) => readers[name]?.(member, `${field}.${name}`) ?? null);
   };
 }
 
 /** An object with unknown members, checked only for being storable. */
 export const readAnyObject: Reader = (value, field) => {
-  if (!isJsonObject(value)) throw fault(field, "must be an object");
-  checkJson(value, field);
-  return value;
+  if (!isJsonObject(value)) return fault(field, "must be an object");
+  return checkJson(value, field) ?? value;
 };
 
 /** A Google text in one or more languages (`LocalizedString`). */
-export function readLocalized(value: Json, field: string): Json {
+export function readLocalized(value: Json, field: string): Checked<Json> {
   const text = isJsonObject(value) ? value["defaultValue"] : undefined;
-  if (!isJsonObject(text)) throw fault(`${field}.defaultValue`, "must be an object with language and value");
+  if (!isJsonObject(text)) return fault(`${field}.defaultValue`, "must be an object with language and value");
   for (const name of ["language", "value"]) {
-    if (typeof text[name] !== "string") throw fault(`${field}.defaultValue.${name}`, "must be a string");
+    if (typeof text[name] !== "string") return fault(`${field}.defaultValue.${name}`, "must be a string");
   }
   return value;
 }
 
 export const readUrl: Reader = (value, field) => {
   const text = readText(value, field);
-  if (!URL.canParse(text)) throw fault(field, "must be a URL");
-  return text;
+  if (text instanceof Fault || URL.canParse(text)) return text;
+  return fault(field, "must be a URL");
 };
 
-/** Throws if a text or number anywhere in the value is one that PostgreSQL or another JSON reader refuses. */
-export function checkJson(value: Json, field: string): void {
-  if (typeof value === "string") checkText(value, field);
-  else if (typeof value === "number" && !Number.isFinite(value)) throw fault(field, "must be a smaller number");
-  else if (Array.isArray(value)) value.forEach((item: Json, i) => checkJson(item, `${field}[${i}]`));
-  else if (isJsonObject(value)) {
-    for (const [name, member] of Object.entries(value)) {
-      checkText(name, `the name of a field in ${field}`);
-      checkJson(member, `${field}.${name}`);
-    }
+/** The platform's accent, used if no colour is given: by a generic pass's object and an event ticket's class. */
+export const GOOGLE_ACCENT = "#1A56DB";
+
+/** A colour in the form that Google's wallet accepts (`hexBackgroundColor`). */
+export const readGoogleColour: Reader = (value, field) => {
+  if (typeof value === "string" && /^#[0-9a-f]{6}$/i.test(value)) return value;
+  return fault(field, "must be a colour such as #0B1F3A");
+};
+
+/** Finds a text or number anywhere in the value that PostgreSQL or another JSON reader refuses; null: there is none. */
+export function checkJson(value: Json, field: string): Fault | null {
+  if (typeof value === "string") return checkText(value, field);
+  if (typeof value === "number") return Number.isFinite(value) ? null : fault(field, "must be a smaller number");
+  if (Array.isArray(value)) return firstFault(value.entries(), ([i, item]) => checkJson(item, `${field}[${i}]`));
+  if (!isJsonObject(value)) return null;
+  return firstFault(
+    Object.entries(value),
+    ([name, member]) => checkText(name, `the name of a field in ${field}`) ?? checkJson(member, `${field}.${name}`),
+  );
+}
+
+function firstFault<T>(items: Iterable<T>, check: (item: T) => Fault | null): Fault | null {
+  for (const item of items) {
+    const found = check(item);
+    if (found !== null) return found;
   }
+  return null;
 }
 
-/** Throws if the pass's content is larger than a phone should have to load. */
-export function checkSize(content: JsonObject): void {
-  if (JSON.stringify(content).length <= walletLimits.passContentCharsMax) return;
-  throw fault("pass_data", `must not be larger than ${walletLimits.passContentCharsMax} characters, beside its images`);
+/** A pass's content must not be larger than a phone should have to load. */
+export function checkSize(content: JsonObject): Fault | null {
+  if (JSON.stringify(content).length <= walletLimits.passContentCharsMax) return null;
+  return fault(
+    "pass_data",
+    `must not be larger than ${walletLimits.passContentCharsMax} characters, beside its images`,
+  );
 }
 
-function checkText(text: string, field: string): void {
+function checkText(text: string, field: string): Fault | null {
   if (text.length > walletLimits.passTextCharsMax) {
-    throw fault(field, `must not be longer than ${walletLimits.passTextCharsMax} characters`);
+    return fault(field, `must not be longer than ${walletLimits.passTextCharsMax} characters`);
   }
-  if (CONTROL.test(text)) throw fault(field, "must not contain control characters");
-  if (!text.isWellFormed()) throw fault(field, "must be valid Unicode");
+  if (CONTROL.test(text)) return fault(field, "must not contain control characters");
+  return text.isWellFormed() ? null : fault(field, "must be valid Unicode");
+}
+
+const QUOTED_CHARS_MAX = 100;
+
+/**
+ * Accepted names of an object's members: each as Apple or Google writes it (`textAlignment`) and as `text_alignment`.
+ */
+export class MemberNames {
+  private readonly canonical = new Map<string, string>();
+
+  constructor(names: readonly string[]) {
+    for (const name of names) this.canonical.set(snakeCase(name), name);
+    for (const name of names) this.canonical.set(name, name);
+  }
+
+  /**
+   * The members by camelCase name; if an object has both spellings, the camelCase one wins. An unknown name is a fault:
+   * a misspelt member would otherwise be lost silently.
+   */
+  read(object: JsonObject, path: string): Checked<Map<string, Json>> {
+    const members = new Map<string, Json>();
+    for (const [given, value] of Object.entries(object)) {
+      const name = this.canonical.get(given);
+      if (name === undefined) return fault(`${path}.${given.slice(0, QUOTED_CHARS_MAX)}`, "is not a known field");
+      if (given === name || !members.has(name)) members.set(name, value);
+    }
+    return members;
+  }
+}
+
+/** `icon2xBase64` is `icon_2x_base64`, `proximityUUID` is `proximity_uuid`. */
+export function snakeCase(name: string): string {
+  return name
+    .replace(/([a-z])(\dx)/g, "$1_$2")
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase();
 }

@@ -7,11 +7,11 @@ import {
 } from "node:http2";
 import { TLSSocket } from "node:tls";
 import type { Clock } from "../../../domain/clock.ts";
-import type { SandboxMailbox } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { SandboxInbox } from "../../../domain/report.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Identity } from "./certificate-authority.ts";
+import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 /** An accepted push. */
 export interface ReceivedPush {
@@ -32,14 +32,14 @@ export interface ApnsSandboxOptions {
 export interface ApnsSandbox {
   /** `https://127.0.0.1:<port>` */
   readonly url: string;
-  readonly mailbox: SandboxMailbox;
+  readonly inbox: SandboxInbox;
   /** Sends GOAWAY to every client (RFC 9113, 6.8), as Apple's servers do from time to time. */
   goAway(): void;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;
 }
 
-interface Fate {
+interface SandboxRefusal {
   readonly status: number;
   readonly reason: string;
   /** How often the push gets this response before it is accepted; absent: every time. */
@@ -47,7 +47,7 @@ interface Fate {
 }
 
 /** Selects what happens to a push by the last four digits of its token; all other pushes are accepted. */
-const FATES: Readonly<Record<string, Fate>> = {
+const REFUSALS: Readonly<Record<string, SandboxRefusal>> = {
   "0400": { status: 400, reason: "BadDeviceToken" },
   "0403": { status: 403, reason: "BadCertificate" },
   "0410": { status: 410, reason: "Unregistered" },
@@ -71,7 +71,7 @@ export async function startApnsSandbox(options: ApnsSandboxOptions): Promise<Apn
   const port = await sandbox.listen();
   return {
     url: `https://127.0.0.1:${port}`,
-    mailbox: sandbox.mailbox,
+    inbox: sandbox.inbox,
     goAway: () => sandbox.goAway(),
     stop: () => sandbox.stop(),
   };
@@ -85,7 +85,7 @@ export async function startApnsSandbox(options: ApnsSandboxOptions): Promise<Apn
  * S2. All state is bounded.
  */
 class Sandbox {
-  readonly mailbox = new MessageRing(PUSHES_MAX, BYTES_MAX);
+  readonly inbox = new MessageRing(PUSHES_MAX, BYTES_MAX);
   private readonly server: Http2SecureServer;
   private readonly sessions = new Set<ServerHttp2Session>();
   private readonly refusals = new FirstTries(REFUSED_MAX);
@@ -104,15 +104,7 @@ class Sandbox {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(0, "127.0.0.1", () => {
-        this.server.off("error", reject);
-        const address = this.server.address();
-        if (typeof address === "object" && address !== null) resolve(address.port);
-        else reject(new Error("the sandbox push service has no port"));
-      });
-    });
+    return listenOnLoopback(this.server);
   }
 
   goAway(): void {
@@ -153,13 +145,15 @@ class Sandbox {
     });
   }
 
-  private refusalOf(headers: IncomingHttpHeaders, passType: string): Fate | null {
+  private refusalOf(headers: IncomingHttpHeaders, passType: string): SandboxRefusal | null {
     if (headers[":method"] !== "POST") return { status: 405, reason: "MethodNotAllowed" };
     const token = tokenIn(headers);
     if (token === null) return { status: 404, reason: "BadPath" };
     if (headers["apns-topic"] !== passType) return { status: 400, reason: "TopicDisallowed" };
-    const fate = FATES[token.slice(-4)];
-    return fate === undefined || (fate.times !== undefined && !this.refusals.take(token, fate.times)) ? null : fate;
+    const refusal = REFUSALS[token.slice(-4)];
+    return refusal === undefined || (refusal.times !== undefined && !this.refusals.take(token, refusal.times))
+      ? null
+      : refusal;
   }
 
   private take(headers: IncomingHttpHeaders, payload: Buffer): void {
@@ -169,7 +163,7 @@ class Sandbox {
     const source = `${lines.join("\n")}\n\n${payload.toString("utf8")}`;
     const received_at = new Date(this.options.clock.nowMs()).toISOString();
     const message = { channel: "wallet", received_at, from: topic, to: pushToken, subject: "push", source } as const;
-    this.mailbox.add({ to: pushToken, bytes: source.length, show: () => message });
+    this.inbox.add({ to: pushToken, bytes: source.length, show: () => message });
     this.options.onPush?.({ topic, pushToken });
   }
 
@@ -178,7 +172,7 @@ class Sandbox {
   }
 }
 
-const TOO_LARGE: Fate = { status: 413, reason: "PayloadTooLarge" };
+const TOO_LARGE: SandboxRefusal = { status: 413, reason: "PayloadTooLarge" };
 
 /** `UID` of the client's certificate; null: it presented none, or another kind. */
 function passTypeOf({ socket }: ServerHttp2Session): string | null {
@@ -193,6 +187,6 @@ function tokenIn(headers: IncomingHttpHeaders): string | null {
 }
 
 /** Apple's response; a 410 carries the time since which the device has been gone. */
-function bodyOf({ status, reason }: Fate, nowMs: number): object {
+function bodyOf({ status, reason }: SandboxRefusal, nowMs: number): object {
   return status === 410 ? { reason, timestamp: nowMs } : { reason };
 }

@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Clock } from "../../../domain/clock.ts";
 import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
-import type { SandboxMailbox } from "../../../domain/report.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { SandboxInbox } from "../../../domain/report.ts";
+import { MessageRing } from "../../../domain/sandbox.ts";
 import { failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
+import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 export interface GoogleSandboxOptions {
   readonly clock: Clock;
@@ -23,14 +24,14 @@ export interface GoogleSandbox {
   readonly apiUrl: string;
   /** `http://127.0.0.1:<port>/token` */
   readonly tokenUrl: string;
-  readonly mailbox: SandboxMailbox;
+  readonly inbox: SandboxInbox;
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;
 }
 
-const FATES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
+const OUTCOMES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
 /** How often each temporary fault occurs before the call succeeds; `denied` is permanent. */
 const TIMES: Readonly<Record<GoogleOutcome, number>> = {
   denied: Number.POSITIVE_INFINITY,
@@ -53,11 +54,11 @@ export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise
   const sandbox = new Sandbox(options);
   const origin = `http://127.0.0.1:${await sandbox.listen()}`;
   sandbox.tokenUrl = `${origin}/token`;
-  const { mailbox, resources, tokens, tokenUrl } = sandbox;
+  const { inbox, resources, tokens, tokenUrl } = sandbox;
   return {
     apiUrl: `${origin}${BASE_PATH}`,
     tokenUrl,
-    mailbox,
+    inbox,
     resources,
     tokens,
     stop: () => sandbox.stop(),
@@ -66,7 +67,7 @@ export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise
 
 const BASE_PATH = "/walletobjects/v1";
 
-interface Request {
+interface SandboxCall {
   readonly method: string;
   readonly kind: string;
   readonly id: string | null;
@@ -82,7 +83,7 @@ interface Request {
  * S2. After `stop`, no socket is open.
  */
 class Sandbox {
-  readonly mailbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
+  readonly inbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
   tokenUrl = "";
@@ -96,14 +97,7 @@ class Sandbox {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(0, "127.0.0.1", () => {
-        const address = this.server.address();
-        if (typeof address === "object" && address !== null) resolve(address.port);
-        else reject(new Error("the sandbox of Google's wallet has no port"));
-      });
-    });
+    return listenOnLoopback(this.server);
   }
 
   stop(): Promise<void> {
@@ -148,7 +142,7 @@ class Sandbox {
     return this.decide({ method, kind, id, action, account, source }, body ?? {});
   }
 
-  private decide(request: Request, body: JsonObject): Reply | null {
+  private decide(request: SandboxCall, body: JsonObject): Reply | null {
     const id = request.id ?? (typeof body["id"] === "string" ? body["id"] : "");
     switch (this.outcomeFor(request, id)) {
       case null:
@@ -165,29 +159,29 @@ class Sandbox {
     }
   }
 
-  private outcomeFor({ method, kind, action, id }: Request, ownId: string): GoogleOutcome | null {
+  private outcomeFor({ method, kind, action, id }: SandboxCall, ownId: string): GoogleOutcome | null {
     if (this.options.outcomeFor !== undefined) {
       return this.options.outcomeFor({ method, path: [kind, id, action].filter((part) => part !== null).join("/") });
     }
     if (method === "GET" || !kind.endsWith("Object")) return null;
-    const fate = FATES.find((each) => ownId.endsWith(`-${each}`));
-    return fate !== undefined && this.meets(fate, ownId) ? fate : null;
+    const outcome = OUTCOMES.find((each) => ownId.endsWith(`-${each}`));
+    return outcome !== undefined && this.meets(outcome, ownId) ? outcome : null;
   }
 
   /** Counts this occurrence. Returns whether the fault still applies. */
-  private meets(fate: GoogleOutcome, id: string): boolean {
+  private meets(outcome: GoogleOutcome, id: string): boolean {
     const met = this.meetings.get(id) ?? 0;
     remember(this.meetings, { key: id, value: met + 1, max: MEETINGS_MAX });
-    return met < TIMES[fate];
+    return met < TIMES[outcome];
   }
 
-  private carryOut(request: Request, id: string, body: JsonObject): Reply {
+  private carryOut(request: SandboxCall, id: string, body: JsonObject): Reply {
     const reply = this.change(request, id, body);
     if (request.method !== "GET" && reply.status === 200) this.show(request, id);
     return reply;
   }
 
-  private change({ method, kind, id, action }: Request, bodyId: string, body: JsonObject): Reply {
+  private change({ method, kind, id, action }: SandboxCall, bodyId: string, body: JsonObject): Reply {
     if (method === "POST" && id === null) return this.resources.insert(kind, body);
     if (method === "POST" && action === "addMessage") return this.resources.addMessage(kind, bodyId, body["message"]);
     if (id === null || action !== null) return failure(404, "notFound", "Not Found");
@@ -196,9 +190,9 @@ class Sandbox {
     return failure(405, "httpMethodNotAllowed", "Method Not Allowed");
   }
 
-  private show({ method, kind, account, source, action }: Request, to: string): void {
+  private show({ method, kind, account, source, action }: SandboxCall, to: string): void {
     const receivedAtMs = this.options.clock.nowMs();
-    this.mailbox.add({
+    this.inbox.add({
       to,
       bytes: source.length,
       show: () => ({

@@ -1,9 +1,8 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
 import type { Random } from "../../../domain/random.ts";
-import type { SandboxMailbox } from "../../../domain/report.ts";
-import { FirstTries } from "../../../domain/sandbox/first-tries.ts";
-import { MessageRing } from "../../../domain/sandbox/message-ring.ts";
+import type { SandboxInbox } from "../../../domain/report.ts";
+import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { type GraphRefusal, readTemplateRequest, type TemplateRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
@@ -28,7 +27,7 @@ export interface GraphSandboxOptions {
 export interface GraphSandbox {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;
-  readonly mailbox: SandboxMailbox;
+  readonly inbox: SandboxInbox;
   /** Where the API that receives statuses listens. Statuses wait until it is known. */
   callBack(apiUrl: string): void;
   /** Waits for the callback in flight and drops all others. Safe to call twice. */
@@ -36,9 +35,9 @@ export interface GraphSandbox {
 }
 
 /** Selects what happens to a message by the last four digits of its recipient's number. */
-type Fate = "read" | "undeliverable" | "throttled" | "broken" | "failed";
+type SandboxOutcome = "read" | "undeliverable" | "throttled" | "broken" | "failed";
 
-const FATES: Readonly<Record<string, Fate>> = {
+const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
   "0001": "undeliverable",
   "0002": "throttled",
   "0003": "broken",
@@ -69,7 +68,7 @@ export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
   });
   return {
     url: `http://127.0.0.1:${server.port}`,
-    mailbox: sandbox.mailbox,
+    inbox: sandbox.inbox,
     callBack: (apiUrl) => sandbox.callbacks.callTo(`${apiUrl}/webhook/whatsapp`),
     stop: async () => {
       await sandbox.callbacks.stop();
@@ -85,7 +84,7 @@ export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
  * G2. All state is bounded.
  */
 class Sandbox {
-  readonly mailbox = new MessageRing(MESSAGES_MAX, BYTES_MAX);
+  readonly inbox = new MessageRing(MESSAGES_MAX, BYTES_MAX);
   readonly callbacks: StatusCallbacks;
   private readonly refusals = new FirstTries(REFUSED_MAX);
 
@@ -105,19 +104,19 @@ class Sandbox {
   }
 
   private async deliver(message: TemplateRequest, phoneNumberId: string, body: string): Promise<Response> {
-    const fate = outcomeFor(message.to);
+    const outcome = outcomeFor(message.to);
     if (this.options.isThrottled?.(phoneNumberId)) return refused(THROTTLED);
-    if (fate === "undeliverable") return refused(UNDELIVERABLE);
-    if (fate === "throttled" && this.isRefused(message)) return refused(THROTTLED);
-    if (fate === "broken" && this.isRefused(message)) return refused(BROKEN);
-    return await this.accept(message, { fate, phoneNumberId, body });
+    if (outcome === "undeliverable") return refused(UNDELIVERABLE);
+    if (outcome === "throttled" && this.isRefused(message)) return refused(THROTTLED);
+    if (outcome === "broken" && this.isRefused(message)) return refused(BROKEN);
+    return await this.accept(message, { outcome, phoneNumberId, body });
   }
 
-  private async accept({ to, opaque }: TemplateRequest, { fate, phoneNumberId, body }: Arrival): Promise<Response> {
+  private async accept({ to, opaque }: TemplateRequest, { outcome, phoneNumberId, body }: Arrival): Promise<Response> {
     const { random, early = false } = this.options;
     this.keep(phoneNumberId, to, body);
     const messageId = `wamid.${Buffer.from(random.fill(new Uint8Array(30))).toString("base64")}`;
-    const names = STATUSES[fate === "failed" ? "failed" : "read"];
+    const names = STATUSES[outcome === "failed" ? "failed" : "read"];
     const statuses = names.map((status) => ({ phoneNumberId, messageId, status, to, opaque }));
     if (early) await this.callbacks.sayNow(statuses.slice(0, 1));
     this.callbacks.add(early ? statuses.slice(1) : statuses);
@@ -131,7 +130,7 @@ class Sandbox {
   private keep(from: string, to: string, source: string): void {
     const received_at = new Date(this.options.clock.nowMs()).toISOString();
     const show = () => ({ channel: "whatsapp", received_at, from, to, subject: templateIn(source), source }) as const;
-    this.mailbox.add({ to, bytes: source.length, show });
+    this.inbox.add({ to, bytes: source.length, show });
   }
 
   /** Counts this try. Retries of a message share its opaque data, which identifies it. */
@@ -142,14 +141,14 @@ class Sandbox {
 }
 
 interface Arrival {
-  readonly fate: Fate;
+  readonly outcome: SandboxOutcome;
   readonly phoneNumberId: string;
   readonly body: string;
 }
 
-function outcomeFor(to: string): Fate {
+function outcomeFor(to: string): SandboxOutcome {
   const digits = to.slice(-4);
-  return Object.hasOwn(FATES, digits) ? (FATES[digits] ?? "read") : "read";
+  return Object.hasOwn(OUTCOMES, digits) ? (OUTCOMES[digits] ?? "read") : "read";
 }
 
 /** Accepts any token except those that ask for refusal: a token that begins with `expired` has expired. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createCipheriv, createHmac, hkdfSync } from "node:crypto";
 import fc from "fast-check";
-import { LinkTokens } from "../../../../src/channels/email/links/link-tokens.ts";
+import { type Link, type LinkPurpose, LinkTokens } from "../../../../src/channels/email/links/link-tokens.ts";
 import { JobIds } from "../../../../src/domain/ids.ts";
-import type { Link, LinkPurpose } from "../../../../src/domain/links.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../../src/runtime/system-random.ts";
 

@@ -21,7 +21,6 @@ beforeAll(async () => {
 beforeEach(() => {
   front.engagements.length = 0;
   front.queue.failure = null;
-  front.registry.failure = null;
 });
 afterAll(() => front.stop(), 15_000);
 
@@ -109,7 +108,7 @@ describe("a tracked link", () => {
   });
 });
 
-describe("the way out", () => {
+describe("the unsubscribe page", () => {
   const isOut = () => front.registry.suppressionReason(tenantId, "ann@example.com");
   beforeEach(async () => {
     await front.registry.deleteSuppression(tenantId, "ann@example.com");
@@ -144,7 +143,7 @@ describe("the way out", () => {
     }
   });
 
-  test("answers 500 while it cannot be written down, and 200 once it can", async () => {
+  test("answers 500 while the suppression cannot be stored, and 200 once it can", async () => {
     const post = () => fetch(`${front.url}/u/${out}`, { method: "POST" });
     front.queue.failure = new UnavailableError("redis is away");
     expect((await post()).status).toBe(500);
@@ -153,7 +152,7 @@ describe("the way out", () => {
     expect([...front.queue.suppressed]).toEqual(["acme ann@example.com"]);
   });
 
-  test("is closed to tokens that are altered, foreign, of another purpose, or of a tenant that is gone", async () => {
+  test("is 404 for tokens that are altered, foreign, for another purpose, or of a deleted tenant", async () => {
     const stranger = { purpose: "unsubscribe", tenantId: "gone", jobId, recipient: "ann@example.com" } as const;
     const tokens = [altered(out), open, click, "x", "%zz", linkTokens.sign(stranger)];
     for (const token of [...tokens, foreign.sign({ ...stranger, tenantId })]) {
@@ -173,7 +172,7 @@ describe("the way out", () => {
   });
 });
 
-test("public links ask for no key and are in no rate window", async () => {
+test("public links need no key and count in no rate window", async () => {
   const counted = front.queue.counted;
   const headers = { "x-api-key": "wrong" };
   expect((await get(`/t/c/${click}`, headers)).status).toBe(302);

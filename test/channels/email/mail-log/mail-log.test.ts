@@ -91,7 +91,7 @@ function sent(queueId: string, reply = "250 2.0.0 Ok", instance = "postfix"): st
 
 test("a real log is understood without a single line misjudged", async () => {
   const world = new World();
-  // Whose Message-ID is whose job, and what a person who reads the log finds became of it.
+  // Which Message-ID belongs to which job, and the outcome that a person reads in the log.
   const outcomes: Readonly<Record<string, readonly string[]>> = {
     "job-ok": ["delivered"],
     "job-nouser": ["bounced nouser@good.test", "bounced nouser@good.test"],
@@ -125,7 +125,7 @@ test("a real log is understood without a single line misjudged", async () => {
   expect(world.telemetry.counts.get("mail_log_lines_unreadable")).toBeUndefined();
 });
 
-test("a message that is given up after a time is failed, and says why it was put off last", async () => {
+test("a message that the MTA gives up ends as failed, with the reason of its last deferral", async () => {
   const world = new World();
   const deferred = (why: string) =>
     `postfix/smtp[2]: 4jWcZx67mFzMCQZ: to=<ann@far.test>, relay=none, delay=1, dsn=4.4.1, status=deferred (${why})`;
@@ -156,7 +156,7 @@ test("a line finds its message after a restart, and a line that was reported is 
   expect(world.telemetry.counts.get("mail_log_lines")).toBe(4);
 });
 
-test("a report that was not taken is made again after a restart, although later ones were", async () => {
+test("a report that was not accepted is made again after a restart, although later ones were accepted", async () => {
   const world = new World();
   world.take = ({ jobId }) => (jobId === jobOf(1) ? new Promise(() => {}) : Promise.resolve());
   world.write(named("4jWcZx67mFzMCQZ", 1), sent("4jWcZx67mFzMCQZ"), "postfix/qmgr[1]: 4jWcZx67mFzMCQZ: removed");
@@ -183,7 +183,7 @@ test("a report that is refused is repeated", async () => {
   expect(tries).toBe(2);
 });
 
-test("reports that nobody takes keep the log from being read on, so that memory is bounded", async () => {
+test("while reports are not accepted the log is not read further, which bounds memory", async () => {
   const world = new World();
   world.take = () => new Promise(() => {});
   const lines = Array.from({ length: 20_000 }, (_, i) => {
@@ -224,7 +224,7 @@ test("a message that a filter put back into a queue here is delivered when it le
   await eventually("another message's is reported", () => world.reports.length === 1);
 });
 
-test("mail of others is nobody's job, and a message that was never named is unmatched", async () => {
+test("other senders' mail belongs to no job, and a message that the log never named is unmatched", async () => {
   const world = new World();
   world.write("postfix/cleanup[1]: 4jWcZx67mFzMCQZ: message-id=<1@example.com>", sent("4jWcZx67mFzMCQZ"));
   world.write(
@@ -261,7 +261,7 @@ test("killed again and again, over a rotation, it reports every message", async 
   for (let i = 0; i < JOBS; i++) {
     const queueId = `4jWc${i.toString().padStart(8, "0").replaceAll(/0/g, "Z")}`;
     lines.push(named(queueId, i));
-    // The fate of a message comes long after its name.
+    // The outcome of a message comes long after its name.
     if (i >= 1_000) lines.push(sent(`4jWc${(i - 1_000).toString().padStart(8, "0").replaceAll(/0/g, "Z")}`));
   }
   for (let i = JOBS - 1_000; i < JOBS; i++)

@@ -90,7 +90,9 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   expect(ended.attempts).toBe(1);
   expect(ended.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   // Its next try was due at once.
-  expect(await queue.pull(lease, { boxes: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null })).toMatchObject({
+  expect(
+    await queue.pull(lease, { tenantQueues: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null }),
+  ).toMatchObject({
     ready: [],
     nextDueMs: null,
   });
@@ -98,7 +100,7 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   expect(relay.reached.get(".")).toBe(1);
 });
 
-test("a log line that overtakes our own note of the hand-over is told behind it", async () => {
+test("a log line that overtakes our own record of the hand-over is recorded after it", async () => {
   const { tenant, lease } = await world();
   const log = follow(tenant.shard);
   const jobId = await accept(tenant, { recipient: "ok@good.test", payload: PAYLOAD });

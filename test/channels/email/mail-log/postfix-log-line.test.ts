@@ -119,11 +119,11 @@ test.each([
   ["postfix/qmgr", "status=deferred (bounce failed)"],
   ["postfix/smtpd", "client=unknown[127.0.0.1]"],
   ["postfix/smtp", "to=<x@far.test>, relay=none, delay=5, dsn=2.1.5, status=deliverable (250 2.1.5 Ok)"],
-])("%s: %s says nothing of a message's fate", (program, rest) => {
+])("%s: %s says nothing about a message's outcome", (program, rest) => {
   expect(parse(rest, program)).toBeNull();
 });
 
-test("every line of a real log that tells a fate is read, and no other", () => {
+test("every line of a real log that tells an outcome is read, and no other", () => {
   const counts: Record<string, number> = {};
   for (const line of readFileSync(join(import.meta.dir, "postfix.maillog"), "utf8")
     .trimEnd()

@@ -16,7 +16,7 @@ const BOUNCE_DOMAIN = "bounce.waybill.test";
 const OPERATOR_TOKEN = "operator-token-of-the-tests";
 
 /** What becomes of mail to each kind of recipient. */
-const FATES: Readonly<Record<string, readonly string[]>> = {
+const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
   nouser: ["sent", "bounced"],
   plain: ["sent", "bounced"],
   disabled: ["sent", "bounced"],
@@ -26,7 +26,7 @@ const FATES: Readonly<Record<string, readonly string[]>> = {
   defer: ["sent", "failed"],
   ok: ["sent", "delivered"],
 };
-const KINDS = Object.keys(FATES);
+const KINDS = Object.keys(OUTCOMES);
 
 function kindOf(i: number): string {
   return KINDS[i % 20] ?? "ok";
@@ -129,18 +129,18 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
         flushedMs = performance.now();
       };
       for (const [jobId, kind] of jobs) {
-        const fate = FATES[kind] ?? [];
+        const outcome = OUTCOMES[kind] ?? [];
         const events = await eventually(
           `job ${jobId} (${kind}) has its last event`,
           async () => {
             const found = await eventsOf(jobId);
-            if (found.length >= fate.length) return found;
+            if (found.length >= outcome.length) return found;
             await flushNowAndThen();
             return null;
           },
           withinMs,
         );
-        expect({ kind, types: events.map((event) => event.event_type) }).toEqual({ kind, types: [...fate] });
+        expect({ kind, types: events.map((event) => event.event_type) }).toEqual({ kind, types: [...outcome] });
       }
       const seconds = (performance.now() - startedMs) / 1000;
       const matched = await metric('mail_log_outcomes_total{message="ours"}');

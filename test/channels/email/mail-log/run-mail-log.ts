@@ -12,7 +12,7 @@ new MailLog({
   clock: systemClock,
   telemetry: new QuietTelemetry(),
   onReport: async ({ jobId, type }) => {
-    // So that a kill finds some reports under way.
+    // A kill then finds some reports in flight.
     await Bun.sleep(Math.random() * 5);
     appendFileSync(out, `${jobId} ${type}\n`);
   },

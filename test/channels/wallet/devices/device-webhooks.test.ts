@@ -117,7 +117,7 @@ describe("telling tenants of devices", () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
-  test("is nothing for a tenant without a receiver, or whom nobody knows", async () => {
+  test("does nothing for an unknown tenant or one without a receiver", async () => {
     const { webhooks, receiver, telemetry } = open();
     webhooks.note(aChange({ tenantId: "silent" }));
     webhooks.note(aChange({ tenantId: "nobody" }));
@@ -126,7 +126,7 @@ describe("telling tenants of devices", () => {
     expect(telemetry.results).toEqual(['{"result":"no_receiver"}', '{"result":"no_receiver"}']);
   });
 
-  test("is given up where the registry cannot say who the receiver is", async () => {
+  test("is given up if the registry cannot name the receiver", async () => {
     const byId = () => Promise.reject(new UnavailableError("the registry cannot be reached"));
     const { webhooks, telemetry } = open({ byApiKey: () => null, byId });
     webhooks.note(aChange());
@@ -191,7 +191,7 @@ describe("telling tenants of devices", () => {
     await eventually("it is given up", () => telemetry.results.includes('{"result":"failed"}'));
   });
 
-  test("finishes what is owed before the process ends, and gives up what hangs", async () => {
+  test("finishes its calls before the process ends, and gives up hanging ones", async () => {
     const { webhooks, receiver, telemetry } = open();
     for (let at = 0; at < 10; at += 1) webhooks.note(aChange({ deviceId: `device-${at}` }));
     const stopped = webhooks.stop(soon());

@@ -28,7 +28,7 @@ type PushSigner = Pick<PassSigner, "id" | "passTypeId" | "tls">;
  * H4. At most `apnsSessionsMax` sessions exist; the least recently used idle one makes room.
  */
 export class ApnsConnections {
-  private readonly lines = new Map<string, Line>();
+  private readonly lines = new Map<string, SignerLine>();
   private closed = false;
 
   constructor(private readonly options: ApnsConnectionsOptions) {}
@@ -53,7 +53,7 @@ export class ApnsConnections {
   }
 
   /** Sends on the line's session, and on the next one if that session ends: repeating a push is harmless. */
-  private async askAlong(line: Line, request: Request): Promise<ApnsAnswer> {
+  private async askAlong(line: SignerLine, request: PushRequest): Promise<ApnsAnswer> {
     for (let moves = 0; ; moves += 1) {
       const session = await this.sessionOf(line, request.signer);
       if (typeof session === "string") return unanswered(session);
@@ -62,7 +62,7 @@ export class ApnsConnections {
     }
   }
 
-  private lineOf({ id }: PushSigner): Line | null {
+  private lineOf({ id }: PushSigner): SignerLine | null {
     const known = this.lines.get(id);
     if (known === undefined && this.lines.size >= walletLimits.apnsSessionsMax && !this.makeRoom()) return null;
     const line = known ?? { session: null, inFlight: 0, heardMs: 0, failures: 0, notBeforeMs: 0, probe: null };
@@ -83,7 +83,7 @@ export class ApnsConnections {
   }
 
   /** A session that accepts requests, or why there is none. */
-  private async sessionOf(line: Line, signer: PushSigner): Promise<ClientHttp2Session | string> {
+  private async sessionOf(line: SignerLine, signer: PushSigner): Promise<ClientHttp2Session | string> {
     const { clock } = this.options;
     if (line.session !== null && clock.monotonicMs() - line.heardMs > walletLimits.apnsIdleMs) {
       // Networks forget idle connections without a word. One question, whoever asks.
@@ -98,7 +98,7 @@ export class ApnsConnections {
     return this.open(line, signer);
   }
 
-  private open(line: Line, { tls }: PushSigner): ClientHttp2Session {
+  private open(line: SignerLine, { tls }: PushSigner): ClientHttp2Session {
     const { url, ca, verifies, clock } = this.options;
     const session = connect(new URL(url).origin, {
       ...tls,
@@ -121,14 +121,14 @@ export class ApnsConnections {
     return session;
   }
 
-  private postpone(line: Line): void {
+  private postpone(line: SignerLine): void {
     const waitMs = Math.min(walletLimits.apnsReconnectMs * 2 ** line.failures, walletLimits.apnsReconnectMsMax);
     line.failures += 1;
     line.notBeforeMs = this.options.clock.monotonicMs() + waitMs;
   }
 
   /** Sends a PING and ends the session unless the peer answers. */
-  private probe(line: Line, session: ClientHttp2Session): Promise<void> {
+  private probe(line: SignerLine, session: ClientHttp2Session): Promise<void> {
     const { clock } = this.options;
     return new Promise((resolve) => {
       const end = (isAlive: boolean) => {
@@ -148,7 +148,7 @@ export class ApnsConnections {
     });
   }
 
-  private ask(line: Line, session: ClientHttp2Session, request: Request): Promise<ApnsAnswer> {
+  private ask(line: SignerLine, session: ClientHttp2Session, request: PushRequest): Promise<ApnsAnswer> {
     const { clock, url } = this.options;
     return new Promise((resolve) => {
       let stream: ClientHttp2Stream;
@@ -177,7 +177,7 @@ export class ApnsConnections {
     });
   }
 
-  private probeOf(line: Line, session: ClientHttp2Session): Promise<void> {
+  private probeOf(line: SignerLine, session: ClientHttp2Session): Promise<void> {
     return this.probe(line, session).finally(() => {
       line.probe = null;
     });
@@ -185,7 +185,7 @@ export class ApnsConnections {
 }
 
 /** The state of one signer's connection to the push service. */
-interface Line {
+interface SignerLine {
   session: ClientHttp2Session | null;
   inFlight: number;
   /** When the peer last responded, on the monotonic clock. */
@@ -197,12 +197,12 @@ interface Line {
   probe: Promise<void> | null;
 }
 
-interface Request {
+interface PushRequest {
   readonly signer: PushSigner;
   readonly pushToken: string;
 }
 
-function headersOf({ signer, pushToken }: Request, url: string): Record<string, string> {
+function headersOf({ signer, pushToken }: PushRequest, url: string): Record<string, string> {
   return {
     ":method": "POST",
     ":path": `${new URL(url).pathname.replace(/\/$/, "")}/3/device/${encodeURIComponent(pushToken)}`,

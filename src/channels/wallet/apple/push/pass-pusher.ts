@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
-import type { PassDevices } from "../../../../domain/passes.ts";
 import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
 import { walletLimits } from "../../limits.ts";
+import type { PassDevices } from "../../passes.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";
@@ -39,7 +39,7 @@ export class PassPusher {
   /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
   private readonly pausedUntilMs = new Map<string, number>();
-  private underWay = 0;
+  private inFlight = 0;
   private stopped = false;
 
   constructor(private readonly options: PassPusherOptions) {}
@@ -95,13 +95,13 @@ export class PassPusher {
   }
 
   private work(): void {
-    while (this.underWay < walletLimits.apnsConcurrencyMax) {
+    while (this.inFlight < walletLimits.apnsConcurrencyMax) {
       const push = this.ready.shift();
       if (push === undefined) return;
       this.pending.delete(push.key);
-      this.underWay += 1;
+      this.inFlight += 1;
       void this.attempt(push).finally(() => {
-        this.underWay -= 1;
+        this.inFlight -= 1;
         push.onTried();
         this.work();
       });
@@ -113,16 +113,16 @@ export class PassPusher {
     const { signer, token } = push;
     if (clock.monotonicMs() < (this.pausedUntilMs.get(signer.id) ?? 0)) return this.count("paused");
     const answer = await connections.post(signer, token);
-    const fate = pushOutcomeOf(answer);
-    this.count(fate);
+    const outcome = pushOutcomeOf(answer);
+    this.count(outcome);
     try {
-      if (fate === "gone") await devices.forget(signer.passTypeId, token);
+      if (outcome === "gone") await devices.forget(signer.passTypeId, token);
     } catch (error) {
       telemetry.log("warn", "a device that is gone could not be forgotten", { error: String(error) });
     }
-    if (fate === "credentials") this.pause(signer, answer);
-    if (fate === "refused") telemetry.log("error", "Apple refused a push", said(signer, answer));
-    this.retry(push, fate);
+    if (outcome === "credentials") this.pause(signer, answer);
+    if (outcome === "refused") telemetry.log("error", "Apple refused a push", said(signer, answer));
+    this.retry(push, outcome);
   }
 
   /** Pauses the signer: none of its pushes would pass, and Apple would hold each against the certificate. */
@@ -136,8 +136,8 @@ export class PassPusher {
     telemetry.log("error", "Apple takes no pushes with this certificate; they pause", said(signer, answer));
   }
 
-  private retry(push: Push, fate: PushOutcome): void {
-    const waitMs = WAITS[fate]?.[push.failures];
+  private retry(push: Push, outcome: PushOutcome): void {
+    const waitMs = WAITS[outcome]?.[push.failures];
     if (waitMs === undefined || this.stopped || this.pending.size >= walletLimits.apnsPendingMax) return;
     // Somebody has asked for the same meanwhile.
     if (this.pending.has(push.key)) return;

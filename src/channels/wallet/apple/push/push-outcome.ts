@@ -18,7 +18,7 @@ interface Rule {
   readonly status: readonly [from: number, to: number];
   /** Absent: any reason. */
   readonly reasons?: readonly string[];
-  readonly fate: PushOutcome;
+  readonly outcome: PushOutcome;
 }
 
 /**
@@ -26,13 +26,13 @@ interface Rule {
  * the reason explicitly says so: otherwise a proxy's 400 could erase every device.
  */
 const RULES: readonly Rule[] = [
-  { status: [200, 299], fate: "delivered" },
-  { status: [410, 410], reasons: ["Unregistered", "ExpiredToken"], fate: "gone" },
-  { status: [400, 400], reasons: ["BadDeviceToken", "DeviceTokenNotForTopic", "MissingDeviceToken"], fate: "gone" },
-  { status: [401, 401], fate: "credentials" },
-  { status: [403, 403], fate: "credentials" },
-  { status: [429, 429], fate: "throttled" },
-  { status: [500, 599], fate: "transient" },
+  { status: [200, 299], outcome: "delivered" },
+  { status: [410, 410], reasons: ["Unregistered", "ExpiredToken"], outcome: "gone" },
+  { status: [400, 400], reasons: ["BadDeviceToken", "DeviceTokenNotForTopic", "MissingDeviceToken"], outcome: "gone" },
+  { status: [401, 401], outcome: "credentials" },
+  { status: [403, 403], outcome: "credentials" },
+  { status: [429, 429], outcome: "throttled" },
+  { status: [500, 599], outcome: "transient" },
 ];
 
 export function pushOutcomeOf(answer: ApnsAnswer): PushOutcome {
@@ -43,5 +43,5 @@ export function pushOutcomeOf(answer: ApnsAnswer): PushOutcome {
     ({ status: [from, to], reasons }) =>
       status >= from && status <= to && (reasons === undefined || (reason !== null && reasons.includes(reason))),
   );
-  return rule?.fate ?? "refused";
+  return rule?.outcome ?? "refused";
 }

@@ -1,0 +1,288 @@
+import { type Call, type ContentError, type ErrorBody, OPERATIONS, type Operations } from "./generated.ts";
+
+/** How the service is reached. */
+export interface ConnectionOptions {
+  /** Where it is, such as `https://messages.example.com`. */
+  readonly url: string;
+  /** Sends the requests; by default the platform's `fetch`. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** How long one attempt may take; 30 seconds by default. */
+  readonly timeoutMs?: number;
+  /** How often a call is repeated, beside the first attempt; 3 by default. */
+  readonly retries?: number;
+  /** Waits between attempts. Rejects when the signal aborts. */
+  readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
+}
+
+/** Of a single call. */
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SendOptions extends CallOptions {
+  /**
+   * Sends with the same key and the same body are one send, for 24 hours. By default each call has a key of its own, which
+   * keeps its retries from sending twice.
+   */
+  readonly idempotencyKey?: string;
+}
+
+/** What an operation takes: its path, query and body. */
+export type Input<N extends keyof Operations> = Omit<Operations[N], "answer">;
+export type Answer<N extends keyof Operations> = Operations[N]["answer"];
+export type Body<N extends keyof Operations> = Operations[N] extends { body: infer B } ? B : never;
+export type Query<N extends keyof Operations> = Operations[N] extends { query?: infer Q } ? Q : never;
+
+/** The operations that answer a page of a list. */
+export type Paged = { [N in keyof Operations]: Answer<N> extends Page ? N : never }[keyof Operations];
+
+interface Page {
+  /** Null or 0: this is the last page. */
+  readonly next_cursor: string | number | null;
+}
+
+/** In words what a status says; `no_answer`, `timeout` and `bad_answer` have no answer of the service behind them. */
+export type ErrorCode = (typeof CODES)[keyof typeof CODES] | "http_error" | "no_answer" | "timeout" | "bad_answer";
+
+const CODES = {
+  400: "bad_request",
+  401: "unauthorized",
+  402: "payment_required",
+  403: "forbidden",
+  404: "not_found",
+  405: "method_not_allowed",
+  408: "request_timeout",
+  409: "conflict",
+  413: "too_large",
+  422: "unprocessable",
+  429: "too_many_requests",
+  500: "internal_error",
+  503: "unavailable",
+} as const;
+
+interface Failure {
+  /** Null: there was no answer. */
+  readonly status: number | null;
+  readonly code: ErrorCode;
+  /** Names the request in the service's log; null: there was no answer. */
+  readonly requestId: string | null;
+  readonly retryAfterSeconds: number | null;
+  /** Why inline HTML was refused; otherwise empty. */
+  readonly violations: NonNullable<ContentError["violations"]>;
+}
+
+/** A call that failed, after its last attempt. */
+export class WaybillError extends Error implements Failure {
+  override readonly name = "WaybillError";
+  readonly status: Failure["status"];
+  readonly code: Failure["code"];
+  readonly requestId: Failure["requestId"];
+  readonly retryAfterSeconds: Failure["retryAfterSeconds"];
+  readonly violations: Failure["violations"];
+
+  constructor(message: string, failure: Partial<Failure> & Pick<Failure, "code">, cause?: unknown) {
+    super(message, { cause });
+    this.status = failure.status ?? null;
+    this.code = failure.code;
+    this.requestId = failure.requestId ?? null;
+    this.retryAfterSeconds = failure.retryAfterSeconds ?? null;
+    this.violations = failure.violations ?? [];
+  }
+}
+
+const TIMEOUT_MS = 30_000;
+const RETRIES = 3;
+const BACKOFF_MS = 500;
+const BACKOFF_MAX_MS = 8_000;
+/** A call is not repeated if the service asks for a longer wait. After a rate window of a minute it asks for up to 61 s. */
+const RETRY_AFTER_MAX_SECONDS = 120;
+/** What proxies answer when they do not know whether the service did what it was asked to do. */
+const PROXY_STATUSES: readonly number[] = [502, 503, 504];
+
+/** Calls operations, and repeats a call while that may help and cannot do harm. */
+export class Calls {
+  readonly sleep: NonNullable<ConnectionOptions["sleep"]>;
+  private readonly base: string;
+  private readonly fetch: NonNullable<ConnectionOptions["fetch"]>;
+  private readonly timeoutMs: number;
+  private readonly retries: number;
+
+  /** `credentials`: the header that says who calls. */
+  constructor(
+    options: ConnectionOptions,
+    private readonly credentials: Readonly<Record<string, string>>,
+  ) {
+    this.base = new URL(options.url).href.replace(/\/+$/, "");
+    this.fetch = options.fetch ?? ((url, init) => fetch(url, init));
+    this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.retries = options.retries ?? RETRIES;
+    this.sleep = options.sleep ?? sleep;
+  }
+
+  /** Rejects with a `WaybillError`, or with the signal's reason. */
+  async call<N extends keyof Operations>(name: N, input: Input<N>, options: SendOptions = {}): Promise<Answer<N>> {
+    const operation = OPERATIONS[name];
+    const url = `${this.base}${pathOf(operation.path, input)}${queryOf(input)}`;
+    const init = this.requestOf(operation, input, options);
+    for (let retries = 0; ; retries++) {
+      try {
+        // The document says what the operation answers.
+        return (await this.attempt(operation, url, init, options.signal)) as Answer<N>;
+      } catch (error) {
+        const waitMs = retries < this.retries ? retryDelayMs(operation, error, retries) : null;
+        if (waitMs === null) throw error;
+        await this.sleep(waitMs, options.signal);
+      }
+    }
+  }
+
+  /** Fetches nothing before it is iterated over. */
+  list<N extends Paged, T>(
+    name: N,
+    input: Input<N>,
+    itemsOf: (page: Answer<N>) => readonly T[],
+    options?: CallOptions,
+  ): Listing<T, Answer<N>> {
+    const pageAt = (cursor: Page["next_cursor"]) =>
+      this.call(name, cursor ? { ...input, query: { ...memberOf(input, "query"), cursor } } : input, options);
+    return new Listing(pageAt, itemsOf);
+  }
+
+  private requestOf({ method, repeat, sends }: Call, input: object, { idempotencyKey }: SendOptions): RequestInit {
+    const headers: Record<string, string> = { ...this.credentials };
+    // One key for all attempts: that is what makes a send safe to repeat.
+    if (repeat === "with_key") headers["idempotency-key"] = idempotencyKey ?? crypto.randomUUID();
+    const body = memberOf(input, "body");
+    if (body === undefined) return { method, headers };
+    headers["content-type"] = sends ?? "application/json";
+    // Operations whose body is not JSON take it as bytes or text.
+    return {
+      method,
+      headers,
+      body: sends === undefined ? JSON.stringify(body) : (body as string | Uint8Array<ArrayBuffer>),
+    };
+  }
+
+  private async attempt({ streams }: Call, url: string, init: RequestInit, signal?: AbortSignal): Promise<unknown> {
+    signal?.throwIfAborted();
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), this.timeoutMs);
+    try {
+      const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
+      const response = await this.fetch(url, { ...init, signal: AbortSignal.any(signals) });
+      // A file may take longer than an answer may: from here on, only the caller ends it.
+      if (response.ok && streams) return response.body;
+      const text = await response.text();
+      if (!response.ok) throw failureOf(response, text);
+      return response.status === 204 || text === "" ? null : parsed(response, text);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof WaybillError) throw error;
+      if (!deadline.signal.aborted) throw new WaybillError(`no answer: ${String(error)}`, { code: "no_answer" }, error);
+      throw new WaybillError(`no answer within ${this.timeoutMs} ms`, { code: "timeout" }, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** A list that comes in pages. Iterate over it for its items, or over its `pages()`. */
+export class Listing<T, P extends Page> implements AsyncIterable<T> {
+  constructor(
+    private readonly pageAt: (cursor: Page["next_cursor"]) => Promise<P>,
+    private readonly itemsOf: (page: P) => readonly T[],
+  ) {}
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    for await (const page of this.pages()) yield* this.itemsOf(page);
+  }
+
+  async *pages(): AsyncGenerator<P, void, undefined> {
+    let cursor: Page["next_cursor"] = null;
+    do {
+      const page: P = await this.pageAt(cursor);
+      yield page;
+      cursor = page.next_cursor;
+    } while (cursor);
+  }
+}
+
+/** How long to wait before the call is repeated, or null: it must not be, or it would fail again. */
+function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number | null {
+  if (!(error instanceof WaybillError)) return null;
+  const { status, retryAfterSeconds } = error;
+  // The service refuses before it does anything. Its own 503 always names a time; a proxy's may come after it passed the
+  // request on.
+  const isRefused = status === 429 || (status === 503 && retryAfterSeconds !== null);
+  const isUnknown = error.code === "no_answer" || error.code === "timeout" || PROXY_STATUSES.includes(status ?? 0);
+  if (!isRefused && !(isUnknown && repeat !== "unsafe")) return null;
+  if (retryAfterSeconds !== null) return retryAfterSeconds > RETRY_AFTER_MAX_SECONDS ? null : retryAfterSeconds * 1000;
+  const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** retries);
+  return backoffMs * (0.5 + Math.random() / 2);
+}
+
+function failureOf({ status, headers }: Response, text: string): WaybillError {
+  const body = jsonOf(text) as Partial<ErrorBody & ContentError> | undefined;
+  const retryAfter = headers.get("retry-after");
+  const code = Object.entries(CODES).find(([known]) => Number(known) === status)?.[1] ?? "http_error";
+  return new WaybillError(body?.error ?? `the service answered ${status}`, {
+    status,
+    code,
+    requestId: headers.get("x-request-id"),
+    retryAfterSeconds: retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null,
+    violations: body?.violations ?? [],
+  });
+}
+
+function parsed({ status, headers }: Response, text: string): unknown {
+  const value = jsonOf(text);
+  if (value !== undefined) return value;
+  const requestId = headers.get("x-request-id");
+  throw new WaybillError("the answer is not JSON: is the URL right?", { status, code: "bad_answer", requestId });
+}
+
+/** Undefined: it is not JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function pathOf(path: string, input: object): string {
+  const values = memberOf(input, "path") ?? {};
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = String(memberOf(values, name) ?? "");
+    // These would lead to another operation.
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" cannot be the ${name} in ${path}`);
+    return encodeURIComponent(value);
+  });
+}
+
+function queryOf(input: object): string {
+  const given = Object.entries(memberOf(input, "query") ?? {}).filter(([, value]) => value !== undefined);
+  return given.length === 0
+    ? ""
+    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
+}
+
+function memberOf(of: object, name: string): object | undefined {
+  return Reflect.get(of, name);
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", aborted);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", aborted, { once: true });
+    if (signal?.aborted === true) aborted();
+  });
+}

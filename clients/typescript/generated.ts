@@ -1,0 +1,1882 @@
+// Written by `bun infra/generate-client.ts` from the OpenAPI document. Do not edit: `npm run check` holds the two equal.
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+export type JsonObject = { readonly [name: string]: Json | undefined };
+
+export type PendingJob = { job_id: string; status: "pending" };
+
+export type ErrorBody = {
+  /** One sentence that a person can act on. */
+  error: string;
+};
+
+export type ContentError = {
+  error: string;
+  violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
+};
+
+export type EmailSend = {
+  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  to_address: string;
+  /** The recipient's display name. */
+  to_name?: string | null;
+  /** May hold {{.placeholders}}. By default the template's. */
+  subject?: string | null;
+  /** Slug of a registered template. Required without `html`. */
+  template_id?: string | null;
+  /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
+  html?: string | null;
+  /** What the placeholders of body and subject are filled from. */
+  data?: JsonObject | null;
+} & ({ template_id: string } | { html: string });
+
+export type Domain = {
+  Domain: string;
+  /** Mail of this domain goes out through the platform's relay. */
+  RelayEnabled: boolean;
+  /** Pending: not verified yet. Failed: the last verification found something wrong. Changes by verification alone. */
+  RelayStatus: "pending" | "verified" | "failed";
+  /** Mail of this domain goes out through the tenant's own relay. */
+  SMTPEnabled: boolean;
+  /** Pending: not verified yet. Failed: the last verification found something wrong. Changes by verification alone. */
+  SMTPStatus: "pending" | "verified" | "failed";
+  DNSRecords: {
+    /** To be published in the domain's DNS: return path (MX), SPF, DKIM and DMARC. */
+    relay: readonly {
+      type: "MX" | "TXT";
+      name: string;
+      /** One text. Where a zone takes at most 255 bytes a string, it is split into several. */
+      value: string;
+      /** MX only. */
+      priority?: number;
+    }[];
+  };
+};
+
+export type DomainList = { domains: readonly Domain[] };
+
+export type OperatorDomain = Domain & {
+  created_at: string;
+  /** The last verification. */
+  checked_at: string | null;
+  /** What it found, record by record. */
+  checks: readonly {
+    check: "return_path" | "spf" | "dkim" | "dmarc" | "smtp";
+    /** Unanswered: nobody could say at that moment, which changes no status. */
+    result: "passed" | "failed" | "unanswered";
+    /** One sentence; null where it passed. */
+    why: string | null;
+  }[];
+};
+
+export type OperatorDomainList = { domains: readonly OperatorDomain[] };
+
+export type MailReportsTaken = {
+  /** Reports about messages of ours that were in it. */
+  reports: number;
+};
+
+export type ChatSend = {
+  /** International format: digits only, with the country's code and without a plus sign. */
+  phone_number: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. */
+  template_id: string;
+  /** The template's language. By default the alias's, or else `es`. */
+  language_code?: string | null;
+  /**
+   * Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other
+   * control characters, and at most four blanks in a row: the provider takes no others.
+   */
+  params?: readonly (string | number | boolean)[] | null;
+};
+
+export type Alias = {
+  alias: string;
+  /** The provider's name of the template. */
+  meta_name: string;
+  /** Null: the service's default, `es`. */
+  language_code: string | null;
+  /** What each position holds. */
+  params: readonly string[];
+  header: {
+    type: "image" | "video" | "document";
+    /** An https address. Either this or `id`. */
+    link?: string;
+    /** The provider's id of uploaded media. */
+    id?: string;
+    /** Documents only. */
+    filename?: string;
+  } | null;
+};
+
+export type AliasList = { aliases: readonly Alias[] };
+
+export type IncomingMessage = {
+  /** The provider's. */
+  message_id: string;
+  /** The number that it came to. */
+  phone_number_id: string | null;
+  from: string;
+  /** What the writer calls itself. */
+  name: string | null;
+  /** The provider's word: `text`, `image`, `button`, … */
+  type: string;
+  received_at: string;
+  /** As the provider sent it; null where that was too long to be kept. */
+  content: JsonObject | null;
+};
+
+export type IncomingMessagePage = {
+  messages: readonly IncomingMessage[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type WebhookReceived = { status: "received" };
+
+export type WhatsappWebhook = {
+  object?: string;
+  entry?: readonly ({
+    id?: string;
+    changes?: readonly ({
+      field?: string;
+      value?: {
+        metadata?: { phone_number_id?: string } & JsonObject;
+        contacts?: readonly ({ wa_id?: string; profile?: { name?: string } & JsonObject } & JsonObject)[];
+        statuses?: readonly ({
+          id?: string;
+          status?: string;
+          biz_opaque_callback_data?: string;
+          errors?: readonly ({
+            code?: number;
+            title?: string;
+            message?: string;
+            error_data?: { details?: string } & JsonObject;
+          } & JsonObject)[];
+        } & JsonObject)[];
+        messages?: readonly ({ id?: string; from?: string; type?: string } & JsonObject)[];
+      } & JsonObject;
+    } & JsonObject)[];
+  } & JsonObject)[];
+} & JsonObject;
+
+export type PassBarcode = {
+  message: string;
+  format: "PKBarcodeFormatQR" | "PKBarcodeFormatPDF417" | "PKBarcodeFormatAztec" | "PKBarcodeFormatCode128";
+  /** By default iso-8859-1, or utf-8 where it takes that. */
+  messageEncoding?: string | null;
+  altText?: string | null;
+};
+
+export type PassField = {
+  /** Unique in the whole pass. */
+  key: string;
+  value: string | number;
+  label?: string | null;
+  /** Shown when an update changes the value; `%@` stands for it. */
+  changeMessage?: string | null;
+  textAlignment?:
+    | "PKTextAlignmentLeft"
+    | "PKTextAlignmentCenter"
+    | "PKTextAlignmentRight"
+    | "PKTextAlignmentNatural"
+    | null;
+  attributedValue?: (string | number) | null;
+  dataDetectorTypes?:
+    | readonly (
+        | "PKDataDetectorTypePhoneNumber"
+        | "PKDataDetectorTypeLink"
+        | "PKDataDetectorTypeAddress"
+        | "PKDataDetectorTypeCalendarEvent"
+      )[]
+    | null;
+  dateStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  timeStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  isRelative?: boolean | null;
+  ignoresTimeZone?: boolean | null;
+  numberStyle?:
+    | "PKNumberStyleDecimal"
+    | "PKNumberStylePercent"
+    | "PKNumberStyleScientific"
+    | "PKNumberStyleSpellOut"
+    | null;
+  /** ISO 4217. */
+  currencyCode?: string | null;
+  /** Auxiliary, eventTicket only. */
+  row?: (0 | 1) | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+};
+
+export type PassDates = {
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  date?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevantDate?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  startDate?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  endDate?: string | null;
+};
+
+export type PassLocation = {
+  latitude: number;
+  longitude: number;
+  altitude?: number | null;
+  relevantText?: string | null;
+};
+
+export type PassBeacon = {
+  proximityUUID: string;
+  major?: number | null;
+  minor?: number | null;
+  relevantText?: string | null;
+};
+
+export type ApplePassData = {
+  /** Used once. An update cannot change it. */
+  serial_number: string;
+  organization_name: string;
+  description: string;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  /** boardingPass only. */
+  transit_type?:
+    | "PKTransitTypeGeneric"
+    | "PKTransitTypeAir"
+    | "PKTransitTypeBoat"
+    | "PKTransitTypeBus"
+    | "PKTransitTypeTrain"
+    | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  logo_text?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
+  header_fields?: readonly PassField[] | null;
+  primary_fields?: readonly PassField[] | null;
+  secondary_fields?: readonly PassField[] | null;
+  auxiliary_fields?: readonly PassField[] | null;
+  back_fields?: readonly PassField[] | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevant_date?: string | null;
+  relevant_dates?: readonly PassDates[] | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  expiration_date?: string | null;
+  locations?: readonly PassLocation[] | null;
+  beacons?: readonly PassBeacon[] | null;
+  max_distance?: number | null;
+  /** eventTicket and boardingPass only. */
+  grouping_identifier?: string | null;
+  voided?: boolean | null;
+  sharing_prohibited?: boolean | null;
+  suppress_strip_shine?: boolean | null;
+  /** Needs `associated_store_identifiers` beside it. */
+  app_launch_url?: string | null;
+  associated_store_identifiers?: readonly number[] | null;
+  /** As Apple's pass.json has it. */
+  user_info?: JsonObject | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  preferred_style_schemes?: readonly string[] | null;
+};
+
+export type ApplePassRequest = {
+  pass_type: "apple";
+  pass_data: ApplePassData;
+  /** Counts as absent. */
+  template_id?: null;
+};
+
+export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
+
+/**
+ * The object as Google's REST API takes it. `id` and `classId` are those above, `state` is ACTIVE by default,
+ * and a generic object without `cardTitle` or `header` gets the tenant's name there.
+ */
+export type GooglePassObject = {
+  state?: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | null;
+  ticketHolderName?: string | null;
+  ticketNumber?: string | null;
+  ticketType?: LocalizedText | null;
+  cardTitle?: LocalizedText | null;
+  header?: LocalizedText | null;
+  subheader?: LocalizedText | null;
+  /** Such as #0B1F3A. */
+  hexBackgroundColor?: string | null;
+  barcode?: ({ type: string; value: string } & JsonObject) | null;
+  textModulesData?:
+    | readonly ({
+        /** Unique in the object. */
+        id?: string | null;
+        header?: string | null;
+        body?: string | null;
+      } & JsonObject)[]
+    | null;
+  linkedObjectIds?: readonly string[] | null;
+  linkedOfferIds?: readonly string[] | null;
+} & JsonObject;
+
+export type GooglePassData = {
+  /** `<issuer_id>.<class_name>`, not another tenant's. */
+  class_id: string;
+  /** `<issuer_id>.<object_name>`, used once. */
+  object_id: string;
+  object_data: GooglePassObject;
+  /** Empty counts as absent. */
+  class_type?: "generic" | "eventTicket" | "" | null;
+};
+
+export type GooglePassRequest = {
+  pass_type: "google";
+  pass_data: GooglePassData;
+  /** Counts as absent. */
+  template_id?: null;
+};
+
+/** What is left out stays as it is; null removes it. */
+export type ApplePassPart = {
+  /** Used once. An update cannot change it. */
+  serial_number?: string;
+  organization_name?: string;
+  description?: string;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  /** boardingPass only. */
+  transit_type?:
+    | "PKTransitTypeGeneric"
+    | "PKTransitTypeAir"
+    | "PKTransitTypeBoat"
+    | "PKTransitTypeBus"
+    | "PKTransitTypeTrain"
+    | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  logo_text?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
+  header_fields?: readonly PassField[] | null;
+  primary_fields?: readonly PassField[] | null;
+  secondary_fields?: readonly PassField[] | null;
+  auxiliary_fields?: readonly PassField[] | null;
+  back_fields?: readonly PassField[] | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevant_date?: string | null;
+  relevant_dates?: readonly PassDates[] | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  expiration_date?: string | null;
+  locations?: readonly PassLocation[] | null;
+  beacons?: readonly PassBeacon[] | null;
+  max_distance?: number | null;
+  /** eventTicket and boardingPass only. */
+  grouping_identifier?: string | null;
+  voided?: boolean | null;
+  sharing_prohibited?: boolean | null;
+  suppress_strip_shine?: boolean | null;
+  /** Needs `associated_store_identifiers` beside it. */
+  app_launch_url?: string | null;
+  associated_store_identifiers?: readonly number[] | null;
+  /** As Apple's pass.json has it. */
+  user_info?: JsonObject | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  preferred_style_schemes?: readonly string[] | null;
+};
+
+/** Members of `object_data` that are left out are the template's; null removes one. */
+export type GooglePassPart = {
+  /** `<issuer_id>.<class_name>`, not another tenant's. */
+  class_id?: string;
+  /** Empty counts as absent. */
+  class_type?: "generic" | "eventTicket" | "" | null;
+  /** `<issuer_id>.<object_name>`, used once. */
+  object_id?: string;
+  object_data?: GooglePassObject;
+};
+
+export type TemplatePassRequest = {
+  /** Slug of a registered wallet template. */
+  template_id: string;
+  /** The template's, or left out. */
+  pass_type?: "apple" | "google" | null;
+  /** What the template leaves open or says otherwise. */
+  pass_data?: (ApplePassPart | GooglePassPart) | null;
+};
+
+export type PassRequest = ApplePassRequest | GooglePassRequest | TemplatePassRequest;
+
+export type UpdatingPass = { pass_id: string; job_id: string; status: "updating" };
+
+/**
+ * Members of the object stand in `object_data` or beside it. What is left out stays as it is; null removes it.
+ * The ids and the kind cannot change.
+ */
+export type GooglePassChange = {
+  /** `<issuer_id>.<class_name>`, not another tenant's. */
+  class_id?: string;
+  /** Empty counts as absent. */
+  class_type?: "generic" | "eventTicket" | "" | null;
+  /** `<issuer_id>.<object_name>`, used once. */
+  object_id?: string;
+  object_data?: GooglePassObject | null;
+  state?: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | null;
+  ticketHolderName?: string | null;
+  ticketNumber?: string | null;
+  ticketType?: LocalizedText | null;
+  cardTitle?: LocalizedText | null;
+  header?: LocalizedText | null;
+  subheader?: LocalizedText | null;
+  /** Such as #0B1F3A. */
+  hexBackgroundColor?: string | null;
+  barcode?: ({ type: string; value: string } & JsonObject) | null;
+  textModulesData?:
+    | readonly ({
+        /** Unique in the object. */
+        id?: string | null;
+        header?: string | null;
+        body?: string | null;
+      } & JsonObject)[]
+    | null;
+  linkedObjectIds?: readonly string[] | null;
+  linkedOfferIds?: readonly string[] | null;
+} & JsonObject;
+
+export type PassUpdate = {
+  /** What changes, as when it was created. */
+  pass_data: ApplePassPart | GooglePassChange;
+  /** Google: shown to the pass's holders. */
+  notify_message?: string | null;
+  /** Why the pass changes; kept in its history. */
+  notification_kind?: "match.upcoming" | "match.result.recorded" | "player.advanced" | "tournament.finished" | null;
+};
+
+export type ApplePassStatus = {
+  pass_id: string;
+  pass_type: "apple";
+  /** 1 from the start, one more with every update. */
+  version: number;
+  status: "active" | "expired" | "voided";
+  installed_devices: number;
+  is_installed: boolean;
+};
+
+export type GooglePassStatus = {
+  pass_id: string;
+  pass_type: "google";
+  /** 1 from the start, one more with every update. */
+  version: number;
+  /** `google_status` in lower case. */
+  status: "active" | "completed" | "expired" | "inactive" | "not_found";
+  google_status: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | "not_found";
+  /** At least one user saved the pass. */
+  has_users: boolean;
+  is_installed: boolean;
+};
+
+export type PassStatus = ApplePassStatus | GooglePassStatus;
+
+export type GoogleClassChange = { status: "created" | "updated"; class_id: string };
+
+export type GoogleImage = { sourceUri: { uri: string } & JsonObject } & JsonObject;
+
+export type NewEventTicketClass = {
+  class_type: "eventTicket";
+  /** An `EventTicketClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    eventName: LocalizedText;
+    venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
+    dateTime?:
+      | ({
+          /** Without an offset it is the venue's own time. */
+          doorsOpen?: string | null;
+          /** Without an offset it is the venue's own time. */
+          start?: string | null;
+          /** Without an offset it is the venue's own time. */
+          end?: string | null;
+        } & JsonObject)
+      | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    logo?: GoogleImage | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type NewGenericClass = {
+  class_type: "generic";
+  /** A `GenericClass` of Google's REST API. It has no `reviewStatus`. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+  } & JsonObject;
+};
+
+export type NewGoogleClass = NewEventTicketClass | NewGenericClass;
+
+export type EventTicketClassUpdate = {
+  class_type: "eventTicket";
+  /** What changes. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    eventName?: LocalizedText | null;
+    venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
+    dateTime?:
+      | ({
+          /** Without an offset it is the venue's own time. */
+          doorsOpen?: string | null;
+          /** Without an offset it is the venue's own time. */
+          start?: string | null;
+          /** Without an offset it is the venue's own time. */
+          end?: string | null;
+        } & JsonObject)
+      | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    logo?: GoogleImage | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
+
+export type GenericClassUpdate = {
+  class_type: "generic";
+  /** What changes. A `GenericClass` of Google's REST API. It has no `reviewStatus`. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+  } & JsonObject;
+};
+
+export type GoogleClassUpdate = EventTicketClassUpdate | GenericClassUpdate;
+
+/** An `EventTicketClass` or a `GenericClass` of Google's REST API. */
+export type GoogleClass = {
+  id: string;
+  issuerName?: string;
+  eventName?: LocalizedText;
+  venue?: { name?: LocalizedText; address?: LocalizedText } & JsonObject;
+  dateTime?: { doorsOpen?: string; start?: string; end?: string } & JsonObject;
+  hexBackgroundColor?: string;
+  logo?: GoogleImage;
+  heroImage?: GoogleImage;
+  reviewStatus?: string;
+} & JsonObject;
+
+export type AppleCredentialsWarnings = { warnings: readonly string[] };
+
+export type WalletWebhook = { wallet_webhook_url: string | null };
+
+export type PassResult = {
+  pass_id: string;
+  /** Of an Apple pass: its file as it is now, in base64. */
+  pkpass_base64?: string;
+  /** Of a Google pass: the link that saves it, as it is now. */
+  save_link?: string;
+};
+
+export type EmptyResult = Record<string, never>;
+
+export type FailedJobResult = {
+  error: string;
+  /** Of an e-mail that the spam filter stopped. */
+  spam_score?: number;
+  /** The rules that made the spam score, highest first. */
+  spam_rules?: readonly { rule: string; score: number; description: string }[];
+};
+
+export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" };
+
+export type Job =
+  | { job_id: string; status: "pending" | "running" }
+  | {
+      job_id: string;
+      status: "success";
+      /** Of an e-mail or a chat message: empty. */
+      result: PassResult | EmptyResult;
+    }
+  | { job_id: string; status: "failed"; result: FailedJobResult }
+  | { job_id: string; status: "suppressed"; result: SuppressedResult };
+
+export type ClickedResult = {
+  /** Where the click led. */
+  url: string;
+};
+
+export type BouncedResult = {
+  /** Reply code (RFC 5321); null: there was none. */
+  code: number | null;
+  /** Status code (RFC 3463), such as 5.1.1; null: none is known. */
+  enhanced_code: string | null;
+  /** What the recipient's mail server said. */
+  diagnostic: string;
+};
+
+export type FailedResult = { error: string };
+
+export type JobEvent =
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "sent";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "delivered";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "read";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "opened";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "clicked";
+      result: ClickedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "bounced";
+      result: BouncedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "complained";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "failed";
+      result: FailedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      event_type: "suppressed";
+      result: SuppressedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    };
+
+export type JobEvents = { job_id: string; events: readonly JobEvent[] };
+
+export type Event =
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "sent";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "delivered";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "read";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "opened";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "clicked";
+      result: ClickedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "bounced";
+      result: BouncedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "complained";
+      result: EmptyResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "failed";
+      result: FailedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    }
+  | {
+      /** Increasing: newer events have larger ids. */
+      event_id: number;
+      job_id: string;
+      channel: "email" | "whatsapp" | "wallet";
+      event_type: "suppressed";
+      result: SuppressedResult;
+      /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
+      created_at: string;
+    };
+
+export type EventPage = {
+  events: readonly Event[];
+  has_more: boolean;
+  /** Pass it as `cursor`; 0 on the last page. */
+  next_cursor: number;
+};
+
+export type Tenant = {
+  id: string;
+  name: string;
+  plan: string;
+  channels: readonly ("email" | "whatsapp" | "wallet")[];
+  permissions: readonly "allow_raw_html"[];
+  allow_custom: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Balance of wallet tokens. */
+  tokens: number;
+  shard: number;
+  created_at: string;
+};
+
+export type TenantPage = {
+  tenants: readonly Tenant[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type NewKey = {
+  key_id: string;
+  /** Shown once. */
+  api_key: string;
+};
+
+export type Key = { key_id: string; prefix: string; created_at: string };
+
+export type KeyList = { keys: readonly Key[] };
+
+export type Template =
+  | { slug: string; channel: "email"; subject: string; html: string; text: string | null }
+  | {
+      slug: string;
+      channel: "wallet";
+      pass_type: "apple" | "google";
+      /** Of passes of type apple; null: as the request says. */
+      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+      /** What requests leave out of theirs. */
+      pass_data: ApplePassPart | GooglePassPart;
+    };
+
+export type TemplateList = { templates: readonly Template[] };
+
+export type Balance = { balance: number };
+
+export type TokenMovementPage = {
+  movements: readonly { amount: number; reason: string; job_id: string | null; balance: number; created_at: string }[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type Suppression = {
+  /** In lower case: addresses are compared without regard to case. */
+  address: string;
+  reason: "unsubscribed" | "bounced" | "complained" | "manual";
+  created_at: string;
+};
+
+export type SuppressionPage = {
+  suppressions: readonly Suppression[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type Plan = {
+  name: string;
+  requests_per_minute: number;
+  /** Null: as fast as the provider takes them. */
+  deliveries_per_second: number | null;
+  /** Unfinished jobs that a tenant may have; beyond it sends are 429. */
+  queued_jobs_max: number;
+  /** Bytes of the payloads of a tenant's unfinished jobs. */
+  queued_bytes_max: number;
+  /** How long after its acceptance a job is held while its mail server or provider is away. */
+  hold_hours: number;
+};
+
+export type PlanList = { plans: readonly Plan[] };
+
+export type SandboxMessages = {
+  messages: readonly {
+    channel: "email" | "whatsapp" | "wallet";
+    received_at: string;
+    from: string;
+    to: string;
+    subject: string;
+    /** As it came over the wire. */
+    source: string;
+  }[];
+};
+
+export type DeviceComplaints = { complaints: readonly { logged_at: string; message: string }[] };
+
+export type Health = { status: "ok" };
+
+export type Ready = {
+  status: "ready";
+  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  away?: readonly { part: string; since: string }[];
+};
+
+export type NotReady = {
+  error: string;
+  status: "unavailable";
+  /** Names of the parts that are down. */
+  failing: readonly string[];
+  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  away?: readonly { part: string; since: string }[];
+};
+
+/** What each operation takes and answers, by its name in the OpenAPI document. */
+export type Operations = {
+  /** Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk. */
+  sendEmail: { body: EmailSend; answer: PendingJob };
+  /** The tenant's sending domains. */
+  listDomains: { answer: DomainList };
+  /** One domain, with the records to publish for it. */
+  getDomain: {
+    path: {
+      /** The domain's name. */
+      domain: string;
+    };
+    answer: Domain;
+  };
+  /**
+   * Look at a domain's records again. A name server that does not answer changes no status. Mail can be sent from
+   * the domain once it is verified.
+   */
+  verifyDomain: {
+    path: {
+      /** The domain's name. */
+      domain: string;
+    };
+    answer: Domain;
+  };
+  /** A tenant's domains, with what the last verification found. */
+  listTenantDomains: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: OperatorDomainList;
+  };
+  /** Register a domain for a tenant, with a new DKIM key. */
+  registerDomain: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a domain name, such as mail.example.com */
+      domain: string;
+      /** true or false, by default true */
+      relay_enabled?: boolean;
+      /** true or false, by default false */
+      smtp_enabled?: boolean;
+    };
+    answer: OperatorDomain;
+  };
+  /** One domain: which record fails, and why. */
+  getTenantDomain: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The domain's name. */
+      domain: string;
+    };
+    answer: OperatorDomain;
+  };
+  /** Forget a domain and its key: nothing can be sent from it any more. */
+  deleteDomain: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The domain's name. */
+      domain: string;
+    };
+    answer: null;
+  };
+  /** Set a tenant's own sender; stored encrypted, never given back. */
+  putEmailCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** one e-mail address */
+      from_address: string;
+      /** 1 to 200 characters without control characters */
+      from_name?: string;
+      /** the address of a mail server, such as smtp://user:password@mail.example.com:587 */
+      smtp_url?: string;
+      /** the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count */
+      warm_up_from?: string;
+    };
+    answer: null;
+  };
+  /**
+   * Hand over a bounce or a complaint that came by mail. One message as it came: a delivery status notification
+   * (RFC 3464) or a feedback report (RFC 5965). It adds `bounced`, `failed` or `complained` to the job whose
+   * message it returns. The address is suppressed where the returned message still has its unsubscribe link. Any
+   * other message reports nothing. Safe to repeat.
+   */
+  takeMailReport: { body: string | Uint8Array<ArrayBuffer>; answer: MailReportsTaken };
+  /** The tracking pixel: always the same picture, for an unknown token, too. */
+  trackOpen: {
+    path: {
+      /** The signed token of a link in a message. */
+      token: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /** Leads to the address that the token carries. */
+  trackClick: {
+    path: {
+      /** The signed token of a link in a message. */
+      token: string;
+    };
+    answer: null;
+  };
+  /** A page that asks whether to unsubscribe. */
+  askUnsubscribe: {
+    path: {
+      /** The signed token of a link in a message. */
+      token: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /** Unsubscribes the recipient (RFC 8058), as often as it is called. */
+  unsubscribe: {
+    path: {
+      /** The signed token of a link in a message. */
+      token: string;
+    };
+    body?: string | Uint8Array<ArrayBuffer>;
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /**
+   * Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
+   * on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+   */
+  sendWhatsapp: { body: ChatSend; answer: PendingJob };
+  /** List a tenant's names for chat templates. */
+  listAliases: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: AliasList;
+  };
+  /** Create or replace a tenant's name for a chat template. */
+  putAlias: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** What `template_id` names. */
+      alias: string;
+    };
+    body: {
+      /** the provider's name of the template, 1 to 512 characters */
+      meta_name: string;
+      /** the code of the template's language, such as es or en_US, or null */
+      language_code?: string | null;
+      /** what each position holds: at most 200 texts */
+      params?: readonly string[];
+      /** the media of the template's header {type, link | id, filename?}, or null */
+      header?:
+        | ({
+            /** one of image, video, document */
+            type: "image" | "video" | "document";
+            /** an https address that the provider can fetch the media from; either this or id */
+            link?: string;
+            /** the provider's id of uploaded media; either this or link */
+            id?: string;
+            /** 1 to 240 characters without control characters, for documents only */
+            filename?: string;
+          } & (
+            | {
+                /** an https address that the provider can fetch the media from; either this or id */
+                link: string;
+              }
+            | {
+                /** the provider's id of uploaded media; either this or link */
+                id: string;
+              }
+          ) &
+            ({ type?: "document" } | { filename?: never }))
+        | null;
+    };
+    answer: Alias;
+  };
+  /** One alias. */
+  getAlias: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** What `template_id` names. */
+      alias: string;
+    };
+    answer: Alias;
+  };
+  /** Delete an alias. */
+  deleteAlias: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** What `template_id` names. */
+      alias: string;
+    };
+    answer: null;
+  };
+  /**
+   * Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never
+   * given back.
+   */
+  putWhatsappCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** the provider's id of the phone number, 1 to 32 digits */
+      phone_number_id: string;
+      /** an access token: printable ASCII characters without blanks */
+      access_token: string;
+    };
+    answer: null;
+  };
+  /** What people wrote to the numbers that are sent from, newest first; the newest ones are kept. */
+  listIncomingMessages: {
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: IncomingMessagePage;
+  };
+  /** Tells the chat provider that this address is the one that it was given. */
+  answerWhatsappChallenge: {
+    query: {
+      /** `subscribe`. */
+      "hub.mode": string;
+      /** The webhook secret. */
+      "hub.verify_token": string;
+      /** Given back. */
+      "hub.challenge": string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /**
+   * Takes what the chat provider reports: statuses of messages, and messages that came in. Answered once
+   * everything is on disk. Safe to repeat, and repeated by the provider unless it was answered 200. Statuses
+   * `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are counted and
+   * left alone.
+   */
+  takeWhatsappWebhook: { body: WhatsappWebhook; answer: WebhookReceived };
+  /**
+   * Queue a wallet pass. A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may
+   * be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`, which wins where both are there);
+   * further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are
+   * PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request
+   * leaves out come from the template; fields are merged by their key, text modules by their id, and where both
+   * say something the request wins. A Google pass is a generic one unless `class_type` says otherwise.
+   */
+  sendWallet: { body: PassRequest; answer: PendingJob };
+  /**
+   * Queue a wallet pass, a Google one as an event ticket. A pass costs 1 token, which is given back should the job
+   * fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`, which
+   * wins where both are there); further keys of Apple's pass.json are taken in the same two spellings, unknown
+   * ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type,
+   * style and whatever the request leaves out come from the template; fields are merged by their key, text modules
+   * by their id, and where both say something the request wins. A Google pass is an event ticket unless
+   * `class_type` says otherwise.
+   */
+  createPass: { body: PassRequest; answer: PendingJob };
+  /**
+   * Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
+   * modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing. A field
+   * with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
+   * Versions follow the order in which updates are accepted.
+   */
+  updatePass: {
+    path: {
+      /** The pass_id in the result of the job that created the pass. */
+      id: string;
+    };
+    body: PassUpdate;
+    answer: UpdatingPass;
+  };
+  /** The file of an Apple pass. */
+  downloadPass: {
+    path: {
+      /** The pass_id in the result of the job that created the pass. */
+      id: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /** Whether a pass is valid, and on how many devices. A Google pass is looked up at Google each time. */
+  getPassStatus: {
+    path: {
+      /** The pass_id in the result of the job that created the pass. */
+      id: string;
+    };
+    answer: PassStatus;
+  };
+  /**
+   * Create a class of Google passes. One a kind of pass or event: its passes show what it says. Ids begin with the
+   * issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant that
+   * creates it or is the first to use it: no other can create, change or read it, or have passes of it.
+   */
+  createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
+  /**
+   * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
+   * one. The class is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that
+   * is to stay one (DRAFT).
+   */
+  changeGoogleClass: {
+    path: {
+      /** The class's id. */
+      id: string;
+    };
+    body: GoogleClassUpdate;
+    answer: GoogleClassChange;
+  };
+  /** A class as Google holds it. */
+  getGoogleClass: {
+    path: {
+      /** The class's id. */
+      id: string;
+    };
+    query: {
+      /** Its kind. */
+      class_type: "generic" | "eventTicket";
+    };
+    answer: GoogleClass;
+  };
+  /**
+   * A device has the pass, and says where it can be pushed to. A new push token holds for all passes of the type
+   * on the device.
+   */
+  registerDevice: {
+    path: {
+      /** The device library identifier. */
+      device: string;
+      /** The pass type identifier. */
+      passType: string;
+      /** The pass's serial number. */
+      serial: string;
+    };
+    body: { pushToken: string };
+    answer: null;
+  };
+  /** A device has the pass no longer. */
+  unregisterDevice: {
+    path: {
+      /** The device library identifier. */
+      device: string;
+      /** The pass type identifier. */
+      passType: string;
+      /** The pass's serial number. */
+      serial: string;
+    };
+    answer: null;
+  };
+  /** Serials of the device's passes that changed since a tag. */
+  listUpdatedPasses: {
+    path: {
+      /** The device library identifier. */
+      device: string;
+      /** The pass type identifier. */
+      passType: string;
+    };
+    query?: {
+      /** The `lastUpdated` of an earlier answer; absent: all of them. */
+      passesUpdatedSince?: string;
+    };
+    answer: { serialNumbers: readonly string[]; lastUpdated: string } | null;
+  };
+  /** The latest signed pass. */
+  getLatestPass: {
+    path: {
+      /** The pass type identifier. */
+      passType: string;
+      /** The pass's serial number. */
+      serial: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /** What a device complains of. */
+  logDeviceComplaint: { body: { logs: readonly string[] }; answer: null };
+  /** Set what a tenant's own Apple passes are signed with; stored encrypted, never given back. */
+  putAppleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** the Pass Type ID certificate in PEM */
+      certificate_pem: string;
+      /** the certificate's private key in PEM */
+      private_key_pem: string;
+      /** the pass type identifier, such as pass.com.example.card */
+      pass_type_id: string;
+      /** the team identifier: 10 characters */
+      team_id: string;
+      /** the passphrase of the private key */
+      passphrase?: string;
+      /** Apple's intermediate that issued the certificate; by default one is found in PEM */
+      wwdr_pem?: string;
+    };
+    answer: AppleCredentialsWarnings | null;
+  };
+  /** Set a tenant's own issuer of Google passes; stored encrypted, never given back. */
+  putGoogleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** the JSON key of a service account, as an object or as text */
+      service_account:
+        | ({
+            /** The account's e-mail address. */
+            client_email?: string;
+            /** An RSA key in PEM. */
+            private_key?: string;
+          } & JsonObject)
+        | string;
+      /** the issuer's id: digits */
+      issuer_id: string;
+    };
+    answer: null;
+  };
+  /** Set where a tenant hears of devices that take or drop its Apple passes. */
+  putWalletWebhook: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** the address that device registrations are told to, or null for none */
+      wallet_webhook_url: string | null;
+    };
+    answer: WalletWebhook;
+  };
+  /** What became of a job. */
+  getJob: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    answer: Job;
+  };
+  /** Delivery history of one job, oldest first. */
+  getJobEvents: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    answer: JobEvents;
+  };
+  /**
+   * Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
+   * Unknown parameters are refused.
+   */
+  listEvents: {
+    query: {
+      /** First UTC day, inclusive. */
+      from: string;
+      /** Last UTC day, inclusive; at most 31 days after `from`. */
+      to: string;
+      /** Only this channel. Without it: e-mail and chat. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** Only this type. */
+      event_type?:
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed";
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+      /** The `next_cursor` of the previous page. */
+      cursor?: number;
+    };
+    answer: EventPage;
+  };
+  /**
+   * Download the events of some days. All channels, ordered by `tenant_id` and `event_id`: `tenant_id`,
+   * `event_id`, `created_at` (UTC, with milliseconds), `job_id`, `channel`, `event_type`, `result` (an object in
+   * ndjson, its JSON text in CSV and Parquet). Events that were there when it began are in it once. An answer that
+   * breaks off is no whole file: the connection is closed before its end, and clients report that. One export at a
+   * time runs in a process.
+   */
+  exportEvents: {
+    query: {
+      /** First UTC day. */
+      from: string;
+      /** Last UTC day. At most 366 days in all. */
+      to: string;
+      /** A tenant's id; all tenants without it. */
+      tenant?: string;
+      /** What the file is. */
+      format?: "ndjson" | "csv" | "parquet";
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
+  /** Create a tenant. */
+  createTenant: {
+    body: {
+      /** 1 to 200 characters without control characters */
+      name: string;
+      /** a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen */
+      id?: string;
+      /** the name of a plan */
+      plan?: string;
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      /** a list of permissions, each once */
+      permissions?: readonly "allow_raw_html"[];
+      /** a list of channels, each once */
+      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
+      /** an integer from 0 to 1000000000 */
+      tokens?: number;
+    };
+    answer: Tenant;
+  };
+  /** List the tenants. */
+  listTenants: {
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: TenantPage;
+  };
+  /** One tenant. */
+  getTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: Tenant;
+  };
+  /** Change a tenant. */
+  changeTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** 1 to 200 characters without control characters */
+      name?: string;
+      /** the name of a plan */
+      plan?: string;
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      /** a list of permissions, each once */
+      permissions?: readonly "allow_raw_html"[];
+      /** a list of channels, each once */
+      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Tenant;
+  };
+  /** Make a key, which is shown this once. */
+  createKey: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: NewKey;
+  };
+  /** List a tenant's keys, without the keys themselves. */
+  listKeys: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: KeyList;
+  };
+  /** Revoke a key, on every process within a second. */
+  revokeKey: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The key's id. */
+      key_id: string;
+    };
+    answer: null;
+  };
+  /** List a tenant's templates. */
+  listTemplates: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: TemplateList;
+  };
+  /** Create or replace a template of an e-mail or a pass. */
+  putTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body:
+      | {
+          /** email or wallet */
+          channel: "email";
+          /** at most 998 characters without control characters */
+          subject: string;
+          /** HTML of 1 to 524288 characters */
+          html: string;
+          /** plain text of at most 524288 characters, or null */
+          text?: string | null;
+        }
+      | ({
+          /** email or wallet */
+          channel: "wallet";
+          /** apple or google */
+          pass_type: "apple" | "google";
+          /** an object: what requests leave out of their pass_data */
+          pass_data: JsonObject;
+          /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
+          style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic";
+        } & (
+          | { pass_type?: "apple"; pass_data?: ApplePassPart }
+          | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
+        ));
+    answer: Template;
+  };
+  /** One template. */
+  getTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    answer: Template;
+  };
+  /** Delete a template. */
+  deleteTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    answer: null;
+  };
+  /** Add tokens, or take them (a negative amount). */
+  addTokens: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** an integer other than 0, up to 1000000000 either way */
+      amount: number;
+      /** 1 to 200 characters without control characters */
+      reason: string;
+    };
+    answer: Balance;
+  };
+  /** Charges and top-ups, newest first. */
+  listTokenMovements: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: TokenMovementPage;
+  };
+  /** Whom the tenant's messages no longer go to, in the order of addresses. */
+  listSuppressions: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: SuppressionPage;
+  };
+  /** Send nothing to this address any more. */
+  putSuppression: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** One e-mail address, escaped. */
+      address: string;
+    };
+    body: {
+      /** one of unsubscribed, bounced, complained, manual; by default manual */
+      reason?: "unsubscribed" | "bounced" | "complained" | "manual";
+    };
+    answer: Suppression;
+  };
+  /** Send to this address again. */
+  deleteSuppression: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** One e-mail address, escaped. */
+      address: string;
+    };
+    answer: null;
+  };
+  /** List the plans. */
+  listPlans: { answer: PlanList };
+  /** Create or change a plan; a share of the queue that is left out is the default. */
+  putPlan: {
+    path: {
+      /** A slug. */
+      name: string;
+    };
+    body: {
+      /** an integer from 1 to 1000000 */
+      requests_per_minute: number;
+      /** a number above 0, or null for as fast as the provider takes them */
+      deliveries_per_second?: number | null;
+      /** an integer from 1 to 1000000000 */
+      queued_jobs_max?: number;
+      /** an integer from 1 to 1099511627776 */
+      queued_bytes_max?: number;
+      /** an integer from 1 to 168 */
+      hold_hours?: number;
+    };
+    answer: Plan;
+  };
+  /** What the sandbox received, newest first. */
+  listSandboxMessages: {
+    query?: {
+      /** Only to this address. */
+      to?: string;
+      /** At most this many; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: SandboxMessages;
+  };
+  /** What devices complained of to this process, newest first. */
+  listDeviceComplaints: {
+    query?: {
+      /** At most this many; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: DeviceComplaints;
+  };
+  /** The operators' page. */
+  dashboard: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** Part of the operators' page. */
+  dashboardScript: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** Part of the operators' page. */
+  dashboardStyle: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** Whether the process lives. */
+  health: { answer: Health };
+  /** Whether every dependency is up. */
+  ready: { answer: Ready };
+  /** Metrics in the Prometheus text format. */
+  metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** This document. */
+  openapi: { answer: JsonObject };
+  /** This document, rendered. */
+  docs: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** A part of the page: start.js. */
+  docsStart: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** A part of the page: swagger-ui-bundle.js. */
+  docsScript: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** A part of the page: swagger-ui.css. */
+  docsStyle: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  /** A part of the page: favicon.png. */
+  docsIcon: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+};
+
+/** How an operation is called. */
+export type Call = {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  /** Whether to repeat it when nobody knows whether it had an effect: yes, with an Idempotency-Key, or no. */
+  readonly repeat: "safe" | "with_key" | "unsafe";
+  /** The media type of its body, if that is not JSON. */
+  readonly sends?: string;
+  /** Its answer is not JSON. */
+  readonly streams?: true;
+};
+
+export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
+  sendEmail: { method: "POST", path: "/v1/send/email", repeat: "with_key" },
+  listDomains: { method: "GET", path: "/v1/domains", repeat: "safe" },
+  getDomain: { method: "GET", path: "/v1/domains/{domain}", repeat: "safe" },
+  verifyDomain: { method: "POST", path: "/v1/domains/{domain}/verify", repeat: "unsafe" },
+  listTenantDomains: { method: "GET", path: "/dash/api/tenants/{id}/domains", repeat: "safe" },
+  registerDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains", repeat: "unsafe" },
+  getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
+  takeMailReport: { method: "POST", path: "/dash/api/mail-reports", repeat: "unsafe", sends: "message/rfc822" },
+  trackOpen: { method: "GET", path: "/t/o/{token}.gif", repeat: "safe", streams: true },
+  trackClick: { method: "GET", path: "/t/c/{token}", repeat: "safe" },
+  askUnsubscribe: { method: "GET", path: "/u/{token}", repeat: "safe", streams: true },
+  unsubscribe: {
+    method: "POST",
+    path: "/u/{token}",
+    repeat: "unsafe",
+    sends: "application/x-www-form-urlencoded",
+    streams: true,
+  },
+  sendWhatsapp: { method: "POST", path: "/v1/send/whatsapp", repeat: "with_key" },
+  listAliases: { method: "GET", path: "/dash/api/tenants/{id}/aliases", repeat: "safe" },
+  putAlias: { method: "PUT", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
+  getAlias: { method: "GET", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
+  deleteAlias: { method: "DELETE", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
+  putWhatsappCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
+  listIncomingMessages: { method: "GET", path: "/dash/api/whatsapp/messages", repeat: "safe" },
+  answerWhatsappChallenge: { method: "GET", path: "/webhook/whatsapp", repeat: "safe", streams: true },
+  takeWhatsappWebhook: { method: "POST", path: "/webhook/whatsapp", repeat: "unsafe" },
+  sendWallet: { method: "POST", path: "/v1/send/wallet", repeat: "with_key" },
+  createPass: { method: "POST", path: "/v1/passes/create", repeat: "with_key" },
+  updatePass: { method: "PUT", path: "/v1/passes/{id}", repeat: "unsafe" },
+  downloadPass: { method: "GET", path: "/v1/passes/{id}/download", repeat: "safe", streams: true },
+  getPassStatus: { method: "GET", path: "/v1/passes/{id}/status", repeat: "safe" },
+  createGoogleClass: { method: "POST", path: "/v1/google/classes", repeat: "unsafe" },
+  changeGoogleClass: { method: "PUT", path: "/v1/google/classes/{id}", repeat: "safe" },
+  getGoogleClass: { method: "GET", path: "/v1/google/classes/{id}", repeat: "safe" },
+  registerDevice: {
+    method: "POST",
+    path: "/wallet/v1/devices/{device}/registrations/{passType}/{serial}",
+    repeat: "unsafe",
+  },
+  unregisterDevice: {
+    method: "DELETE",
+    path: "/wallet/v1/devices/{device}/registrations/{passType}/{serial}",
+    repeat: "safe",
+  },
+  listUpdatedPasses: { method: "GET", path: "/wallet/v1/devices/{device}/registrations/{passType}", repeat: "safe" },
+  getLatestPass: { method: "GET", path: "/wallet/v1/passes/{passType}/{serial}", repeat: "safe", streams: true },
+  logDeviceComplaint: { method: "POST", path: "/wallet/v1/log", repeat: "unsafe" },
+  putAppleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
+  putGoogleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
+  putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
+  getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
+  getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
+  listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
+  exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
+  createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },
+  listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },
+  getTenant: { method: "GET", path: "/dash/api/tenants/{id}", repeat: "safe" },
+  changeTenant: { method: "PATCH", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
+  createKey: { method: "POST", path: "/dash/api/tenants/{id}/keys", repeat: "unsafe" },
+  listKeys: { method: "GET", path: "/dash/api/tenants/{id}/keys", repeat: "safe" },
+  revokeKey: { method: "DELETE", path: "/dash/api/tenants/{id}/keys/{key_id}", repeat: "safe" },
+  listTemplates: { method: "GET", path: "/dash/api/tenants/{id}/templates", repeat: "safe" },
+  putTemplate: { method: "PUT", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  getTemplate: { method: "GET", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  deleteTemplate: { method: "DELETE", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
+  listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },
+  listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
+  putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },
+  putPlan: { method: "PUT", path: "/dash/api/plans/{name}", repeat: "safe" },
+  listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
+  listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
+  dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },
+  dashboardScript: { method: "GET", path: "/dash/dashboard.js", repeat: "safe", streams: true },
+  dashboardStyle: { method: "GET", path: "/dash/dashboard.css", repeat: "safe", streams: true },
+  health: { method: "GET", path: "/health", repeat: "safe" },
+  ready: { method: "GET", path: "/ready", repeat: "safe" },
+  metrics: { method: "GET", path: "/metrics", repeat: "safe", streams: true },
+  openapi: { method: "GET", path: "/openapi.json", repeat: "safe" },
+  docs: { method: "GET", path: "/docs", repeat: "safe", streams: true },
+  docsStart: { method: "GET", path: "/docs/start.js", repeat: "safe", streams: true },
+  docsScript: { method: "GET", path: "/docs/swagger-ui-bundle.js", repeat: "safe", streams: true },
+  docsStyle: { method: "GET", path: "/docs/swagger-ui.css", repeat: "safe", streams: true },
+  docsIcon: { method: "GET", path: "/docs/favicon.png", repeat: "safe", streams: true },
+};

@@ -1,0 +1,132 @@
+import { type Body, type CallOptions, Calls, type ConnectionOptions, type Query } from "./calls.ts";
+
+export interface WaybillOperatorOptions extends ConnectionOptions {
+  /** The operator token. */
+  readonly token: string;
+}
+
+/** What an operator can do. Every call rejects with a `WaybillError`. Most take the tenant's id first. */
+export class WaybillOperator {
+  private readonly calls: Calls;
+
+  constructor(options: WaybillOperatorOptions) {
+    this.calls = new Calls(options, { authorization: `Bearer ${options.token}` });
+  }
+
+  readonly tenants = {
+    create: (tenant: Body<"createTenant">, options?: CallOptions) =>
+      this.calls.call("createTenant", { body: tenant }, options),
+    list: (query: Query<"listTenants"> = {}, options?: CallOptions) =>
+      this.calls.list("listTenants", { query }, ({ tenants }) => tenants, options),
+    get: (id: string, options?: CallOptions) => this.calls.call("getTenant", { path: { id } }, options),
+    update: (id: string, change: Body<"changeTenant">, options?: CallOptions) =>
+      this.calls.call("changeTenant", { path: { id }, body: change }, options),
+  };
+
+  readonly keys = {
+    /** The only answer that shows the key. */
+    create: (id: string, options?: CallOptions) => this.calls.call("createKey", { path: { id } }, options),
+    list: (id: string, options?: CallOptions) => this.calls.call("listKeys", { path: { id } }, options),
+    revoke: (id: string, keyId: string, options?: CallOptions) =>
+      this.calls.call("revokeKey", { path: { id, key_id: keyId } }, options),
+  };
+
+  readonly templates = {
+    list: (id: string, options?: CallOptions) => this.calls.call("listTemplates", { path: { id } }, options),
+    get: (id: string, slug: string, options?: CallOptions) =>
+      this.calls.call("getTemplate", { path: { id, slug } }, options),
+    put: (id: string, slug: string, template: Body<"putTemplate">, options?: CallOptions) =>
+      this.calls.call("putTemplate", { path: { id, slug }, body: template }, options),
+    delete: (id: string, slug: string, options?: CallOptions) =>
+      this.calls.call("deleteTemplate", { path: { id, slug } }, options),
+  };
+
+  /** Names of a tenant's own for the chat provider's templates. */
+  readonly aliases = {
+    list: (id: string, options?: CallOptions) => this.calls.call("listAliases", { path: { id } }, options),
+    get: (id: string, alias: string, options?: CallOptions) =>
+      this.calls.call("getAlias", { path: { id, alias } }, options),
+    put: (id: string, alias: string, means: Body<"putAlias">, options?: CallOptions) =>
+      this.calls.call("putAlias", { path: { id, alias }, body: means }, options),
+    delete: (id: string, alias: string, options?: CallOptions) =>
+      this.calls.call("deleteAlias", { path: { id, alias } }, options),
+  };
+
+  readonly domains = {
+    list: (id: string, options?: CallOptions) => this.calls.call("listTenantDomains", { path: { id } }, options),
+    get: (id: string, domain: string, options?: CallOptions) =>
+      this.calls.call("getTenantDomain", { path: { id, domain } }, options),
+    register: (id: string, body: Body<"registerDomain">, options?: CallOptions) =>
+      this.calls.call("registerDomain", { path: { id }, body }, options),
+    delete: (id: string, domain: string, options?: CallOptions) =>
+      this.calls.call("deleteDomain", { path: { id, domain } }, options),
+  };
+
+  /** How a tenant reaches providers of its own. Nothing reads them back. */
+  readonly credentials = {
+    putEmail: (id: string, body: Body<"putEmailCredentials">, options?: CallOptions) =>
+      this.calls.call("putEmailCredentials", { path: { id }, body }, options),
+    putWhatsapp: (id: string, body: Body<"putWhatsappCredentials">, options?: CallOptions) =>
+      this.calls.call("putWhatsappCredentials", { path: { id }, body }, options),
+    /** Null, unless there is something to warn of. */
+    putApple: (id: string, body: Body<"putAppleCredentials">, options?: CallOptions) =>
+      this.calls.call("putAppleCredentials", { path: { id }, body }, options),
+    putGoogle: (id: string, body: Body<"putGoogleCredentials">, options?: CallOptions) =>
+      this.calls.call("putGoogleCredentials", { path: { id }, body }, options),
+  };
+
+  /** Where a tenant is told which devices have its passes. */
+  readonly walletWebhook = {
+    put: (id: string, body: Body<"putWalletWebhook">, options?: CallOptions) =>
+      this.calls.call("putWalletWebhook", { path: { id }, body }, options),
+  };
+
+  /** What passes are paid with. */
+  readonly tokens = {
+    add: (id: string, body: Body<"addTokens">, options?: CallOptions) =>
+      this.calls.call("addTokens", { path: { id }, body }, options),
+    list: (id: string, query: Query<"listTokenMovements"> = {}, options?: CallOptions) =>
+      this.calls.list("listTokenMovements", { path: { id }, query }, ({ movements }) => movements, options),
+  };
+
+  readonly suppressions = {
+    list: (id: string, query: Query<"listSuppressions"> = {}, options?: CallOptions) =>
+      this.calls.list("listSuppressions", { path: { id }, query }, ({ suppressions }) => suppressions, options),
+    put: (id: string, address: string, body: Body<"putSuppression"> = {}, options?: CallOptions) =>
+      this.calls.call("putSuppression", { path: { id, address }, body }, options),
+    delete: (id: string, address: string, options?: CallOptions) =>
+      this.calls.call("deleteSuppression", { path: { id, address } }, options),
+  };
+
+  readonly plans = {
+    list: (options?: CallOptions) => this.calls.call("listPlans", {}, options),
+    put: (name: string, plan: Body<"putPlan">, options?: CallOptions) =>
+      this.calls.call("putPlan", { path: { name }, body: plan }, options),
+  };
+
+  readonly events = {
+    /** All events of up to 366 days as one file. */
+    export: (query: Query<"exportEvents">, options?: CallOptions) =>
+      this.calls.call("exportEvents", { query }, options),
+  };
+
+  readonly mailReports = {
+    /** A bounce or complaint as it came by mail. */
+    take: (message: Body<"takeMailReport">, options?: CallOptions) =>
+      this.calls.call("takeMailReport", { body: message }, options),
+  };
+
+  readonly incomingMessages = {
+    /** Chat messages that people wrote, newest first. */
+    list: (query: Query<"listIncomingMessages"> = {}, options?: CallOptions) =>
+      this.calls.list("listIncomingMessages", { query }, ({ messages }) => messages, options),
+  };
+
+  /** What reached the stand-ins for the providers. */
+  readonly sandbox = {
+    messages: (query: Query<"listSandboxMessages"> = {}, options?: CallOptions) =>
+      this.calls.call("listSandboxMessages", { query }, options),
+    deviceComplaints: (query: Query<"listDeviceComplaints"> = {}, options?: CallOptions) =>
+      this.calls.call("listDeviceComplaints", { query }, options),
+  };
+}

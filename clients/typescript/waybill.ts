@@ -1,0 +1,105 @@
+import {
+  type Body,
+  type CallOptions,
+  Calls,
+  type ConnectionOptions,
+  type Query,
+  type SendOptions,
+  WaybillError,
+} from "./calls.ts";
+import type { Job } from "./generated.ts";
+
+export {
+  type CallOptions,
+  type ConnectionOptions,
+  type ErrorCode,
+  type Listing,
+  type SendOptions,
+  WaybillError,
+} from "./calls.ts";
+export type * from "./generated.ts";
+export { WaybillOperator, type WaybillOperatorOptions } from "./operator.ts";
+
+export interface WaybillOptions extends ConnectionOptions {
+  /** The tenant's key. Keep it on servers: who has it can send in the tenant's name. */
+  readonly apiKey: string;
+}
+
+/** A job that has ended. */
+export type EndedJob = Exclude<Job, { status: "pending" | "running" }>;
+
+const WAIT_MS = 60_000;
+const POLL_MS = 250;
+const POLL_MAX_MS = 4_000;
+
+/** What a tenant can do. Every call rejects with a `WaybillError`. */
+export class Waybill {
+  private readonly calls: Calls;
+
+  constructor(options: WaybillOptions) {
+    this.calls = new Calls(options, { "x-api-key": options.apiKey });
+  }
+
+  readonly emails = {
+    send: (email: Body<"sendEmail">, options?: SendOptions) => this.calls.call("sendEmail", { body: email }, options),
+  };
+
+  readonly whatsapp = {
+    send: (message: Body<"sendWhatsapp">, options?: SendOptions) =>
+      this.calls.call("sendWhatsapp", { body: message }, options),
+  };
+
+  readonly passes = {
+    /** The job's result has the pass: `jobs.wait`. */
+    create: (pass: Body<"createPass">, options?: SendOptions) => this.calls.call("createPass", { body: pass }, options),
+    /** Not repeated when there is no answer, because each update notifies the pass's holders. */
+    update: (id: string, change: Body<"updatePass">, options?: CallOptions) =>
+      this.calls.call("updatePass", { path: { id }, body: change }, options),
+    status: (id: string, options?: CallOptions) => this.calls.call("getPassStatus", { path: { id } }, options),
+    /** The `.pkpass` file of an Apple pass. */
+    download: async (id: string, options?: CallOptions) =>
+      new Response(await this.calls.call("downloadPass", { path: { id } }, options)).arrayBuffer(),
+  };
+
+  readonly googleClasses = {
+    create: (googleClass: Body<"createGoogleClass">, options?: CallOptions) =>
+      this.calls.call("createGoogleClass", { body: googleClass }, options),
+    update: (id: string, change: Body<"changeGoogleClass">, options?: CallOptions) =>
+      this.calls.call("changeGoogleClass", { path: { id }, body: change }, options),
+    get: (id: string, query: Query<"getGoogleClass">, options?: CallOptions) =>
+      this.calls.call("getGoogleClass", { path: { id }, query }, options),
+  };
+
+  readonly jobs = {
+    get: (id: string, options?: CallOptions) => this.calls.call("getJob", { path: { id } }, options),
+    /** The job's events, oldest first. */
+    events: (id: string, options?: CallOptions) => this.calls.call("getJobEvents", { path: { id } }, options),
+    /** The job once it has ended, whatever became of it. Rejects with the code `timeout` if it has not after a minute. */
+    wait: (id: string, options?: CallOptions & { readonly withinMs?: number }) => this.ended(id, options),
+  };
+
+  readonly events = {
+    /** The tenant's events of at most 31 days, newest first. */
+    list: (query: Query<"listEvents">, options?: CallOptions) =>
+      this.calls.list("listEvents", { query }, ({ events }) => events, options),
+  };
+
+  readonly domains = {
+    list: (options?: CallOptions) => this.calls.call("listDomains", {}, options),
+    get: (domain: string, options?: CallOptions) => this.calls.call("getDomain", { path: { domain } }, options),
+    /** Looks its DNS records up again. */
+    verify: (domain: string, options?: CallOptions) => this.calls.call("verifyDomain", { path: { domain } }, options),
+  };
+
+  private async ended(id: string, options: CallOptions & { readonly withinMs?: number } = {}): Promise<EndedJob> {
+    const { withinMs = WAIT_MS, ...call } = options;
+    for (let waitedMs = 0, pauseMs = POLL_MS; ; waitedMs += pauseMs, pauseMs = Math.min(POLL_MAX_MS, pauseMs * 2)) {
+      const job = await this.jobs.get(id, call);
+      if ("result" in job) return job;
+      if (waitedMs >= withinMs) {
+        throw new WaybillError(`job ${id} is ${job.status} after ${withinMs} ms`, { code: "timeout" });
+      }
+      await this.calls.sleep(pauseMs, call.signal);
+    }
+  }
+}

@@ -1,0 +1,281 @@
+import packageJson from "../package.json" with { type: "json" };
+import type { ApiPorts } from "../src/app/api-ports.ts";
+import { CHANNELS } from "../src/app/channels.ts";
+import { createApi } from "../src/app/endpoints.ts";
+import { JobIds } from "../src/domain/ids.ts";
+import { systemClock } from "../src/runtime/system-clock.ts";
+import { systemRandom } from "../src/runtime/system-random.ts";
+
+/*
+ * `bun infra/generate-client.ts` writes clients/typescript/generated.ts from the OpenAPI document, and the project's
+ * version into the client's package.json; with `--check` it says whether both are up to date. A schema that it does not
+ * understand ends it with an error: a type that says less than the document would be worse.
+ */
+
+const FOLDER = new URL("../clients/typescript/", import.meta.url).pathname;
+const JSON_TYPE = "application/json";
+const BIOME = new URL("../node_modules/.bin/biome", import.meta.url).pathname;
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly not?: { readonly required: readonly string[] };
+  readonly properties?: Members;
+  readonly patternProperties?: Members;
+  readonly additionalProperties?: boolean;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly description?: string;
+}
+
+type Members = Readonly<Record<string, Schema>>;
+
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+
+interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: Schema;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Members };
+}
+
+/** Stands for a port, and for all that it has. */
+const PORT: object = new Proxy(() => PORT, { get: () => PORT });
+
+/** The document that a server of this build serves. */
+async function readDocument(): Promise<ApiDocument> {
+  const ports = {
+    version: packageJson.version,
+    clock: systemClock,
+    jobIds: new JobIds(systemClock, systemRandom),
+    telemetry: { count() {}, time() {} },
+    operatorToken: "",
+    registry: PORT,
+    whatsapp: { webhookSecrets: [] },
+    wallet: PORT,
+    passKit: PORT,
+  };
+  // To declare the endpoints and to serve the document takes no other ports.
+  const server = createApi(ports as unknown as ApiPorts, CHANNELS);
+  const answer = await server.handle(new Request("http://waybill.test/openapi.json"));
+  // What `openApiDocument` makes.
+  return (await answer.json()) as ApiDocument;
+}
+
+function generatedFrom({ paths, components }: ApiDocument): string {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const types = Object.entries(components.schemas).map(
+    ([name, schema]) => `${commentOf(schema.description)}export type ${typeName(name)} = ${typeOf(schema)};\n`,
+  );
+  const calls = operations.map((each) => `${each.operation.operationId}: ${callOf(each)},`);
+  return [
+    HEAD,
+    ...types,
+    "/** What each operation takes and answers, by its name in the OpenAPI document. */",
+    `export type Operations = {${operations.map(({ operation }) => operationType(operation)).join("")}};\n`,
+    CALL,
+    `export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {${calls.join("")}};`,
+  ].join("\n");
+}
+
+const HEAD = `// Written by \`bun infra/generate-client.ts\` from the OpenAPI document. Do not edit: \`npm run check\` holds the two equal.
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+export type JsonObject = { readonly [name: string]: Json | undefined };
+`;
+
+const CALL = `
+/** How an operation is called. */
+export type Call = {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  /** Whether to repeat it when nobody knows whether it had an effect: yes, with an Idempotency-Key, or no. */
+  readonly repeat: "safe" | "with_key" | "unsafe";
+  /** The media type of its body, if that is not JSON. */
+  readonly sends?: string;
+  /** Its answer is not JSON. */
+  readonly streams?: true;
+};
+`;
+
+/** The component's name, unless every program has another type of that name. */
+function typeName(name: string): string {
+  return name === "Error" ? "ErrorBody" : name;
+}
+
+function operationType(operation: Operation): string {
+  const { operationId, summary, description, requestBody, responses } = operation;
+  const body = requestBody === undefined ? "" : `body${requestBody.required ? "" : "?"}: ${bodyType(requestBody)};`;
+  const answers = Object.entries(responses)
+    .filter(([status]) => status.startsWith("2"))
+    .map(([, { content }]) => contentType(content));
+  const sentence = description === undefined ? `${summary}.` : `${summary}. ${description}`;
+  const taken = `${parametersType(operation, "path")}${parametersType(operation, "query")}${body}`;
+  return `${commentOf(sentence)}${operationId}: {${taken} answer: ${union(answers.length === 0 ? ["null"] : answers)}};`;
+}
+
+function parametersType({ parameters }: Operation, place: "path" | "query"): string {
+  const members = parameters.filter((parameter) => parameter.in === place);
+  if (members.length === 0) return "";
+  const isOptional = members.every(({ required }) => !required);
+  return `${place}${isOptional ? "?" : ""}: {${members
+    .map(({ name, required, description, schema }) => member(name, required, { ...schema, description }))
+    .join("")}};`;
+}
+
+function bodyType({ content }: { readonly content: Content }): string {
+  return JSON_TYPE in content ? contentType(content) : "string | Uint8Array<ArrayBuffer>";
+}
+
+function contentType(content: Content | undefined): string {
+  if (content === undefined) return "null";
+  const json = content[JSON_TYPE];
+  return json === undefined ? "ReadableStream<Uint8Array<ArrayBuffer>>" : typeOf(json.schema);
+}
+
+interface Call {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+function callOf({ path, method, operation }: Call): string {
+  const { requestBody, responses } = operation;
+  const [sends = JSON_TYPE] = Object.keys(requestBody?.content ?? {});
+  const streams = Object.entries(responses).some(([status, { content = {} }]) => status === "200" && isStream(content));
+  const unusual = { ...(sends === JSON_TYPE ? {} : { sends }), ...(streams ? { streams } : {}) };
+  return JSON.stringify({ method, path, repeat: repeatOf(method, operation), ...unusual });
+}
+
+function isStream(content: Content): boolean {
+  return Object.keys(content).length > 0 && !(JSON_TYPE in content);
+}
+
+/** Whether a call may be repeated when nobody knows whether its first attempt had an effect. */
+function repeatOf(method: string, { parameters, responses }: Operation): "safe" | "with_key" | "unsafe" {
+  if (parameters.some(({ name }) => name === "Idempotency-Key")) return "with_key";
+  // A call that answers 202 queues work each time.
+  return ["GET", "PUT", "DELETE"].includes(method) && !("202" in responses) ? "safe" : "unsafe";
+}
+
+/** `outer`: the members of the object that the schema narrows, if it is such a condition. */
+function typeOf(schema: Schema, outer: Members = {}): string {
+  const { $ref: reference, const: constant, enum: values, type, properties, required = [], not } = schema;
+  if (reference !== undefined) return typeName(reference.slice(reference.lastIndexOf("/") + 1));
+  if (constant !== undefined) return JSON.stringify(constant);
+  if (values !== undefined) return union(values.map((value) => JSON.stringify(value)));
+  const narrowed = properties ?? outer;
+  const alternatives = schema.anyOf ?? schema.oneOf ?? [];
+  const conditions = [
+    ...(schema.allOf ?? []).map((condition) => typeOf(condition, narrowed)),
+    ...(alternatives.length === 0 ? [] : [`(${union(alternatives.map((each) => typeOf(each, narrowed)))})`]),
+    ...(not === undefined ? [] : [`{${not.required.map((name) => `${name}?: never;`).join("")}}`]),
+  ];
+  if (properties !== undefined || required.length > 0) return [objectType(schema, outer), ...conditions].join(" & ");
+  if (conditions.length > 0) return conditions.join(" & ");
+  if (type !== undefined) return union([type].flat().map((kind) => typeOfKind(kind, schema)));
+  if (Object.keys(schema).every((name) => name === "description")) return "Json";
+  throw new Error(`no type says ${JSON.stringify(schema)}`);
+}
+
+function typeOfKind(kind: string, schema: Schema): string {
+  switch (kind) {
+    case "string":
+    case "boolean":
+    case "null":
+      return kind;
+    case "number":
+    case "integer":
+      return "number";
+    case "array":
+      if (schema.items === undefined) throw new Error(`a list of what? ${JSON.stringify(schema)}`);
+      return `readonly (${typeOf(schema.items)})[]`;
+    case "object":
+      return objectType(schema);
+    default:
+      throw new Error(`there is no type ${kind}`);
+  }
+}
+
+function objectType(schema: Schema, outer: Members = {}): string {
+  const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema;
+  const [values] = Object.values(patternProperties);
+  if (values !== undefined && typeOf(values) !== "Json") throw new Error(`no type says ${JSON.stringify(schema)}`);
+  const known: Members = { ...Object.fromEntries(required.map((name) => [name, outer[name] ?? {}])), ...properties };
+  const members = Object.entries(known).map(([name, each]) => member(name, required.includes(name), each));
+  if (members.length === 0) return additionalProperties === false ? "Record<string, never>" : "JsonObject";
+  return `{${members.join("")}}${additionalProperties === true ? " & JsonObject" : ""}`;
+}
+
+function member(name: string, isRequired: boolean, schema: Schema): string {
+  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${typeOf(schema)};`;
+}
+
+function union(types: readonly string[]): string {
+  return Array.from(new Set(types)).join(" | ");
+}
+
+const LINE_CHARS_MAX = 110;
+
+function commentOf(text: string | undefined): string {
+  if (text === undefined) return "";
+  const lines = [""];
+  for (const word of text.replaceAll("*/", "* /").split(/\s+/)) {
+    const line = lines.at(-1) ?? "";
+    if (line.length + word.length < LINE_CHARS_MAX) lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+    else lines.push(word);
+  }
+  const [only] = lines;
+  return lines.length === 1 ? `\n/** ${only} */\n` : `\n/**\n${lines.map((line) => ` * ${line}\n`).join("")} */\n`;
+}
+
+async function formatted(source: string): Promise<string> {
+  const command = [process.execPath, "--bun", BIOME, "format", "--stdin-file-path=generated.ts"];
+  const child = Bun.spawn(command, { stdin: new Blob([source]), stdout: "pipe", stderr: "inherit" });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("what was generated is not TypeScript");
+  return text;
+}
+
+/** Every file that follows from this build, by its path. */
+async function files(): Promise<ReadonlyMap<string, string>> {
+  const manifest = await Bun.file(`${FOLDER}package.json`).text();
+  return new Map([
+    [`${FOLDER}generated.ts`, await formatted(generatedFrom(await readDocument()))],
+    [`${FOLDER}package.json`, manifest.replace(/"version": "[^"]*"/, `"version": "${packageJson.version}"`)],
+  ]);
+}
+
+const isCheck = process.argv.includes("--check");
+for (const [path, text] of await files()) {
+  const isStale = !(await Bun.file(path).exists()) || (await Bun.file(path).text()) !== text;
+  if (isStale && !isCheck) await Bun.write(path, text);
+  if (isStale && isCheck) {
+    console.log(`${path} is stale: bun infra/generate-client.ts`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,36 @@
+import { type QuoteType, Tokenizer, type TokenizerCallbacks } from "htmlparser2";
+
+/** Elements whose content is never displayed. */
+export const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
+
+/**
+ * One walk over the tokens of an HTML: a subclass overrides the callbacks of those it wants. Positions are positions in
+ * `html`, because it is written in one piece. Uses the tokenizer instead of the parser, whose stack of open elements
+ * makes deep nesting quadratic.
+ */
+export abstract class HtmlWalk implements TokenizerCallbacks {
+  constructor(protected readonly html: string) {}
+
+  /** Calls the callbacks, in the order of the text. Call once only. */
+  protected walk(): void {
+    const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, this);
+    tokenizer.write(this.html);
+    tokenizer.end();
+  }
+
+  onattribdata(_start: number, _end: number): void {}
+  onattribend(_quote: QuoteType, _end: number): void {}
+  onattribentity(_codepoint: number): void {}
+  onattribname(_start: number, _end: number): void {}
+  oncdata(): void {}
+  onclosetag(_start: number, _end: number): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onend(): void {}
+  onopentagend(): void {}
+  onopentagname(_start: number, _end: number): void {}
+  onprocessinginstruction(): void {}
+  onselfclosingtag(): void {}
+  ontext(_start: number, _end: number): void {}
+  ontextentity(_codepoint: number): void {}
+}

@@ -1,0 +1,42 @@
+import type { Tenant } from "../../domain/tenant.ts";
+import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
+import type { GooglePasses } from "./passes.ts";
+import { type Checked, Fault } from "./request/readers.ts";
+
+/** What the wallet's endpoints answer where the checks, the stores and the providers answer with values. */
+
+/** The checked request. Throws an `ApiError` 400 if it has a fault. */
+export function orRefuse<T>(checked: Checked<T>): T {
+  if (checked instanceof Fault) throw new ApiError(checked.status, checked.message);
+  return checked;
+}
+
+/** Throws an `ApiError` 400 if the pass links to objects that only another tenant may use. */
+export async function requireOwnLinks(
+  google: Pick<GooglePasses, "linkProblem">,
+  tenant: Tenant,
+  content: PassContent,
+): Promise<void> {
+  const problem = content.type === "google" ? await google.linkProblem(tenant, content) : null;
+  if (problem !== null) throw new ApiError(400, `pass_data.object_data: ${problem}`);
+}
+
+/** The 500 for a provider, or credentials, that cannot be used. */
+export function unusable({ why }: Unusable): ApiError {
+  return new ApiError(500, why);
+}
+
+/** The 500 for a tenant without credentials for passes of the type. */
+export function missingCredentials(type: PassType): ApiError {
+  return new ApiError(
+    500,
+    `the channel wallet has no credentials for passes of type ${type}: the operator sets a tenant's own with PUT ` +
+      `/dash/api/tenants/{id}/credentials/${type} (allow_custom must name wallet), or everybody's with the settings ` +
+      `${type.toUpperCase()}_…`,
+  );
+}
+
+export function noSuchPass(): ApiError {
+  return new ApiError(404, "there is no such pass");
+}

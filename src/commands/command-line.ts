@@ -1,0 +1,24 @@
+import { type Config, type Environment, loadConfig } from "../config/config.ts";
+import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { makePrivate } from "../storage/private-folder.ts";
+
+/** Logs and metrics of this process, in a form that suits standard error. `name` tells apart the processes of one start. */
+export function processTelemetry({ logLevel }: Config, name?: string): ProcessTelemetry {
+  const named = name === undefined ? {} : { process: name };
+  return new ProcessTelemetry({ level: logLevel, isTerminal: process.stderr.isTTY === true, ...named });
+}
+
+/** A command line that does not name a valid action. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** The configuration, with a data folder that only this user can read. Throws `ConfigurationError`. */
+export function openConfig(environment: Environment): Config {
+  const config = loadConfig(environment);
+  if (makePrivate(config.home)) {
+    const message = "other users of this machine had rights to the data folder, and have none any more";
+    processTelemetry(config).log("warn", message, { folder: config.home });
+  }
+  return config;
+}

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import * as email from "../../src/channels/email/payload.ts";
+import { acceptEmail } from "../../src/channels/email/request.ts";
+import * as wallet from "../../src/channels/wallet/payload.ts";
+import * as whatsapp from "../../src/channels/whatsapp/payload.ts";
+import { acceptWhatsapp } from "../../src/channels/whatsapp/request.ts";
+import type { PlatformCredentials } from "../../src/domain/platform.ts";
+import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappAlias } from "../../src/domain/whatsapp.ts";
+import type { Acceptance } from "../../src/http/sending/acceptance.ts";
+import { aTenant } from "../support/tenants.ts";
+
+const RUNS = { numRuns: 500 };
+const anyText = fc.string({ unit: "binary" });
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+/** As it comes over the wire. */
+const wired = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+function payloadIn(acceptance: Acceptance): string {
+  if (!acceptance.ok) throw new Error(acceptance.refusal.message);
+  return acceptance.job.payload;
+}
+
+const aTemplate = { subject: "Hello", html: "<p>Hello</p>", text: null };
+const sender = aTenant({
+  permissions: new Set(["allow_raw_html"]),
+  emailTemplates: new Map([["welcome", aTemplate]]),
+});
+const content = fc.oneof(
+  fc.record({ template_id: fc.constant("welcome") }),
+  fc.record({ html: fc.string().map((text) => `<p>Hello ${text.replaceAll("<", "")}</p>`) }),
+  fc.constant({ template_id: "welcome", html: "<p>Hello</p>" }),
+);
+const emails = fc
+  .tuple(
+    content,
+    fc.record({
+      to_address: fc.constantFrom("ada@example.com", "Ada@Example.com", '"a b"@example.com'),
+      to_name: maybe(fc.string()),
+      subject: maybe(fc.string()),
+      data: maybe(fc.dictionary(fc.oneof(fc.constant("__proto__"), anyText), fc.jsonValue({ maxDepth: 3 }))),
+    }),
+  )
+  .map(([body, others]) => payloadIn(acceptEmail(sender, wired({ ...others, ...body }))));
+
+const platform: PlatformCredentials = {
+  whatsapp: { phoneNumberId: "1", accessToken: "token" },
+  apple: null,
+  google: null,
+};
+const media: fc.Arbitrary<HeaderMedia> = fc.record(
+  { type: fc.constantFrom(...HEADER_MEDIA_TYPES), link: fc.webUrl(), id: fc.string(), filename: anyText },
+  { requiredKeys: ["type"] },
+);
+const alias: fc.Arbitrary<WhatsappAlias> = fc.record({
+  metaName: anyText,
+  languageCode: fc.option(fc.constant("pt_BR")),
+  params: fc.constant([]),
+  header: fc.option(media),
+});
+const chats = fc
+  .tuple(
+    alias,
+    fc.record({
+      phone_number: fc.constant("5491122334455"),
+      template_id: fc.constantFrom("shipped", "hello_world"),
+      language_code: maybe(fc.constant("en_US")),
+      params: maybe(fc.array(fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{0,9}$/u), fc.integer(), fc.boolean()))),
+    }),
+  )
+  .map(([shipped, body]) => {
+    const tenant = aTenant({ whatsapp: { sender: null, aliases: new Map([["shipped", shipped]]) } });
+    return payloadIn(acceptWhatsapp(tenant, wired(body), platform));
+  });
+
+const passes = fc
+  .record(
+    {
+      action: fc.constantFrom<"create" | "update">("create", "update"),
+      passId: fc.uuid(),
+      version: fc.nat(),
+      notifyMessage: anyText,
+    },
+    { requiredKeys: ["action", "passId", "version"] },
+  )
+  .map(wallet.encodePayload);
+
+/** The text that a payload becomes again; null: it could not be parsed. */
+function again<T>(parse: (text: string) => T | null, encode: (payload: T) => string): (text: string) => string | null {
+  return (text) => {
+    const payload = parse(text);
+    return payload === null ? null : encode(payload);
+  };
+}
+
+const CHANNELS = [
+  {
+    channel: "email",
+    queued: emails,
+    reread: again(email.parsePayload, email.encodePayload),
+    stored: '{"to":"ada@example.com","toName":"Ada","subject":"Hi","html":"<p>Hi</p>","data":{"a":[1,null]}}',
+    broken: ['{"toName":"Ada"}', '{"to":7}'],
+  },
+  {
+    channel: "whatsapp",
+    queued: chats,
+    reread: again(whatsapp.parsePayload, whatsapp.encodePayload),
+    stored:
+      '{"to":"5491122334455","template":"hx1","language":"es","params":["1"],"header":{"type":"image","id":"media-1"}}',
+    broken: ['{"to":"549"}', '{"to":"1","template":"t","language":"es","params":[1]}'],
+  },
+  {
+    channel: "wallet",
+    queued: passes,
+    reread: again(wallet.parsePayload, wallet.encodePayload),
+    stored: '{"action":"update","passId":"01936f2e-7c1a-7c44-8b1e-6d0f2a9be310","version":2,"notifyMessage":"Gate B"}',
+    broken: ['{"action":"delete","passId":"p","version":1}', '{"action":"create","passId":"p","version":"1"}'],
+  },
+];
+
+describe.each(CHANNELS)("the payload of $channel", ({ queued, reread, stored, broken }) => {
+  test("says the same, byte by byte, whatever request it was queued for", () => {
+    fc.assert(
+      fc.property(queued, (text) => {
+        expect(reread(text)).toBe(text);
+      }),
+      RUNS,
+    );
+  });
+
+  test("that an earlier release queued is read as it was meant", () => {
+    expect(reread(stored)).toBe(stored);
+  });
+
+  test("that no release queued is nothing, and no error", () => {
+    for (const text of ["", "null", "[]", "{", "{}", '"to"', ...broken])
+      expect([text, reread(text)]).toEqual([text, null]);
+    fc.assert(
+      fc.property(fc.oneof(anyText, fc.json()), (text) => {
+        expect(reread(text)).toBeNull();
+      }),
+      RUNS,
+    );
+  });
+});

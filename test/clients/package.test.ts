@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { operationsOf } from "../security/support/operations.ts";
+import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+const SLOW_MS = 240_000;
+const ROOT = join(import.meta.dir, "../..");
+const CLIENT = join(ROOT, "clients/typescript");
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let server: Waybill;
+/** Of a program that has the client installed. */
+let program: string;
+
+beforeAll(async () => {
+  program = await mkdtemp(join(tmpdir(), "waybill-client-"));
+  const installed = join(program, "node_modules/waybill-client");
+  await mkdir(installed, { recursive: true });
+  await cp(join(CLIENT, "package.json"), join(installed, "package.json"));
+  await compile(["-p", CLIENT, "--outDir", join(installed, "dist")]);
+  home = await temporaryHome();
+  server = await startWaybill(home.path);
+}, SLOW_MS);
+
+afterAll(async () => {
+  await server?.stop();
+  await home?.remove();
+  await rm(program, { recursive: true, force: true });
+}, SLOW_MS);
+
+async function compile(args: readonly string[]): Promise<void> {
+  expect(await run(process.execPath, "--bun", join(ROOT, "node_modules/.bin/tsc"), ...args)).toEqual(["", 0]);
+}
+
+async function run(...command: readonly string[]): Promise<[string, number]> {
+  const child = Bun.spawn([...command], { cwd: program, stdout: "pipe", stderr: "inherit" });
+  return [await new Response(child.stdout).text(), await child.exited];
+}
+
+test("every call of tenants and operators has a method", async () => {
+  const sources = await Promise.all(["waybill.ts", "operator.ts"].map((file) => readFile(join(CLIENT, file), "utf8")));
+  const called = sources.flatMap((text) =>
+    Array.from(text.matchAll(/calls\.(?:call|list)\(\s*"(\w+)"/g), ([, name]) => name),
+  );
+  const operations = (await operationsOf(server.url)).filter(({ security }) =>
+    ["apiKey", "operator"].includes(security),
+  );
+  // It takes and answers the same as `createPass`.
+  const missing = operations.map(({ id }) => id).filter((id) => id !== "sendWallet" && !called.includes(id));
+  expect([operations.length > 50, missing]).toEqual([true, []]);
+});
+
+test(
+  "the README's example compiles strictly against the package, and does on Node.js what it says",
+  async () => {
+    const readme = await readFile(join(CLIENT, "README.md"), "utf8");
+    const example = /```ts\n([^]*?)```/.exec(readme)?.[1] ?? "";
+    expect(example).toContain("http://127.0.0.1:3000");
+    expect(example).toContain("wb_…");
+    const mine = example.replace("http://127.0.0.1:3000", server.url).replace("wb_…", server.demoKey);
+    await writeFile(join(program, "package.json"), `{ "type": "module" }`);
+    await writeFile(join(program, "example.ts"), mine);
+    await compile(["example.ts", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2022"]);
+    const [out, exitCode] = await run(Bun.which("node") ?? process.execPath, "example.js");
+    const lines = out.trim().split("\n");
+    expect(lines[0]).toBe("success");
+    expect(lines.at(-1)).toMatch(/^400 bad_request phone_number .+/);
+    expect(exitCode).toBe(0);
+  },
+  SLOW_MS,
+);

@@ -1,0 +1,8 @@
+import type { Done } from "../../src/domain/store-result.ts";
+
+/** What a store did. Throws if the store did not do it. */
+export async function must<T>(asked: Promise<Done<T> | { readonly kind: string }>): Promise<T> {
+  const result = await asked;
+  if ("value" in result) return result.value;
+  throw new Error(`the store did not: ${JSON.stringify(result)}`);
+}

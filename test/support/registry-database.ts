@@ -1,0 +1,99 @@
+import { rename } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PGlite, type Results, type Transaction } from "@electric-sql/pglite";
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/pglite";
+import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
+import type { OpenDatabase } from "../../src/storage/database.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+
+/** The registry's database on a PGlite that keeps its files in memory, with the current schema and nothing in it. */
+export interface RegistryDatabase extends OpenDatabase {
+  /** As long as it is set, every statement fails as one does that finds no server. */
+  isAway: boolean;
+}
+
+export async function openRegistryDatabase(): Promise<RegistryDatabase> {
+  return spare.pop() ?? load();
+}
+
+async function load(): Promise<RegistryDatabase> {
+  const client = new CutPglite({ loadDataDir: await madeFiles() });
+  await client.waitReady;
+  await client.exec("set client_min_messages = warning");
+  const db = drizzle({ client });
+  const database: RegistryDatabase = {
+    db,
+    get isAway() {
+      return client.isAway;
+    },
+    set isAway(isAway) {
+      client.isAway = isAway;
+    },
+    async close() {
+      client.isAway = false;
+      await db.execute(sql.raw(`truncate ${await tablesOf(client)} cascade`));
+      spare.push(database);
+    },
+  };
+  return database;
+}
+
+class CutPglite extends PGlite {
+  isAway = false;
+
+  override async query<T>(...given: Parameters<PGlite["query"]>): Promise<Results<T>> {
+    this.answer();
+    return super.query<T>(...given);
+  }
+
+  override async transaction<T>(run: (transaction: Transaction) => Promise<T>): Promise<T> {
+    this.answer();
+    return super.transaction(run);
+  }
+
+  private answer(): void {
+    // Bun.SQL's error.
+    if (this.isAway) throw Object.assign(new Error("no server"), { code: "ERR_POSTGRES_CONNECTION_REFUSED" });
+  }
+}
+
+/** All tables but those with the schema's version and the database's identity. */
+async function tablesOf(client: PGlite): Promise<string> {
+  const { rows } = await client.query<{ readonly name: string }>(
+    "select quote_ident(tablename) as name from pg_tables where schemaname = 'public' " +
+      "and tablename not in ('registry_migrations', 'registry_identity')",
+  );
+  return rows.map(({ name }) => name).join(", ");
+}
+
+/** A migrated cluster's files, as one archive. Kept after the run: creating and migrating one takes seconds of CPU. */
+async function madeFiles(): Promise<Blob> {
+  const path = join(tmpdir(), `waybill-test-registry-${pglitePackage.version}-${await schemaHash()}.tar`);
+  if (!(await Bun.file(path).exists())) {
+    const client = await PGlite.create();
+    await migrate(drizzle({ client }));
+    await client.exec("checkpoint");
+    const draft = `${path}-${process.pid}`;
+    await Bun.write(draft, await client.dumpDataDir("none"));
+    await client.close();
+    await rename(draft, path);
+  }
+  return Bun.file(path);
+}
+
+/** Of all that `migrate` does. */
+async function schemaHash(): Promise<string> {
+  const folder = new URL("../../src/storage/", import.meta.url).pathname;
+  const names = [...new Bun.Glob("{migrations/*.sql,migrate.ts,registry-identity.ts}").scanSync(folder)].sort();
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const name of names) hash.update(await Bun.file(join(folder, name)).bytes());
+  return hash.digest("hex").slice(0, 16);
+}
+
+/**
+ * Opening one takes a third of a second, so closed ones are emptied and used again by this process. The first is opened
+ * here because hooks have little time, and on a new machine it has to be created.
+ */
+const spare: RegistryDatabase[] = [await load()];
