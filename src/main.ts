@@ -9,6 +9,7 @@ import { openConfig, UsageError } from "./commands/command-line.ts";
 import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { restore } from "./commands/restore.ts";
+import { rotateAllKeys } from "./commands/rotate-keys.ts";
 import { serve } from "./commands/serve.ts";
 import { homeOf, withoutEffect } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
@@ -29,6 +30,7 @@ history of every delivery.
   waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)
   waybill restore FILE-OR-FOLDER    make the data folder anew from a backup; a folder: from the newest in it
       --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
+  waybill rotate-keys               after MASTER_KEY got a new first key: encrypt with it what older keys encrypted
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once
@@ -72,6 +74,9 @@ async function run(args: readonly string[]): Promise<number> {
       const source = onlyOperand(command, operands, "the backup, or a folder with backups");
       return restore({ source, home: homeOf(process.env), queued: values.queued });
     }
+    case "rotate-keys":
+      refuseOperands(command, operands);
+      return rotateAllKeys(config());
     case "child":
       return child();
     case "tenant":

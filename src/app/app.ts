@@ -35,6 +35,7 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
+import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
@@ -240,7 +241,11 @@ function startRecorder(
 
 /** Lets commands reach the engines that this process holds. */
 function startControl({ config, telemetry }: AppOptions, shutdown: Shutdown, stores: MainStores): void {
-  const control = serveControl(config.home, { backup: backupTask(config, stores) }, telemetry);
+  const control = serveControl(
+    config.home,
+    { backup: backupTask(config, stores), "rotate-keys": rotateKeysTask(config, stores.database.db) },
+    telemetry,
+  );
   shutdown.add("clients", "control", () => control.stop());
 }
 
