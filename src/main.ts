@@ -6,6 +6,7 @@ import { backup } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
 import { openConfig, UsageError } from "./commands/command-line.ts";
+import { doctor } from "./commands/doctor.ts";
 import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { restore } from "./commands/restore.ts";
@@ -30,6 +31,7 @@ history of every delivery.
   waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)
   waybill restore FILE-OR-FOLDER    make the data folder anew from a backup; a folder: from the newest in it
       --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
+  waybill doctor [--json]           look at the running system: what needs somebody, and what to do
   waybill rotate-keys               after MASTER_KEY got a new first key: encrypt with it what older keys encrypted
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
@@ -74,6 +76,9 @@ async function run(args: readonly string[]): Promise<number> {
       const source = onlyOperand(command, operands, "the backup, or a folder with backups");
       return restore({ source, home: homeOf(process.env), queued: values.queued });
     }
+    case "doctor":
+      refuseOperands(command, operands);
+      return doctor(config(), { asJson: values.json === true });
     case "rotate-keys":
       refuseOperands(command, operands);
       return rotateAllKeys(config());
@@ -103,6 +108,7 @@ function parse(args: readonly string[]) {
         permissions: { type: "string" },
         tokens: { type: "string" },
         queued: { type: "string" },
+        json: { type: "boolean" },
       },
     });
   } catch (error) {

@@ -27,6 +27,7 @@ import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { serveControl } from "./control-socket.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
+import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
 import { freePort, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
@@ -241,11 +242,13 @@ function startRecorder(
 
 /** Lets commands reach the engines that this process holds. */
 function startControl({ config, telemetry }: AppOptions, shutdown: Shutdown, stores: MainStores): void {
-  const control = serveControl(
-    config.home,
-    { backup: backupTask(config, stores), "rotate-keys": rotateKeysTask(config, stores.database.db) },
-    telemetry,
-  );
+  const { redis, eventStore, database } = stores;
+  const tasks = {
+    backup: backupTask(config, stores),
+    "rotate-keys": rotateKeysTask(config, database.db),
+    doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
+  };
+  const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());
 }
 

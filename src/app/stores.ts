@@ -9,6 +9,7 @@ import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
@@ -97,6 +98,7 @@ export interface OpenEventStore {
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
+  health(): Promise<EventStoreHealth>;
   close(): Promise<void>;
 }
 
@@ -161,6 +163,7 @@ function eventStoreOver(
     writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
     reader: new ClickHouseEventReader(reading, target, clock),
     exports: new ClickHouseEventExport(exporting, target, files),
+    health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     close: () => clients.close(),
   };
