@@ -6,6 +6,7 @@ import { backup } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
 import { openConfig, UsageError } from "./commands/command-line.ts";
+import { demoData } from "./commands/demo-data.ts";
 import { doctor } from "./commands/doctor.ts";
 import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
@@ -33,6 +34,8 @@ history of every delivery.
       --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
   waybill doctor [--json]           look at the running system: what needs somebody, and what to do
   waybill rotate-keys               after MASTER_KEY got a new first key: encrypt with it what older keys encrypted
+  waybill demo-data                 write a month of events that never happened, for tenants "demo-…" of their own
+      --seed NUMBER  --per-day MESSAGES  --until DAY  --force (beside real events)
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once
@@ -76,6 +79,9 @@ async function run(args: readonly string[]): Promise<number> {
       const source = onlyOperand(command, operands, "the backup, or a folder with backups");
       return restore({ source, home: homeOf(process.env), queued: values.queued });
     }
+    case "demo-data":
+      refuseOperands(command, operands);
+      return demoData(config, values);
     case "doctor":
       refuseOperands(command, operands);
       return doctor(config(), { asJson: values.json === true });
@@ -109,6 +115,10 @@ function parse(args: readonly string[]) {
         tokens: { type: "string" },
         queued: { type: "string" },
         json: { type: "boolean" },
+        seed: { type: "string" },
+        "per-day": { type: "string" },
+        until: { type: "string" },
+        force: { type: "boolean" },
       },
     });
   } catch (error) {

@@ -26,6 +26,7 @@ import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { serveControl } from "./control-socket.ts";
+import { demoDataTask } from "./demo-data.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
@@ -158,11 +159,11 @@ async function openBase(
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
   const stores = await storesAt(place, whole, { shutdown, onBroken });
-  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores);
   const { queue } = stores;
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
 
   const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
@@ -241,12 +242,18 @@ function startRecorder(
 }
 
 /** Lets commands reach the engines that this process holds. */
-function startControl({ config, telemetry }: AppOptions, shutdown: Shutdown, stores: MainStores): void {
+function startControl(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  stores: MainStores,
+  { registry }: OpenRegistry,
+): void {
   const { redis, eventStore, database } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
+    ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
   };
   const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());

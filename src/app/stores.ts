@@ -13,6 +13,7 @@ import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-h
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
+import type { DemoPorts } from "../events/write-demo-history.ts";
 import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../storage/clickhouse-http.ts";
 import { connectPostgres } from "../storage/connect-postgres.ts";
@@ -99,6 +100,8 @@ export interface OpenEventStore {
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
   health(): Promise<EventStoreHealth>;
+  /** For histories that never happened. */
+  readonly demo: DemoPorts;
   close(): Promise<void>;
 }
 
@@ -159,8 +162,10 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
+  const writer = new ClickHouseEventWriter(over(clients.writer), target, clock);
   return {
-    writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
+    writer,
+    demo: { reading, writer, target },
     reader: new ClickHouseEventReader(reading, target, clock),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),

@@ -8,7 +8,7 @@ import { systemClock } from "../runtime/system-clock.ts";
 import { type BackupFacts, type Manifest, verifyBackup, writeBackup } from "../storage/backup/archive.ts";
 import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
-import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
+import { FolderLock } from "../storage/folder-lock.ts";
 import { endOrphans } from "../storage/redis-recovery.ts";
 import { UsageError } from "./command-line.ts";
 
@@ -33,7 +33,7 @@ export async function backup(open: () => Config, { home, target, version }: Back
   }
   const file = fileFor(target);
   const facts = { version, takenAt: new Date(systemClock.nowMs()).toISOString() };
-  const lock = tryLock(config.home);
+  const lock = FolderLock.tryAcquire(config.home);
   try {
     const manifest = lock === null ? await ofRunning(config, file, facts) : await ofStopped(config, file, facts);
     // What was written is what is read back.
@@ -112,14 +112,4 @@ function fileFor(target: string): string {
     .replace(/\.\d+Z$/, "Z")
     .replaceAll(":", "");
   return join(path, `waybill-${name}.tar.zst`);
-}
-
-/** Null: a server runs. */
-function tryLock(home: string): FolderLock | null {
-  try {
-    return FolderLock.acquire(home);
-  } catch (error) {
-    if (error instanceof FolderInUseError) return null;
-    throw error;
-  }
 }

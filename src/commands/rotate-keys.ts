@@ -3,7 +3,7 @@ import { type Rotation, rotateKeys } from "../app/rotate-keys.ts";
 import { masterKeyIds } from "../app/start-checks.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
+import { FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/migrate.ts";
 
 const EXIT_FAILURE = 1;
@@ -43,7 +43,7 @@ function nextStep(formerKeys: readonly string[]): string {
 }
 
 async function rotate(config: Config): Promise<Rotation> {
-  const lock = config.databaseUrl === null ? tryLock(config.home) : null;
+  const lock = config.databaseUrl === null ? FolderLock.tryAcquire(config.home) : null;
   if (config.databaseUrl === null && lock === null) {
     const [first = ""] = masterKeyIds(config);
     const answer = await runningStart(config.home).ask("rotate-keys", first, (line) => console.log(String(line)));
@@ -57,15 +57,5 @@ async function rotate(config: Config): Promise<Rotation> {
   } finally {
     await database.close();
     lock?.release();
-  }
-}
-
-/** Null: a server runs. */
-function tryLock(home: string): FolderLock | null {
-  try {
-    return FolderLock.acquire(home);
-  } catch (error) {
-    if (error instanceof FolderInUseError) return null;
-    throw error;
   }
 }
