@@ -26,7 +26,7 @@ export async function demoData(config: () => Config, options: DemoDataOptions): 
   const request = requestFrom(options);
   const written = await write(config(), request);
   console.log(
-    `${written} events of 30 days are there, for the tenants demo-…; they end before ${day(request.untilMs)}.`,
+    `${String(written)} events of 30 days are there, for the tenants demo-…; they end before ${day(request.untilMs)}.`,
   );
   return 0;
 }
