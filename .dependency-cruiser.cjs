@@ -36,6 +36,7 @@ const DRIVERS = {
   pino: ["runtime/telemetry"],
   "pino-pretty": ["runtime/telemetry"],
   "prom-client": ["runtime/telemetry"],
+  "tar-stream": ["storage/backup"],
 };
 
 // The only places where implementations meet.

@@ -2,13 +2,18 @@
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import { adopt } from "./commands/adopt.ts";
+import { backup } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
 import { openConfig, UsageError } from "./commands/command-line.ts";
+import { demoData } from "./commands/demo-data.ts";
+import { doctor } from "./commands/doctor.ts";
 import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
+import { restore } from "./commands/restore.ts";
+import { rotateAllKeys } from "./commands/rotate-keys.ts";
 import { serve } from "./commands/serve.ts";
-import { withoutEffect } from "./config/config.ts";
+import { homeOf, withoutEffect } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { ApiError } from "./http/api-error.ts";
 
@@ -24,6 +29,13 @@ history of every delivery.
   waybill migrate                   bring PostgreSQL and ClickHouse to the current schema
   waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
                                     the master key of this configuration from now on (stop every process first)
+  waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)
+  waybill restore FILE-OR-FOLDER    make the data folder anew from a backup; a folder: from the newest in it
+      --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
+  waybill doctor [--json]           look at the running system: what needs somebody, and what to do
+  waybill rotate-keys               after MASTER_KEY got a new first key: encrypt with it what older keys encrypted
+  waybill demo-data                 write a month of events that never happened, for tenants "demo-…" of their own
+      --seed NUMBER  --per-day MESSAGES  --until DAY  --force (beside real events)
   waybill tenant create NAME        create a tenant
       --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once
@@ -59,6 +71,23 @@ async function run(args: readonly string[]): Promise<number> {
     case "adopt":
       refuseOperands(command, operands);
       return adopt(config());
+    case "backup": {
+      const target = onlyOperand(command, operands, "the file or folder to write to");
+      return backup(config, { home: homeOf(process.env), target, version });
+    }
+    case "restore": {
+      const source = onlyOperand(command, operands, "the backup, or a folder with backups");
+      return restore({ source, home: homeOf(process.env), queued: values.queued });
+    }
+    case "demo-data":
+      refuseOperands(command, operands);
+      return demoData(config, values);
+    case "doctor":
+      refuseOperands(command, operands);
+      return doctor(config(), { asJson: values.json === true });
+    case "rotate-keys":
+      refuseOperands(command, operands);
+      return rotateAllKeys(config());
     case "child":
       return child();
     case "tenant":
@@ -84,6 +113,12 @@ function parse(args: readonly string[]) {
         channels: { type: "string" },
         permissions: { type: "string" },
         tokens: { type: "string" },
+        queued: { type: "string" },
+        json: { type: "boolean" },
+        seed: { type: "string" },
+        "per-day": { type: "string" },
+        until: { type: "string" },
+        force: { type: "boolean" },
       },
     });
   } catch (error) {
@@ -94,6 +129,12 @@ function parse(args: readonly string[]) {
 function refuseOperands(command: string, operands: readonly string[]): void {
   if (operands.length > 0)
     throw new UsageError(`"${command}" takes no further words, and was given "${operands.join(" ")}"`);
+}
+
+function onlyOperand(command: string, operands: readonly string[], what: string): string {
+  const [operand, ...others] = operands;
+  if (operand === undefined || others.length > 0) throw new UsageError(`"${command}" takes one word: ${what}`);
+  return operand;
 }
 
 function print(text: string): number {
@@ -120,7 +161,7 @@ function isExpected(error: Error): boolean {
   return EXPECTED.has(error.name) || "code" in error;
 }
 
-const EXPECTED: ReadonlySet<string> = new Set(["FolderInUseError", "RedisChildError"]);
+const EXPECTED: ReadonlySet<string> = new Set(["BackupError", "FolderInUseError", "RedisChildError"]);
 
 function inFull(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

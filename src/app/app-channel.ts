@@ -13,6 +13,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
+import type { SealedColumn } from "../storage/sealed-column.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
 import { credentials } from "../tenants/tables.ts";
 import type { ApiPorts } from "./api-ports.ts";
@@ -84,9 +85,17 @@ export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<Channe
   };
 }
 
+const CREDENTIALS: SealedColumn = {
+  name: "credentials",
+  column: credentials.sealed,
+  key: [credentials.tenantId, credentials.kind],
+  tenantId: credentials.tenantId,
+  place: (tenantId, [, kind = ""]) => ({ tenantId, kind, field: "credentials" }),
+};
+
 /** Every column that holds secrets which the vault sealed. */
-export function sealedColumnsOf(channels: readonly AppChannel[]) {
-  return [credentials.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
+  return [CREDENTIALS, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
 }
 
 /** Of the channels whose messages can come from templates. */

@@ -12,6 +12,7 @@ import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
@@ -23,18 +24,24 @@ import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
+import { backupTask } from "./backup-task.ts";
+import { serveControl } from "./control-socket.ts";
+import { demoDataTask } from "./demo-data.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
+import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
-import type { Stores } from "./open-stores.ts";
+import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { RestoredJobs } from "./restored-jobs.ts";
+import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
-import { openToAnalysts } from "./stores.ts";
+import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
@@ -138,7 +145,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
-  startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  await startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
@@ -157,6 +164,7 @@ async function openBase(
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
 
   const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
@@ -253,6 +261,24 @@ function startRecorder(
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
+/** Lets commands reach the engines that this process holds. */
+function startControl(
+  { config, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  stores: MainStores,
+  { registry }: OpenRegistry,
+): void {
+  const { redis, eventStore, database } = stores;
+  const tasks = {
+    backup: backupTask(config, stores),
+    "rotate-keys": rotateKeysTask(config, database.db),
+    doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
+    ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
+  };
+  const control = serveControl(config.home, tasks, telemetry);
+  shutdown.add("clients", "control", () => control.stop());
+}
+
 function startPassSweep(
   { telemetry }: AppOptions,
   shutdown: Shutdown,
@@ -289,19 +315,21 @@ interface Delivering {
   readonly owner: string;
   readonly payloads: Payloads;
   readonly away: AwayParts;
+  readonly stores: Pick<Stores, "redis">;
   open(): readonly Channel[];
 }
 
-function startDelivering(
+async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, open }: Delivering,
-): void {
+  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, open }: Delivering,
+): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
+  const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
   const dispatcher = new Dispatcher({
     queue,
     directory,
-    channels: open().map((channel) => payloads.over(channel)),
+    channels: open().map((channel) => restored.over(payloads.over(channel))),
     suppressions,
     owner,
     shards: config.shards,

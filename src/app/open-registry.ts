@@ -21,7 +21,7 @@ import { LastUses } from "../storage/last-uses.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
-import { requireMasterKeys } from "../storage/require-master-keys.ts";
+import { requireMasterKeys } from "../storage/sealed-column.ts";
 import { sqlState } from "../storage/sql-state.ts";
 import { plans, registryState } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";

@@ -5,8 +5,11 @@ import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { removeStaging } from "../storage/backup/running-cut.ts";
+import type { Chdb } from "../storage/chdb.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
+import type { EmbeddedPostgres } from "../storage/pglite.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
@@ -30,6 +33,13 @@ export interface Stores {
   readonly eventStore: OpenEventStore | null;
 }
 
+/** The stores of a start's main process. */
+export interface MainStores extends Stores {
+  /** The engines in the data folder; null if a store is elsewhere, or in another process. */
+  readonly embedded: { readonly postgres: EmbeddedPostgres; readonly chdb: Chdb } | null;
+  serveTo(calls: Calls): void;
+}
+
 export interface StoresOptions {
   readonly channels: readonly AppChannel[];
   readonly config: Config;
@@ -41,11 +51,12 @@ export async function openStores(
   { channels, config, telemetry }: StoresOptions,
   shutdown: Shutdown,
   onBroken: (reason: string) => void,
-): Promise<Stores & { serveTo(calls: Calls): void }> {
+): Promise<MainStores> {
   const clock = systemClock;
   if (hasEmbeddedStore(config)) {
     const lock = FolderLock.acquire(config.home);
     shutdown.add("folder", "data folder", () => lock.release());
+    await removeStaging(config.home);
   }
   // In parallel, because each takes a good part of a second. All are awaited, so those that opened can be closed if another
   // fails.
@@ -71,11 +82,14 @@ export async function openStores(
   const queue = await openQueue({ channels, config, telemetry }, shutdown, redis.value.address);
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
+  const { postgres } = database.value;
+  const chdb = eventStore.value?.chdb ?? null;
   return {
     queue,
     redis: redis.value.address,
     database: database.value,
     eventStore: eventStore.value,
+    embedded: config.redis === null && postgres !== null && chdb !== null ? { postgres, chdb } : null,
     serveTo(calls) {
       database.value.serveTo(calls);
       eventStore.value?.serveTo(calls);

@@ -4,7 +4,7 @@ import type { ProcessPlan } from "../processes/process-plan.ts";
 import { type Answers, answersAlone, answersOfChild, type OwnAnswers } from "./answers.ts";
 import type { ListenerPlace } from "./listener.ts";
 import type { MainProcess, Role } from "./main-process.ts";
-import { joinStores, openStores, type Stores, type StoresOptions } from "./open-stores.ts";
+import { joinStores, type MainStores, openStores, type StoresOptions } from "./open-stores.ts";
 import type { ChildOrder, Peers } from "./process-calls.ts";
 import type { ProvidersPorts } from "./providers.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -22,10 +22,10 @@ export async function storesAt(
   place: Place,
   options: StoresOptions,
   { shutdown, onBroken }: { readonly shutdown: Shutdown; onBroken(reason: string): void },
-): Promise<Stores & { serveTo(calls: Calls): void }> {
+): Promise<MainStores> {
   if (place.kind !== "child") return openStores(options, shutdown, onBroken);
   const { calls, order } = place;
-  return { ...(await joinStores(options, shutdown, { ...order, calls })), serveTo: () => undefined };
+  return { ...(await joinStores(options, shutdown, { ...order, calls })), embedded: null, serveTo: () => undefined };
 }
 
 /** What this process answers about the start. */

@@ -11,6 +11,7 @@ import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload
 import { nameOfPayload } from "../http/sending/accept-job.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { PayloadFiles } from "../storage/payload-files.ts";
+import { extended } from "./extended-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -86,18 +87,7 @@ export class StoredPayloads {
             job.stored === undefined
               ? inner(job, tenant, signal)
               : this.fetched(job, job.stored, signal, (whole) => inner(whole, tenant, signal));
-    const replaced = new Map<string | symbol, unknown>([
-      ["deliver", deliver],
-      ["screen", screen],
-    ]);
-    // All other members of the channel, present or future, stay as they are.
-    return new Proxy(channel, {
-      get(target, member) {
-        if (replaced.has(member)) return replaced.get(member);
-        const value: unknown = Reflect.get(target, member, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
+    return extended(channel, screen === undefined ? { deliver } : { deliver, screen });
   }
 
   private async fetched<T extends Outcome | null>(

@@ -9,15 +9,17 @@ import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
-import { type AnalystAccess, openChdb } from "../storage/chdb.ts";
+import type { DemoPorts } from "../events/write-demo-history.ts";
+import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../storage/clickhouse-http.ts";
 import { connectPostgres } from "../storage/connect-postgres.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { migrate } from "../storage/migrate.ts";
-import { openPglite } from "../storage/pglite.ts";
+import { type EmbeddedPostgres, openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
 import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
@@ -63,9 +65,13 @@ interface Shared {
 }
 
 /** The registry's database. */
-export async function openDatabase(config: Config, schema: Schema): Promise<OpenDatabase & Shared> {
+export async function openDatabase(
+  config: Config,
+  schema: Schema,
+): Promise<OpenDatabase & Shared & { readonly postgres: EmbeddedPostgres | null }> {
   const { databaseUrl, home } = config;
-  const database = databaseUrl === null ? await openPglite(join(home, "postgres")) : await connectShared(databaseUrl);
+  const postgres = databaseUrl === null ? await openPglite(join(home, "postgres")) : null;
+  const database = { ...(postgres ?? (await connectShared(databaseUrl ?? ""))), postgres };
   try {
     if (databaseUrl === null || schema === "migrate") await migrate(database.db);
   } catch (error) {
@@ -93,6 +99,9 @@ export interface OpenEventStore {
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
+  health(): Promise<EventStoreHealth>;
+  /** For histories that never happened. */
+  readonly demo: DemoPorts;
   close(): Promise<void>;
 }
 
@@ -106,7 +115,10 @@ export interface EventStoreOptions {
 const namesOf = ({ channels }: EventStoreOptions) => channels.map(({ name }) => name);
 
 /** The event store's database. */
-export async function openEventStore(options: EventStoreOptions, schema: Schema): Promise<OpenEventStore & Shared> {
+export async function openEventStore(
+  options: EventStoreOptions,
+  schema: Schema,
+): Promise<OpenEventStore & Shared & { readonly chdb: Chdb | null }> {
   const { config, clock } = options;
   const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
   const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
@@ -122,7 +134,7 @@ export async function openEventStore(options: EventStoreOptions, schema: Schema)
     throw error;
   }
   const eventStore = eventStoreOver(clients, { ...options, exportFolder: join(home, "export") });
-  return { ...eventStore, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
+  return { ...eventStore, chdb: server, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
 }
 
 /** The event store's database, in the named child, whose main process may hold it. */
@@ -150,10 +162,13 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
+  const writer = new ClickHouseEventWriter(over(clients.writer), target, clock);
   return {
-    writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
+    writer,
+    demo: { reading, writer, target },
     reader: new ClickHouseEventReader(reading, target, clock),
     exports: new ClickHouseEventExport(exporting, target, files),
+    health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     close: () => clients.close(),
   };

@@ -12,7 +12,7 @@ import { Database } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/migrate.ts";
 import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
-import { requireMasterKeys } from "../storage/require-master-keys.ts";
+import { requireMasterKeys } from "../storage/sealed-column.ts";
 import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./command-line.ts";
 

@@ -96,7 +96,7 @@ async function asOperator(
   }
 }
 
-async function withRegistry(config: Config, act: (registry: Registry) => Promise<unknown>): Promise<unknown> {
+export async function withRegistry(config: Config, act: (registry: Registry) => Promise<unknown>): Promise<unknown> {
   const database = await openDatabase(config, "leave");
   try {
     const { registry } = await openRegistry({

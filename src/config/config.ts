@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 import { isLoopback } from "../domain/host.ts";
 import { generatedSecret } from "./generated-secret.ts";
@@ -60,6 +60,11 @@ export function configTable(): string {
 export function withoutEffect(environment: Environment): readonly string[] {
   const settings = Object.values<Setting<unknown>>(SETTINGS);
   return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
+}
+
+/** The data folder, without anything being made in it. Its default depends on the working directory. */
+export function homeOf(environment: Environment): string {
+  return resolve(textOf(environment, SETTINGS.home) ?? SETTINGS.home.default);
 }
 
 /** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */

@@ -16,6 +16,11 @@ export interface Chdb {
   readonly exporter: ClickHouseClient;
   /** Lets another process of this start use it. */
   serveTo(calls: Calls): void;
+  /**
+   * Waits until no statement writes, and lets none begin while `work` runs, but those of the client that it gets. Readers and
+   * exporters go on.
+   */
+  hold<T>(work: (alone: ClickHouseClient) => Promise<T>): Promise<T>;
   /** Waits for the running statements, then releases the folder. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -31,9 +36,10 @@ export function openChdb(path: string, access: AnalystAccess | null = null): Chd
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // The engine takes its configuration from a process's first session only.
   const first = access === null ? null : openConfigured(path, access);
-  const writer = openClient(path, WRITERS);
-  const reader = openClient(path, READERS);
-  const exporter = openClient(path, 1);
+  const writing = openLanes(path, WRITERS);
+  const writer = createClient({ connection: writing });
+  const reader = createClient({ connection: openLanes(path, READERS) });
+  const exporter = createClient({ connection: openLanes(path, 1) });
   first?.close();
   let closed: Promise<void> | null = null;
   return {
@@ -41,6 +47,7 @@ export function openChdb(path: string, access: AnalystAccess | null = null): Chd
     reader,
     exporter,
     serveTo: (calls) => serveChdb({ writer, reader, exporter }, calls),
+    hold: (work) => writing.hold(work),
     close() {
       closed ??= Promise.all([writer.close(), reader.close(), exporter.close()]).then(() => undefined);
       return closed;
@@ -71,8 +78,8 @@ function openConfigured(path: string, { folder, database }: AnalystAccess): Sess
 const WRITERS = 2;
 const READERS = 2;
 
-function openClient(path: string, lanes: number): ClickHouseClient {
-  return createClient({ connection: new Lanes(Array.from({ length: lanes }, () => openLane(path))) });
+function openLanes(path: string, lanes: number): Lanes {
+  return new Lanes(Array.from({ length: lanes }, () => openLane(path)));
 }
 
 function openLane(path: string): Lane {
@@ -92,6 +99,17 @@ class Lanes implements Connection {
 
   async close(): Promise<void> {
     await Promise.all(this.lanes.map((lane) => lane.close()));
+  }
+
+  /** Runs `work` between the statements of all lanes. */
+  async hold<T>(work: (alone: ClickHouseClient) => Promise<T>): Promise<T> {
+    const holds = this.lanes.map((lane) => lane.hold());
+    try {
+      const alone = await Promise.all(holds.map(({ begun }) => begun));
+      return await work(createClient({ connection: new Lanes(alone) }));
+    } finally {
+      for (const { end } of holds) end();
+    }
   }
 
   private next(): Lane {
@@ -126,6 +144,17 @@ class Lane implements Connection {
 
   close(): Promise<void> {
     return this.inTurn({}, () => this.inner.close());
+  }
+
+  /** Takes a turn in which nothing runs, until it is ended, but the statements of the lane that it begins with. */
+  hold(): { readonly begun: Promise<Lane>; end(): void } {
+    const begun = Promise.withResolvers<Lane>();
+    const ended = Promise.withResolvers<void>();
+    void this.inTurn({}, () => {
+      begun.resolve(new Lane(this.inner));
+      return ended.promise;
+    });
+    return { begun: begun.promise, end: ended.resolve };
   }
 
   private inTurn<P extends StatementParams, T>(params: P, run: (own: P) => Promise<T>): Promise<T> {

@@ -37,6 +37,16 @@ export class FolderLock {
     return new FolderLock(database);
   }
 
+  /** The same; null if another process holds the folder. */
+  static tryAcquire(folder: string): FolderLock | null {
+    try {
+      return FolderLock.acquire(folder);
+    } catch (error) {
+      if (error instanceof FolderInUseError) return null;
+      throw error;
+    }
+  }
+
   /** Releases the lock. Safe to call twice. */
   release(): void {
     this.database.close();

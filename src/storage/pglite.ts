@@ -1,18 +1,26 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PGlite } from "@electric-sql/pglite";
+import { PGlite, type Transaction } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
 import type { Calls } from "../domain/calls.ts";
+import { mirror } from "./backup/mirror.ts";
 import { servePglite } from "./served-pglite.ts";
 
 export interface EmbeddedPostgres {
   readonly db: PgDatabase<PgQueryResultHKT>;
   /** Gives another process of this start access. */
   serveTo(calls: Calls): void;
+  /** Copies the data to the folder `target` while it is in use. The copy is of use once it has been finished. */
+  copyTo(target: string): Promise<UnfinishedCopy>;
   close(): Promise<void>;
+}
+
+export interface UnfinishedCopy {
+  /** Holds every statement and transaction while `work` runs; `finish` brings the copy up to date. */
+  hold<T>(work: (finish: () => Promise<void>) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -32,6 +40,17 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   return {
     db: drizzle({ client }),
     serveTo: (calls) => servePglite(client, calls),
+    async copyTo(target) {
+      const sinceMs = Date.now();
+      await client.exec("checkpoint");
+      await mirror(folder, target, null);
+      return { hold: (work) => client.transaction((transaction) => work(() => finish(transaction, sinceMs))) };
+
+      async function finish(held: Pick<Transaction, "exec">, beganMs: number): Promise<void> {
+        await held.exec("checkpoint");
+        await mirror(folder, target, beganMs);
+      }
+    },
     close: () => {
       closed ??= closeClient(client);
       return closed;

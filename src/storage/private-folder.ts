@@ -19,7 +19,7 @@ const OF_OTHERS = 0o077;
 const STICKY = 0o1000;
 /** Folders that we create in a data folder, and the one that file systems create. */
 const KNOWN_FOLDERS: ReadonlySet<string> = new Set(
-  "redis postgres postgres.new clickhouse clickhouse-access export payloads lost+found".split(" "),
+  "redis postgres postgres.new clickhouse clickhouse-access export payloads backup.unfinished lost+found".split(" "),
 );
 
 /**

@@ -2,6 +2,7 @@ import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import type { JsonObject } from "../domain/json.ts";
 import type { AnyDb } from "./database.ts";
+import type { SealedColumn } from "./sealed-column.ts";
 import type { tenants } from "./tables.ts";
 import type { SecretPlace, Vault } from "./vault.ts";
 
@@ -15,7 +16,7 @@ export interface TenantPart<Members> {
   /** Its own tables with rows that belong to tenants. */
   readonly tables: readonly TenantTable[];
   /** Columns of its own tables that the vault seals: a start without their master keys is refused. */
-  readonly sealed?: readonly PgColumn[];
+  readonly sealed?: readonly SealedColumn[];
   /** Its members for a tenant whose rows have all been read. Throws if a secret does not open. */
   members(rows: TenantRows): Members;
 }

@@ -63,6 +63,11 @@ export class Vault {
     this.keys = new Map([...others, first].map((key) => [key.id, key]));
   }
 
+  /** The second part of what it seals. */
+  get sealingKeyId(): string {
+    return this.sealing.id;
+  }
+
   seal(place: SecretPlace, plaintext: string): string {
     const iv = this.random.fill(new Uint8Array(IV_BYTES));
     const cipher = createCipheriv("aes-256-gcm", this.sealing.secret, iv);

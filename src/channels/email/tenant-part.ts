@@ -2,7 +2,7 @@ import type { VerifiedDomain } from "../../domain/domain.ts";
 import type { EmailSender, EmailTemplate } from "../../domain/email.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
-import { verifiedDomainOf } from "./domains/domain-repository.ts";
+import { keyPlace, verifiedDomainOf } from "./domains/domain-repository.ts";
 import { parseEmailTemplate } from "./stored-template.ts";
 import { domains } from "./tables.ts";
 
@@ -35,7 +35,15 @@ const VERIFIED_DOMAINS: TenantTable<VerifiedDomain, typeof domains.$inferSelect>
 export const emailPart: TenantPart<EmailMembers> = {
   templates: { email: TEMPLATES },
   tables: [VERIFIED_DOMAINS],
-  sealed: [domains.privateKey],
+  sealed: [
+    {
+      name: "DKIM keys",
+      column: domains.privateKey,
+      key: [domains.domain],
+      tenantId: domains.tenantId,
+      place: (tenantId, [domain = ""]) => keyPlace(tenantId, domain),
+    },
+  ],
   members: ({ tenant, templates, rows, credentials }) => ({
     emailTemplates: templates(TEMPLATES),
     emailSender: tenant.allowCustom.includes("email")

@@ -238,7 +238,8 @@ export class PassRepository implements PassStore {
 type PassRow = Pick<typeof passes.$inferSelect, keyof typeof COLUMNS>;
 
 /** Where the registry stores the token that a pass's devices present. */
-function tokenPlace(tenantId: string, passId: string): SecretPlace {
+/** Where the token of an Apple pass belongs, with which phones ask for it. */
+export function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
 }
 

@@ -1,7 +1,9 @@
 import type { AppleSigner, GoogleIssuer, WalletTemplate } from "../../domain/wallet.ts";
 import type { StoredTemplates, TenantPart } from "../../storage/tenant-part.ts";
 import { applePlace, googlePlace, parseAppleSigner, parseGoogleIssuer } from "./credentials.ts";
+import { tokenPlace } from "./pass-repository.ts";
 import { parseWalletTemplate } from "./stored-template.ts";
+import { passes } from "./tables.ts";
 
 interface WalletMembers {
   readonly wallet: {
@@ -25,6 +27,16 @@ const TEMPLATES: StoredTemplates<WalletTemplate> = { parse: parseWalletTemplate 
 export const walletPart: TenantPart<WalletMembers> = {
   templates: { wallet: TEMPLATES },
   tables: [],
+  sealed: [
+    {
+      name: "tokens of passes",
+      column: passes.authenticationToken,
+      key: [passes.id],
+      tenantId: passes.tenantId,
+      place: (tenantId, [passId = ""]) => tokenPlace(tenantId, passId),
+      isLarge: true,
+    },
+  ],
   members({ tenant, templates, credentials }) {
     const isCustom = tenant.allowCustom.includes("wallet");
     return {

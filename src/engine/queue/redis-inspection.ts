@@ -33,7 +33,7 @@ export class RedisInspection {
   readonly meta: Meta;
 
   private constructor(
-    private readonly connection: RedisConnection,
+    readonly connection: RedisConnection,
     telemetry: Telemetry,
   ) {
     this.meta = new Meta(connection, telemetry);

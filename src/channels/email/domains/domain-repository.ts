@@ -120,7 +120,8 @@ function ofTenant(tenantId: string, domain: string) {
   return and(eq(domains.domain, domain), eq(domains.tenantId, tenantId));
 }
 
-function keyPlace(tenantId: string, domain: string): SecretPlace {
+/** Where the DKIM key of a domain belongs. */
+export function keyPlace(tenantId: string, domain: string): SecretPlace {
   return { tenantId, kind: "dkim", field: domain };
 }
 

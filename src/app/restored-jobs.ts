@@ -1,0 +1,33 @@
+import type { Channel } from "../domain/channel.ts";
+import { jobTimeMs } from "../domain/ids.ts";
+import type { QueuedJob } from "../domain/job.ts";
+import type { Outcome } from "../domain/outcome.ts";
+import { extended } from "./extended-channel.ts";
+
+const NOT_SENT: Outcome = {
+  kind: "failed",
+  error:
+    "the message was queued when a backup was taken, which was restored since; it may have been sent and is not sent again",
+};
+
+/**
+ * Fails the jobs that a restored backup had queued, if the operator decided so: they may have been sent after the backup. What
+ * accepting them took is given back, as for any job that fails.
+ */
+export class RestoredJobs {
+  /** @param beforeMs Jobs accepted before are not sent, by the time in their ids; null: all are. */
+  constructor(private readonly beforeMs: number | null) {}
+
+  over(channel: Channel): Channel {
+    const { beforeMs } = this;
+    if (beforeMs === null) return channel;
+    const isOld = ({ jobId }: QueuedJob) => jobTimeMs(jobId) <= beforeMs;
+    const screen = channel.screen?.bind(channel);
+    return extended(channel, {
+      deliver: async (job, ...others) => (isOld(job) ? NOT_SENT : channel.deliver(job, ...others)),
+      ...(screen === undefined
+        ? {}
+        : { screen: async (job, ...others) => (isOld(job) ? NOT_SENT : screen(job, ...others)) }),
+    });
+  }
+}

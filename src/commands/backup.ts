@@ -1,0 +1,115 @@
+import { existsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { NOT_EMBEDDED, type PreparedCut } from "../app/backup-task.ts";
+import { runningStart } from "../app/control-socket.ts";
+import type { Config } from "../config/config.ts";
+import { ConfigurationError } from "../domain/errors.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { type BackupFacts, type Manifest, verifyBackup, writeBackup } from "../storage/backup/archive.ts";
+import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
+import { removeStaging } from "../storage/backup/running-cut.ts";
+import { FolderLock } from "../storage/folder-lock.ts";
+import { endOrphans } from "../storage/redis-recovery.ts";
+import { UsageError } from "./command-line.ts";
+
+export interface BackupOptions {
+  readonly home: string;
+  /** A file, or a folder, in which a file named after the time is made. */
+  readonly target: string;
+  readonly version: string;
+}
+
+/**
+ * `waybill backup FILE-OR-FOLDER`: writes the data folder as it is at one instant to one file, also while a server runs. The
+ * server prepares a copy inside its data folder; this process reads that and writes the file, with the rights of whoever
+ * called it.
+ */
+export async function backup(open: () => Config, { home, target, version }: BackupOptions): Promise<number> {
+  // Before the configuration is read, which would make secrets in an empty folder.
+  if (!existsSync(join(home, "postgres"))) throw new UsageError(`there is no data folder at ${home}: see WAYBILL_HOME`);
+  const config = open();
+  if (config.redis !== null || config.databaseUrl !== null || config.clickhouseUrl !== null) {
+    throw new ConfigurationError(NOT_EMBEDDED);
+  }
+  const file = fileFor(target);
+  const facts = { version, takenAt: new Date(systemClock.nowMs()).toISOString() };
+  const lock = FolderLock.tryAcquire(config.home);
+  try {
+    const manifest = lock === null ? await ofRunning(config, file, facts) : await ofStopped(config, file, facts);
+    // What was written is what is read back.
+    await verifyBackup(file);
+    console.log(`${file} is complete and shows ${new Date(manifest.cutMs).toISOString()}.`);
+    console.log("It holds the keys of this installation: whoever can read it can read everything.");
+    return 0;
+  } finally {
+    lock?.release();
+  }
+}
+
+type Begun = Pick<BackupFacts, "version" | "takenAt">;
+
+async function ofStopped({ home }: Config, file: string, begun: Begun): Promise<Manifest> {
+  console.log(`No server runs on ${home}: its files are copied as they are.`);
+  await endOrphans(join(home, "redis"), null, systemClock);
+  await removeStaging(home);
+  return write(file, entriesOf(home), { ...begun, cutMs: systemClock.nowMs(), wasRunning: false });
+}
+
+async function ofRunning({ home }: Config, file: string, begun: Begun): Promise<Manifest> {
+  const done = new AbortController();
+  const written = Promise.withResolvers<Manifest>();
+  const asking = runningStart(home).ask(
+    "backup",
+    null,
+    (said) => {
+      // Our own server says it.
+      const { folder, cutMs, heldMs, lengths } = said as unknown as PreparedCut;
+      console.log(`The server held its stores for ${Math.round(heldMs)} ms and goes on.`);
+      const facts = { ...begun, cutMs, wasRunning: true };
+      write(file, entriesOf(folder, new Map(lengths)), facts).then(written.resolve, written.reject);
+    },
+    done.signal,
+  );
+  try {
+    // The answer ends before the file is written only if the server has ended.
+    return await Promise.race([written.promise, asking.then(() => written.promise)]);
+  } finally {
+    // The server then removes its copy.
+    done.abort();
+    asking.catch(() => undefined);
+    written.promise.catch(() => undefined);
+  }
+}
+
+function write(file: string, entries: AsyncIterable<Entry>, facts: BackupFacts): Promise<Manifest> {
+  return writeBackup(file, entries, facts, (part, { files, bytes }) => {
+    console.log(`  ${NAMES[part].padEnd(24)} ${String(files).padStart(7)} files ${shownBytes(bytes).padStart(12)}`);
+  });
+}
+
+export const NAMES: Readonly<Record<Part, string>> = {
+  secrets: "secrets",
+  queue: "queue (Redis)",
+  registry: "registry (PostgreSQL)",
+  events: "events (ClickHouse)",
+  payloads: "large payloads",
+};
+
+export function shownBytes(bytes: number): string {
+  return bytes < 1e6
+    ? `${(bytes / 1e3).toFixed(1)} KB`
+    : bytes < 1e9
+      ? `${(bytes / 1e6).toFixed(1)} MB`
+      : `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+function fileFor(target: string): string {
+  const path = resolve(target);
+  const isFolder = target.endsWith("/") || (existsSync(path) && statSync(path).isDirectory());
+  if (!isFolder) return path;
+  const name = new Date(systemClock.nowMs())
+    .toISOString()
+    .replace(/\.\d+Z$/, "Z")
+    .replaceAll(":", "");
+  return join(path, `waybill-${name}.tar.zst`);
+}

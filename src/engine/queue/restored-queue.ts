@@ -1,0 +1,95 @@
+import { Cluster, type Redis } from "ioredis";
+import type { Clock } from "../../domain/clock.ts";
+import { firstEventIdAt } from "../../domain/event.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import { type RedisAddress, redisFailure } from "./connection.ts";
+import { RedisInspection } from "./redis-inspection.ts";
+
+/** What becomes of the jobs that were queued when the backup was taken, and may have been sent since. */
+export type QueuedDecision = "send" | "fail";
+
+/** Unix ms: jobs that were accepted before are not sent any more. */
+const NOT_SENT_BEFORE = "not_sent_before";
+const WITHIN_MS = 10_000;
+
+export interface RestoredQueueOptions {
+  readonly address: RedisAddress;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+export interface Restored {
+  /** The instant that the backup shows. */
+  readonly cutMs: number;
+  /** The last event that the event store has. */
+  readonly lastEventId: number;
+  readonly queued: QueuedDecision;
+}
+
+/** Of all tenants. */
+export async function countQueuedJobs(options: RestoredQueueOptions): Promise<number> {
+  return withInspection(options, async ({ connection }) => {
+    let jobs = 0;
+    for await (const { node, prefix } of shardsOf(connection)) {
+      for (let cursor = "0", begun = false; cursor !== "0" || !begun; begun = true) {
+        const [next, fields] = await node.hscan(`${prefix}:tenants`, cursor, "COUNT", 1000);
+        for (let at = 0; at < fields.length; at += 2)
+          jobs += fields[at] === "" ? 0 : Number.parseInt(fields[at + 1] ?? "0", 10);
+        cursor = next;
+      }
+    }
+    return jobs;
+  });
+}
+
+/**
+ * Prepares a queue that was restored from a backup, before anything works on it. Safe to repeat.
+ *
+ * The event clock of each shard is set beyond every event that may have been handed out: beyond the machine's time, the
+ * backup's, and the event store's last. So no reader who has seen an event finds another one under its id.
+ */
+export async function prepareRestoredQueue(options: RestoredQueueOptions, restored: Restored): Promise<void> {
+  const { cutMs, lastEventId, queued } = restored;
+  const beyond = Math.max(firstEventIdAt(Math.max(cutMs, options.clock.nowMs())), lastEventId);
+  await withInspection(options, async ({ connection, meta }) => {
+    for await (const { node, prefix } of shardsOf(connection)) {
+      const last = Number((await node.get(`${prefix}:clock`)) ?? 0);
+      if (last < beyond) await node.set(`${prefix}:clock`, String(beyond));
+    }
+    // An earlier decision ends with its jobs; two backups in a row may have been restored.
+    await meta.set(NOT_SENT_BEFORE, queued === "fail" ? String(cutMs) : "0");
+  });
+}
+
+/** Jobs accepted before this time (Unix ms) are not sent: a restore decided so. Null: all are sent. */
+export async function notSentBeforeMs(options: RestoredQueueOptions): Promise<number | null> {
+  const text = await withInspection(options, async ({ meta }) => (await meta.read())[NOT_SENT_BEFORE]);
+  return Number(text ?? 0) || null;
+}
+
+async function withInspection<T>(options: RestoredQueueOptions, work: (inspection: RedisInspection) => Promise<T>) {
+  const inspection = await RedisInspection.open({ ...options, withinMs: WITHIN_MS });
+  try {
+    return await work(inspection);
+  } catch (error) {
+    throw redisFailure(error);
+  } finally {
+    await inspection.close();
+  }
+}
+
+/** Every shard has a hash of its tenants as soon as it has had a job. */
+async function* shardsOf(
+  connection: RedisInspection["connection"],
+): AsyncGenerator<{ readonly node: Redis; readonly prefix: string }> {
+  const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
+  for (const node of nodes) {
+    const found = new Set<string>();
+    for (let cursor = "0", begun = false; cursor !== "0" || !begun; begun = true) {
+      const [next, keys] = await node.scan(cursor, "MATCH", "wb:{s*}:tenants", "COUNT", 1000);
+      for (const key of keys) found.add(key.slice(0, -":tenants".length));
+      cursor = next;
+    }
+    for (const prefix of found) yield { node, prefix };
+  }
+}

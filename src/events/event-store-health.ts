@@ -1,0 +1,35 @@
+import type { ClickHouse } from "./clickhouse.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { EventStoreTarget } from "./table.ts";
+
+export interface EventStoreHealth {
+  readonly version: string;
+  /** Its clock, in Unix milliseconds. */
+  readonly nowMs: number;
+  /** Rows of the last seven days that no table took. */
+  readonly refusedRows: number;
+  /** Of the disk with the least room. */
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** Rejects with `UnavailableError`. */
+export async function eventStoreHealth(clickhouse: ClickHouse, target: EventStoreTarget): Promise<EventStoreHealth> {
+  const settings = selectSettings(target, TIMEOUT_MS);
+  const [said] = await clickhouse.rows(`SELECT version(), toUnixTimestamp64Milli(now64(3)) SETTINGS ${settings}`);
+  const [refused] = await clickhouse.rows(
+    `SELECT count() FROM ${target.database}.refused_rows WHERE at > now() - INTERVAL 7 DAY SETTINGS ${settings}`,
+  );
+  const [disk] = await clickhouse.rows(
+    `SELECT free_space, total_space FROM system.disks ORDER BY free_space LIMIT 1 SETTINGS ${settings}`,
+  );
+  return {
+    version: String(said?.[0]),
+    nowMs: Number(said?.[1]),
+    refusedRows: Number(refused?.[0]),
+    freeBytes: Number(disk?.[0] ?? 0),
+    totalBytes: Number(disk?.[1] ?? 0),
+  };
+}

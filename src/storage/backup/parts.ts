@@ -1,0 +1,108 @@
+import type { Dirent } from "node:fs";
+import { lstat, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What a backup holds. */
+export const PARTS = ["secrets", "queue", "registry", "events", "payloads"] as const;
+export type Part = (typeof PARTS)[number];
+
+const FOLDERS: Readonly<Record<string, Part>> = {
+  redis: "queue",
+  postgres: "registry",
+  clickhouse: "events",
+  payloads: "payloads",
+};
+
+/**
+ * Files of the first level that belong to a running process. That process must not even open them here: the kernel drops its
+ * lock on a file as soon as it closes any descriptor of it.
+ */
+const OF_A_PROCESS = /^(lock|lock\.pid|control|control\.sock)$|\.unfinished$|-(wal|shm)$/;
+const MANIFEST = "appendonly.aof.manifest";
+
+/** A file or folder to be backed up. */
+export interface Entry {
+  /** Below the data folder, with `/` between its parts. */
+  readonly path: string;
+  /** Where it is now. */
+  readonly file: string;
+  /** Null: a folder. Of a file that still grows, only the first `bytes` belong to the backup. */
+  readonly bytes: number | null;
+}
+
+/** The part that a path of the data folder belongs to, or null. */
+export function partOf(path: string): Part | null {
+  const [first = "", ...below] = path.split("/");
+  if (below.length === 0) return FOLDERS[first] ?? "secrets";
+  return FOLDERS[first] ?? null;
+}
+
+/**
+ * What a backup of `home` holds, where nothing writes to it: of a stopped start, or of the copy that a running one made. One
+ * part after the other. `lengths` has the lengths of the files that still grow, by path.
+ */
+export async function* entriesOf(
+  home: string,
+  lengths: ReadonlyMap<string, number> = new Map(),
+): AsyncGenerator<Entry> {
+  for (const name of await names(home)) {
+    if (isKept(name)) yield await fileAt(home, name.name, lengths);
+  }
+  yield* appendOnlyFiles(home, lengths);
+  for (const folder of ["postgres", "clickhouse", "payloads"]) yield* below(home, folder, lengths);
+}
+
+/** Whether an entry of the first level is a file of the installation: a secret, or the mail log's place. */
+export function isKept(entry: Dirent): boolean {
+  return entry.isFile() && !OF_A_PROCESS.test(entry.name);
+}
+
+/** The append-only files that the manifest names; others are left over from a rewrite, or Redis's own. */
+async function* appendOnlyFiles(home: string, lengths: ReadonlyMap<string, number>): AsyncGenerator<Entry> {
+  const folder = "redis/appendonlydir";
+  const manifest = await readFile(join(home, folder, MANIFEST), "utf8").catch(() => null);
+  if (manifest === null) return;
+  for (const path of ["redis", folder]) yield { path, file: join(home, path), bytes: null };
+  for (const name of [MANIFEST, ...appendOnlyNames(manifest)]) yield await fileAt(home, `${folder}/${name}`, lengths);
+}
+
+/** The files that a manifest names (`file <name> seq <n> type <b|i>`); those of type h are no longer needed. */
+export function appendOnlyNames(manifest: string): readonly string[] {
+  return Array.from(
+    manifest.matchAll(/^file (appendonly\.aof\.\d+\.[a-z.]+) seq \d+ type [bi]\b/gm),
+    ([, name = ""]) => name,
+  );
+}
+
+/** A folder's contents, without what an engine makes anew (links, temporary files, its status). */
+async function* below(home: string, path: string, lengths: ReadonlyMap<string, number>): AsyncGenerator<Entry> {
+  const found = await names(join(home, path));
+  if (found.length === 0 && (await lstat(join(home, path)).catch(() => null)) === null) return;
+  yield { path, file: join(home, path), bytes: null };
+  for (const name of found) {
+    const inside = `${path}/${name.name}`;
+    if (isLeftOut(inside)) continue;
+    if (name.isDirectory()) yield* below(home, inside, lengths);
+    else if (name.isFile()) yield await fileAt(home, inside, lengths);
+  }
+}
+
+/** Whether the engine makes it anew, or a crash left it. */
+export function isLeftOut(path: string): boolean {
+  return LEFT_OUT.has(path) || path.endsWith(".unfinished") || /\/(tmp_|delete_tmp_)[^/]*$/.test(path);
+}
+
+const LEFT_OUT: ReadonlySet<string> = new Set(["clickhouse/shadow", "clickhouse/tmp", "clickhouse/status"]);
+
+async function fileAt(home: string, path: string, lengths: ReadonlyMap<string, number>): Promise<Entry> {
+  const file = join(home, path);
+  return { path, file, bytes: lengths.get(path) ?? (await lstat(file)).size };
+}
+
+async function names(folder: string): Promise<readonly Dirent[]> {
+  const found = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}

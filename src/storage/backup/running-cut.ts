@@ -1,0 +1,233 @@
+import { Database } from "bun:sqlite";
+import { copyFile, link, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { Redis } from "ioredis";
+import type { Clock } from "../../domain/clock.ts";
+import { UnavailableError } from "../../domain/errors.ts";
+import type { Chdb } from "../chdb.ts";
+import type { EmbeddedPostgres } from "../pglite.ts";
+import type { RedisChild } from "../redis-child.ts";
+import { isMissing, unlessMissing } from "./missing.ts";
+import { appendOnlyNames, isKept, isLeftOut } from "./parts.ts";
+
+/** The longest that Redis takes no writes; a cut that takes longer fails. Well below a lease's term and a command's deadline. */
+const PAUSE_MS = 4_000;
+const LINKS_AT_A_TIME = 64;
+/** The folder in which a running start prepares a backup. Left there by a crash, it is removed by the next start. */
+export const STAGING = "backup.unfinished";
+const FREEZE = "backup";
+
+export interface CutPorts {
+  readonly home: string;
+  readonly postgres: Pick<EmbeddedPostgres, "copyTo">;
+  readonly chdb: Pick<Chdb, "hold">;
+  /** The event store's database. */
+  readonly database: string;
+  readonly redis: RedisChild["address"];
+  readonly clock: Clock;
+}
+
+/** A copy of the data folder as it was at one instant. */
+export interface Cut {
+  /** Laid out like the data folder. */
+  readonly folder: string;
+  readonly cutMs: number;
+  /** Of the files in it that still grow. */
+  readonly lengths: ReadonlyMap<string, number>;
+  /** For how long nothing was written. */
+  readonly heldMs: number;
+}
+
+/**
+ * Prepares a backup of a running start: a copy of its data folder at one instant, beside the data, mostly of hard links.
+ *
+ * Invariants:
+ * B1. The copy is what the disk would hold if every process of the start had died at that instant. Redis takes no writes while
+ *     all other parts are copied, and every change that one store makes because of another passes through Redis or follows it.
+ *     So a start on the copy recovers as it does after a crash, and every promise for crashes holds for it.
+ * B2. No insert into the event store is under way at that instant, and the tokens that its tables remember are copied too: a
+ *     batch that the queue still holds is either wholly stored, or not at all, or is completed under its token.
+ * B3. Nothing holds longer than `PAUSE_MS`, even if this process dies: Redis ends the pause by itself.
+ * B4. Nothing outside the staging folder changes, except that the event store hard-links its parts there.
+ */
+export async function takeCut(ports: CutPorts): Promise<Cut> {
+  const { home, postgres, chdb, clock } = ports;
+  const folder = join(home, STAGING);
+  await removeStaging(home);
+  await mkdir(folder, { mode: 0o700 });
+  // Read again from an older place, the mail log brings nothing twice: so it may be copied before the rest.
+  await copyFirstLevel(home, folder);
+  const copy = await postgres.copyTo(join(folder, "postgres"));
+  // In this order: who waits for the registry is answered soon, while the recorder can wait.
+  return chdb.hold(async (events) => {
+    const tables = await mergeTrees(events, ports.database);
+    return copy.hold(async (finishPostgres) => {
+      const pause = await Pause.begin(ports.redis, clock);
+      try {
+        const cutMs = clock.nowMs();
+        const lengths = await linkAppendOnly(home, folder);
+        await Promise.all([
+          linkPayloads(home, folder),
+          finishPostgres(),
+          copyEventStore(ports, events, folder, tables),
+        ]);
+        return { folder, cutMs, lengths, heldMs: await pause.end() };
+      } finally {
+        pause.close();
+      }
+    });
+  });
+}
+
+/** Removes what a backup left, finished or not. Only for the process that holds the folder. */
+export async function removeStaging(home: string): Promise<void> {
+  await rm(join(home, STAGING), { recursive: true, force: true });
+  await rm(join(home, "clickhouse", "shadow", FREEZE), { recursive: true, force: true });
+}
+
+/** The time in which Redis takes no writes. */
+class Pause {
+  private constructor(
+    private readonly redis: Redis,
+    private readonly clock: Clock,
+    private readonly begunMs: number,
+  ) {}
+
+  /** Resolves when every write that was answered is in the append-only file, and no further one is answered. */
+  static async begin(address: RedisChild["address"], clock: Clock): Promise<Pause> {
+    const options = { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 };
+    const redis =
+      address.kind === "socket" ? new Redis({ ...options, path: address.path }) : new Redis(address.url, options);
+    // Each command rejects by itself.
+    redis.on("error", () => undefined);
+    try {
+      await redis.connect();
+      const begunMs = clock.monotonicMs();
+      await redis.call("CLIENT", "PAUSE", PAUSE_MS, "WRITE");
+      return new Pause(redis, clock, begunMs);
+    } catch (error) {
+      redis.disconnect();
+      throw new UnavailableError("Redis could not be held for the backup", { cause: error });
+    }
+  }
+
+  /** Ends it; returns how long it lasted. Rejects if it was over before, or if Redis was restarted meanwhile. */
+  async end(): Promise<number> {
+    try {
+      await this.redis.call("CLIENT", "UNPAUSE");
+    } catch (error) {
+      throw new UnavailableError("Redis ended during the backup; nothing was backed up", { cause: error });
+    }
+    const heldMs = this.clock.monotonicMs() - this.begunMs;
+    if (heldMs < PAUSE_MS) return heldMs;
+    throw new UnavailableError(
+      `the machine is too busy: the stores could not be copied within ${PAUSE_MS / 1000} s; nothing was backed up`,
+    );
+  }
+
+  /** A pause that was not ended is over after `PAUSE_MS`. */
+  close(): void {
+    if (this.redis.status === "ready") this.redis.call("CLIENT", "UNPAUSE").catch(() => undefined);
+    this.redis.disconnect();
+  }
+}
+
+async function copyFirstLevel(home: string, folder: string): Promise<void> {
+  for (const entry of await readdir(home, { withFileTypes: true })) {
+    const [from, to] = [join(home, entry.name), join(folder, entry.name)];
+    if (!isKept(entry)) continue;
+    if (entry.name.endsWith(".sqlite")) copyDatabase(from, to);
+    else await copyFile(from, to);
+  }
+}
+
+/** A consistent copy of a database that is in use. */
+function copyDatabase(from: string, to: string): void {
+  const database = new Database(from, { readonly: true });
+  try {
+    database.run("VACUUM INTO ?", [to]);
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Files that only grow, or never change, so their first bytes stay as they are: a rewrite makes new files. One that ends
+ * meanwhile removes files that the manifest named; then the new manifest is read.
+ */
+async function linkAppendOnly(home: string, folder: string): Promise<ReadonlyMap<string, number>> {
+  const path = "redis/appendonlydir";
+  const manifestFile = `${path}/appendonly.aof.manifest`;
+  for (let left = 5; ; left -= 1) {
+    const target = join(folder, path);
+    await rm(target, { recursive: true, force: true });
+    await mkdir(target, { recursive: true, mode: 0o700 });
+    const manifest = await readFile(join(home, manifestFile), "utf8");
+    try {
+      const lengths = new Map<string, number>();
+      for (const name of appendOnlyNames(manifest)) {
+        await link(join(home, path, name), join(target, name));
+        lengths.set(`${path}/${name}`, (await lstat(join(target, name))).size);
+      }
+      await writeFile(join(folder, manifestFile), manifest, { mode: 0o600 });
+      return lengths;
+    } catch (error) {
+      if (left === 0 || !isMissing(error)) throw error;
+    }
+  }
+}
+
+/** A payload is written once and never changed; one that goes now belongs to a job that has ended. */
+async function linkPayloads(home: string, folder: string): Promise<void> {
+  const [from, to] = [join(home, "payloads"), join(folder, "payloads")];
+  await mkdir(to, { mode: 0o700 });
+  const names = (await readdir(from).catch(() => [])).filter((name) => !isLeftOut(name));
+  for (let at = 0; at < names.length; at += LINKS_AT_A_TIME) {
+    const some = names.slice(at, at + LINKS_AT_A_TIME);
+    await Promise.all(some.map((name) => link(join(from, name), join(to, name)).catch(unlessMissing)));
+  }
+}
+
+async function mergeTrees(events: ClickHouseClient, database: string): Promise<readonly string[]> {
+  const result = await events.query({
+    query: `SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree'`,
+    format: "JSONCompact",
+  });
+  const { data } = await result.json<readonly [string]>();
+  return data.map(([name]) => name);
+}
+
+/** The engine hard-links the parts of a table, which never change; everything else in its folder is small and is copied. */
+async function copyEventStore(
+  { home, database }: CutPorts,
+  events: ClickHouseClient,
+  folder: string,
+  tables: readonly string[],
+): Promise<void> {
+  // One after the other: they count their calls in one file, which the engine does not lock.
+  for (const table of tables) {
+    await events.command({ query: `ALTER TABLE ${database}.\`${table}\` FREEZE WITH NAME '${FREEZE}'` });
+  }
+  const target = join(folder, "clickhouse");
+  await mkdir(target, { mode: 0o700 });
+  const frozen = join(home, "clickhouse", "shadow", FREEZE, "store");
+  await rename(frozen, join(target, "store")).catch(unlessMissing);
+  await copyAround(join(home, "clickhouse"), target, "clickhouse");
+}
+
+/** Copies what lies around the parts: definitions, and the tokens that a table remembers. */
+async function copyAround(from: string, to: string, path: string): Promise<void> {
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  const entries = await readdir(from, { withFileTypes: true }).catch(() => []);
+  const isTable = entries.some(({ name }) => name === "format_version.txt");
+  for (const entry of entries) {
+    const inside = `${path}/${entry.name}`;
+    if (isLeftOut(inside)) continue;
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isFile()) await copyFile(source, target).catch(unlessMissing);
+    else if (entry.isDirectory() && (!isTable || NOT_PARTS.has(entry.name))) await copyAround(source, target, inside);
+  }
+}
+
+const NOT_PARTS: ReadonlySet<string> = new Set(["deduplication_logs", "detached"]);

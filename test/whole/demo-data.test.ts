@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { ClickHouse } from "../../src/events/clickhouse.ts";
+import { DEMO_TENANTS, demoHistory } from "../../src/events/demo-history.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { openChdb } from "../../src/storage/chdb.ts";
+import { runCommand } from "../support/command.ts";
+import { expectBalance } from "../support/event-store-checker.ts";
+import { eventually } from "../support/eventually.ts";
+import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+
+const UNTIL = "2026-11-01";
+const OPTIONS = { seed: 7, perDay: 120, untilMs: Date.parse(`${UNTIL}T00:00:00Z`), days: 30 };
+
+let home: Awaited<ReturnType<typeof temporaryHome>>;
+let waybill: Waybill;
+
+beforeAll(async () => {
+  home = await temporaryHome();
+  waybill = await startWaybill(home.path);
+}, 60_000);
+
+afterAll(async () => {
+  await waybill.kill();
+  await home.remove();
+}, 30_000);
+
+const run = (...args: readonly string[]) =>
+  runCommand(["demo-data", "--per-day", "120", "--until", UNTIL, ...args], { WAYBILL_HOME: home.path });
+
+test("the same seed makes the same history, with weekends, a bad day and many bounces on one", () => {
+  const rows = demoHistory(OPTIONS);
+  expect(demoHistory(OPTIONS)).toEqual(rows);
+  expect(demoHistory({ ...OPTIONS, seed: 8 })).not.toEqual(rows);
+  const ids = new Set(rows.map(({ tenantId, eventId }) => `${tenantId} ${eventId}`));
+  expect(ids.size).toBe(rows.length);
+  const bounces = rows.filter(({ type }) => type === "bounced");
+  expect(bounces.filter(({ tenantId }) => tenantId === "demo-ledger").length).toBeGreaterThan(bounces.length / 2);
+  expect(new Set(rows.map(({ type }) => type)).size).toBe(9);
+});
+
+test("it is written beside a running server, once however often, and all sums fit", async () => {
+  const rows = demoHistory(OPTIONS);
+  const first = await run("--seed", "7");
+  expect(first).toMatchObject({ code: 0, errors: "" });
+  expect((await run("--seed", "7")).code).toBe(0);
+  expect(await run("--seed", "8")).toMatchObject({ code: 1, errors: expect.stringContaining("another demonstration") });
+  expect((await waybill.operator("GET", "/tenants/demo-clinic")).body.name).toBe("Northside Clinic (demonstration)");
+
+  const { body } = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", {
+    to_address: "ann@example.com",
+    subject: "Hello",
+    html: "<p>Hello there</p>",
+  });
+  await finalJob(waybill, waybill.demoKey, body.job_id);
+  const day = new Date().toISOString().slice(0, 10);
+  await eventually("the event store has it", async () => {
+    const page = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${day}&to=${day}`);
+    return page.body.events.length > 0;
+  });
+  await waybill.stop();
+  expect(await run("--seed", "7")).toMatchObject({ code: 1, errors: expect.stringContaining("real events") });
+  expect((await run("--seed", "7", "--force")).code).toBe(0);
+  const { reader, close } = openChdb(join(home.path, "clickhouse"));
+  const clickhouse = new ClickHouse({ client: reader, clock: systemClock, timeoutMs: 20_000 });
+  await expectBalance(clickhouse, "waybill");
+  const counts = await clickhouse.rows(
+    "SELECT tenant_id, count() FROM waybill.events WHERE startsWith(tenant_id, 'demo-') GROUP BY 1 ORDER BY 1",
+  );
+  await close();
+  const ids = DEMO_TENANTS.map(({ id }) => id).toSorted((a, b) => (a < b ? -1 : 1));
+  const wanted = ids.map((id) => [id, rows.filter(({ tenantId }) => tenantId === id).length]);
+  expect(counts.map(([id, count]) => [id, Number(count)])).toEqual(wanted);
+}, 120_000);
