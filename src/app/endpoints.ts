@@ -8,7 +8,7 @@ import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { type AppChannel, templateKindsOf } from "./app-channel.ts";
+import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
@@ -24,7 +24,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
-    ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels) }),
+    ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels), credentialKinds: credentialKindsOf(channels) }),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];

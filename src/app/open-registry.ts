@@ -24,7 +24,7 @@ import { CredentialRepository } from "../tenants/credential-repository.ts";
 import { tenantRegistry } from "../tenants/endpoints.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
-import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
+import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -80,7 +80,9 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
       await snapshots.takeNewPlans();
     },
   });
-  const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
+  const kinds = credentialKindsOf(options.channels);
+  const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
+  const tools = { database, changes, vault, credentials, clock, random };
   return {
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
@@ -97,7 +99,12 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
 
 function registryOf({ channels, shards }: RegistryOptions, tools: RegistryTools): Registry {
   const names = channels.map(({ name }) => name);
-  const ofTenants = tenantRegistry(tools, { channels: names, kinds: templateKindsOf(channels), shards });
+  const ofTenants = tenantRegistry(tools, {
+    channels: names,
+    kinds: templateKindsOf(channels),
+    credentialKinds: credentialKindsOf(channels),
+    shards,
+  });
   // Each member of the type is one of the tenants room's or of a listed channel's.
   return Object.assign(ofTenants, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }

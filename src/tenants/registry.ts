@@ -4,6 +4,7 @@ import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant }
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Permission, Plan } from "../domain/tenant.ts";
+import type { CredentialsRecord } from "../http/credential-kind.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -121,6 +122,11 @@ export interface TenantRegistry extends SuppressionRegistry {
   /** Of all channels, ordered by slug. */
   templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>>;
   deleteTemplate(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">>;
+
+  /** A tenant's own credentials, without secrets, ordered by kind. */
+  credentials(tenantId: string): Promise<AllOfTenant<CredentialsRecord>>;
+  credentialsOf(tenantId: string, kind: string): Promise<Done<CredentialsRecord> | Missing<"tenant" | "credentials">>;
+  deleteCredentials(tenantId: string, kind: string): Promise<Done | Missing<"tenant" | "credentials">>;
 
   /** The webhook for device registrations; null: none. The caller has checked the address. */
   putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;

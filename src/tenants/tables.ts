@@ -1,4 +1,4 @@
-import { index, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { index, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
 
@@ -18,7 +18,14 @@ export const keys = pgTable(
 /** A tenant's own provider credentials, sealed by the vault. */
 export const credentials = pgTable(
   "credentials",
-  { tenantId: tenantId(), kind: slug("kind").notNull(), sealed: text("sealed").notNull() },
+  {
+    tenantId: tenantId(),
+    kind: slug("kind").notNull(),
+    sealed: text("sealed").notNull(),
+    // Null: the previous release stored them.
+    createdAt: timestamp("created_at", { withTimezone: true, mode: "date" }),
+    changedAt: timestamp("changed_at", { withTimezone: true, mode: "date" }),
+  },
   (table) => [primaryKey({ columns: [table.tenantId, table.kind] })],
 );
 
