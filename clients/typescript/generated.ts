@@ -73,6 +73,14 @@ export type OperatorDomain = Domain & {
 
 export type OperatorDomainList = { domains: readonly OperatorDomain[] };
 
+export type CredentialsStored = {
+  stored: true;
+  /** Whether messages go out with them from now on. */
+  used: boolean;
+  /** Why they are not used. */
+  reason?: string;
+};
+
 export type MailReportsTaken = {
   /** Reports about messages of ours that were in it. */
   reports: number;
@@ -661,7 +669,14 @@ export type GoogleClass = {
   reviewStatus?: string;
 } & JsonObject;
 
-export type AppleCredentialsWarnings = { warnings: readonly string[] };
+export type CredentialsStoredWithWarnings = {
+  stored: true;
+  /** Whether messages go out with them from now on. */
+  used: boolean;
+  /** Why they are not used. */
+  reason?: string;
+  warnings?: readonly string[];
+};
 
 export type WalletWebhook = { wallet_webhook_url: string | null };
 
@@ -930,6 +945,90 @@ export type Template =
 
 export type TemplateList = { templates: readonly Template[] };
 
+export type EmailCredentials = {
+  kind: "email";
+  channel: "email";
+  from_address: string;
+  /** The sender's name. */
+  from_name: string | null;
+  /** Host and port of the tenant's own mail server; null: the platform's. */
+  smtp_server: string | null;
+  /** The UTC day on which the warm-up of a dedicated address began. */
+  warm_up_from: string | null;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type WhatsappCredentials = {
+  kind: "whatsapp";
+  channel: "whatsapp";
+  phone_number_id: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type AppleCredentials = {
+  kind: "apple";
+  channel: "wallet";
+  pass_type_id: string;
+  team_id: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type GoogleCredentials = {
+  kind: "google";
+  channel: "wallet";
+  issuer_id: string;
+  client_email: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type CredentialsList = {
+  credentials: readonly (EmailCredentials | WhatsappCredentials | AppleCredentials | GoogleCredentials)[];
+};
+
 export type Balance = { balance: number };
 
 export type TokenMovementPage = {
@@ -1082,6 +1181,22 @@ export type Operations = {
       /** the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count */
       warm_up_from?: string;
     };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Email credentials, without their secrets. */
+  getEmailCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: EmailCredentials;
+  };
+  /** Delete a tenant's own Email credentials: the platform's are used from then on. */
+  deleteEmailCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
     answer: null;
   };
   /**
@@ -1212,6 +1327,22 @@ export type Operations = {
       phone_number_id: string;
       /** an access token: printable ASCII characters without blanks */
       access_token: string;
+    };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Whatsapp credentials, without their secrets. */
+  getWhatsappCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: WhatsappCredentials;
+  };
+  /** Delete a tenant's own Whatsapp credentials: the platform's are used from then on. */
+  deleteWhatsappCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
     };
     answer: null;
   };
@@ -1398,7 +1529,23 @@ export type Operations = {
       /** Apple's intermediate that issued the certificate; by default one is found in PEM */
       wwdr_pem?: string;
     };
-    answer: AppleCredentialsWarnings | null;
+    answer: CredentialsStoredWithWarnings;
+  };
+  /** A tenant's own Apple credentials, without their secrets. */
+  getAppleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: AppleCredentials;
+  };
+  /** Delete a tenant's own Apple credentials: the platform's are used from then on. */
+  deleteAppleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: null;
   };
   /** Set a tenant's own issuer of Google passes; stored encrypted, never given back. */
   putGoogleCredentials: {
@@ -1418,6 +1565,22 @@ export type Operations = {
         | string;
       /** the issuer's id: digits */
       issuer_id: string;
+    };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Google credentials, without their secrets. */
+  getGoogleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: GoogleCredentials;
+  };
+  /** Delete a tenant's own Google credentials: the platform's are used from then on. */
+  deleteGoogleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
     };
     answer: null;
   };
@@ -1645,6 +1808,14 @@ export type Operations = {
     };
     answer: null;
   };
+  /** List a tenant's own credentials, without their secrets. */
+  listCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: CredentialsList;
+  };
   /** Add tokens, or take them (a negative amount). */
   addTokens: {
     path: {
@@ -1799,6 +1970,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
+  getEmailCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
+  deleteEmailCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   takeMailReport: { method: "POST", path: "/dash/api/mail-reports", repeat: "unsafe", sends: "message/rfc822" },
   trackOpen: { method: "GET", path: "/t/o/{token}.gif", repeat: "safe", streams: true },
   trackClick: { method: "GET", path: "/t/c/{token}", repeat: "safe" },
@@ -1816,6 +1989,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getAlias: { method: "GET", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   deleteAlias: { method: "DELETE", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   putWhatsappCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
+  getWhatsappCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
+  deleteWhatsappCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   listIncomingMessages: { method: "GET", path: "/dash/api/whatsapp/messages", repeat: "safe" },
   answerWhatsappChallenge: { method: "GET", path: "/webhook/whatsapp", repeat: "safe", streams: true },
   takeWhatsappWebhook: { method: "POST", path: "/webhook/whatsapp", repeat: "unsafe" },
@@ -1841,7 +2016,11 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getLatestPass: { method: "GET", path: "/wallet/v1/passes/{passType}/{serial}", repeat: "safe", streams: true },
   logDeviceComplaint: { method: "POST", path: "/wallet/v1/log", repeat: "unsafe" },
   putAppleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
+  getAppleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
+  deleteAppleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
   putGoogleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
+  getGoogleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
+  deleteGoogleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
@@ -1858,6 +2037,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putTemplate: { method: "PUT", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   getTemplate: { method: "GET", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   deleteTemplate: { method: "DELETE", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  listCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials", repeat: "safe" },
   addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
   listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },

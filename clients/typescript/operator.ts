@@ -62,13 +62,27 @@ export class WaybillOperator {
       this.calls.call("deleteDomain", { path: { id, domain } }, options),
   };
 
-  /** How a tenant reaches providers of its own. Nothing reads them back. */
+  /** How a tenant reaches providers of its own. No answer holds their secrets. */
   readonly credentials = {
+    list: (id: string, options?: CallOptions) => this.calls.call("listCredentials", { path: { id } }, options),
+    getEmail: (id: string, options?: CallOptions) => this.calls.call("getEmailCredentials", { path: { id } }, options),
+    getWhatsapp: (id: string, options?: CallOptions) =>
+      this.calls.call("getWhatsappCredentials", { path: { id } }, options),
+    getApple: (id: string, options?: CallOptions) => this.calls.call("getAppleCredentials", { path: { id } }, options),
+    getGoogle: (id: string, options?: CallOptions) =>
+      this.calls.call("getGoogleCredentials", { path: { id } }, options),
+    deleteEmail: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteEmailCredentials", { path: { id } }, options),
+    deleteWhatsapp: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteWhatsappCredentials", { path: { id } }, options),
+    deleteApple: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteAppleCredentials", { path: { id } }, options),
+    deleteGoogle: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteGoogleCredentials", { path: { id } }, options),
     putEmail: (id: string, body: Body<"putEmailCredentials">, options?: CallOptions) =>
       this.calls.call("putEmailCredentials", { path: { id }, body }, options),
     putWhatsapp: (id: string, body: Body<"putWhatsappCredentials">, options?: CallOptions) =>
       this.calls.call("putWhatsappCredentials", { path: { id }, body }, options),
-    /** Null, unless there is something to warn of. */
     putApple: (id: string, body: Body<"putAppleCredentials">, options?: CallOptions) =>
       this.calls.call("putAppleCredentials", { path: { id }, body }, options),
     putGoogle: (id: string, body: Body<"putGoogleCredentials">, options?: CallOptions) =>

@@ -24,7 +24,11 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
-    ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels), credentialKinds: credentialKindsOf(channels) }),
+    ...tenantRoomEndpoints(ports, {
+      channels: names,
+      kinds: templateKindsOf(channels),
+      credentialKinds: credentialKindsOf(channels),
+    }),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];

@@ -5,8 +5,8 @@ import { type AllOfTenant, type Done, done, type Missing, missing } from "../dom
 import { type CredentialKind, type CredentialsRecord, whyUnused } from "../http/credential-kind.ts";
 import type { Database } from "../storage/database.ts";
 import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
-import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { CredentialStore, CredentialsPut } from "../storage/registry.ts";
+import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { Secret, Vault } from "../storage/vault.ts";
 import { credentials } from "./tables.ts";
 
@@ -72,7 +72,10 @@ export class CredentialRepository implements CredentialStore {
   }
 
   /** Null: of a channel that this release does not have. */
-  private recordOf(row: typeof credentials.$inferSelect, allowCustom: readonly ChannelName[]): CredentialsRecord | null {
+  private recordOf(
+    row: typeof credentials.$inferSelect,
+    allowCustom: readonly ChannelName[],
+  ): CredentialsRecord | null {
     const { tenantId, sealed, createdAt, changedAt } = row;
     const kind = this.options.kinds.find((one) => one.kind === row.kind);
     if (kind === undefined) return null;

@@ -42,7 +42,12 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
     show(text) {
       const { issuerId, clientEmail, privateKeyPem } = parseGoogleIssuer(text);
       const publicKey = createPublicKey(privateKeyPem).export({ type: "spki", format: "der" });
-      return { issuer_id: issuerId, client_email: clientEmail, fingerprint: fingerprintOf(publicKey), expires_at: null };
+      return {
+        issuer_id: issuerId,
+        client_email: clientEmail,
+        fingerprint: fingerprintOf(publicKey),
+        expires_at: null,
+      };
     },
   },
 ];

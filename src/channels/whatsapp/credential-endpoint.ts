@@ -11,10 +11,7 @@ import type { WhatsappCredentials } from "./credentials.ts";
 
 export interface CredentialStore {
   /** Stored encrypted, never returned. */
-  putWhatsappCredentials(
-    tenantId: string,
-    credentials: WhatsappCredentials,
-  ): Promise<CredentialsPut | Invalid>;
+  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<CredentialsPut | Invalid>;
 }
 
 const credentialsBody = Type.Object(

@@ -132,6 +132,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
     },
   }),
   putGoogleCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { service_account, issuer_id: "77" } }),
+  listCredentials: ofTenant,
+  getEmailCredentials: ofTenant,
+  getWhatsappCredentials: ofTenant,
+  getAppleCredentials: ofTenant,
+  getGoogleCredentials: ofTenant,
   putWalletWebhook: ({ tenantId }) => ({
     path: { id: tenantId },
     body: { wallet_webhook_url: "http://127.0.0.1:9/hook" },
@@ -173,6 +178,10 @@ export const CALLS: Readonly<Record<string, Call>> = {
   dashboardScript: none,
   dashboardStyle: none,
 
+  deleteEmailCredentials: ofTenant,
+  deleteWhatsappCredentials: ofTenant,
+  deleteAppleCredentials: ofTenant,
+  deleteGoogleCredentials: ofTenant,
   unregisterDevice: ofPassKit,
   deleteSuppression: ofSuppression,
   deleteAlias: ofAlias,
