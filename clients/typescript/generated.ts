@@ -945,6 +945,37 @@ export type Template =
 
 export type TemplateList = { templates: readonly Template[] };
 
+export type TemplatePreview =
+  | {
+      channel: "email";
+      subject: string;
+      html: string;
+      /** Derived from the HTML where the template has none. */
+      text: string | null;
+      /** Variables that `data` has no value for: they are empty. */
+      missing: readonly string[];
+      /** Of subject, HTML and text together, in UTF-8. */
+      size_bytes: number;
+      /** By the built-in rules. Templates are sent whatever they score. */
+      spam: { score: number; rules: readonly { rule: string; score: number; description: string }[] };
+    }
+  | {
+      channel: "wallet";
+      pass_type: "apple" | "google";
+      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+      /** The given pass_data laid over the template's. */
+      pass_data: JsonObject;
+    };
+
+export type EmailTest = {
+  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  to_address: string;
+  /** The recipient's display name. */
+  to_name?: string | null;
+  /** What the placeholders of body and subject are filled from. */
+  data?: JsonObject | null;
+};
+
 export type EmailCredentials = {
   kind: "email";
   channel: "email";
@@ -1808,6 +1839,34 @@ export type Operations = {
     };
     answer: null;
   };
+  /** What a template makes of the given values; nothing is sent or stored. */
+  previewTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: {
+      /** an object: the values of the placeholders, or the pass_data to lay over a pass template */
+      data?: JsonObject;
+    };
+    answer: TemplatePreview;
+  };
+  /**
+   * Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
+   * suppressions and share of the queue. It does not count against the tenant's rate limit.
+   */
+  testTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: EmailTest;
+    answer: PendingJob;
+  };
   /** List a tenant's own credentials, without their secrets. */
   listCredentials: {
     path: {
@@ -2037,6 +2096,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putTemplate: { method: "PUT", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   getTemplate: { method: "GET", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   deleteTemplate: { method: "DELETE", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  previewTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/preview", repeat: "unsafe" },
+  testTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/test", repeat: "unsafe" },
   listCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials", repeat: "safe" },
   addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
   listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },

@@ -37,6 +37,10 @@ export class WaybillOperator {
       this.calls.call("getTemplate", { path: { id, slug } }, options),
     put: (id: string, slug: string, template: Body<"putTemplate">, options?: CallOptions) =>
       this.calls.call("putTemplate", { path: { id, slug }, body: template }, options),
+    preview: (id: string, slug: string, body: Body<"previewTemplate"> = {}, options?: CallOptions) =>
+      this.calls.call("previewTemplate", { path: { id, slug }, body }, options),
+    test: (id: string, slug: string, body: Body<"testTemplate">, options?: CallOptions) =>
+      this.calls.call("testTemplate", { path: { id, slug }, body }, options),
     delete: (id: string, slug: string, options?: CallOptions) =>
       this.calls.call("deleteTemplate", { path: { id, slug } }, options),
   };

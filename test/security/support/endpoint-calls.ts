@@ -103,6 +103,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
     ...ofTemplate(ids, fresh),
     body: { channel: "email", subject: "Changed", html: "<p>Changed</p>" },
   }),
+  previewTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { data: { name: "Ann" } } }),
+  testTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { to_address: "ann@example.com" } }),
   listAliases: ofTenant,
   getAlias: ofAlias,
   putAlias: (ids, fresh) => ({ ...ofAlias(ids, fresh), body: { meta_name: "changed" } }),
