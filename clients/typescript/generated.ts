@@ -967,15 +967,6 @@ export type TemplatePreview =
       pass_data: JsonObject;
     };
 
-export type EmailTest = {
-  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
-  to_address: string;
-  /** The recipient's display name. */
-  to_name?: string | null;
-  /** What the placeholders of body and subject are filled from. */
-  data?: JsonObject | null;
-};
-
 export type EmailCredentials = {
   kind: "email";
   channel: "email";
@@ -1864,7 +1855,14 @@ export type Operations = {
       /** The template's slug: what `template_id` names. */
       slug: string;
     };
-    body: EmailTest;
+    body: {
+      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      to_address: string;
+      /** The recipient's display name. */
+      to_name?: string | null;
+      /** What the placeholders of body and subject are filled from. */
+      data?: JsonObject | null;
+    };
     answer: PendingJob;
   };
   /** List a tenant's own credentials, without their secrets. */

@@ -71,7 +71,6 @@ export const EmailTest = Type.Object(
     data: EmailSend.properties.data,
   },
   {
-    $id: "EmailTest",
     additionalProperties: false,
     examples: [{ to_address: "ada@example.com", data: { name: "Ada" } }],
   },
