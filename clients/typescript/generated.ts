@@ -1059,6 +1059,32 @@ export type TokenMovementPage = {
   next_cursor: string | null;
 };
 
+export type Usage = {
+  tenant_id: string;
+  tenant_name: string;
+  /** UTC, YYYY-MM. */
+  month: string;
+  api_calls: number;
+  accepted: number;
+  sent: { email: number; whatsapp: number; wallet: number };
+  delivered: number;
+  bounced: number;
+  failed: number;
+  suppressed: number;
+  tokens_charged: number;
+  tokens_given_back: number;
+  tokens_topped_up: number;
+  tokens_taken: number;
+};
+
+export type TenantUsage = { usage: readonly Usage[] };
+
+export type UsageList = {
+  usage: readonly Usage[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
 export type Suppression = {
   /** In lower case: addresses are compared without regard to case. */
   address: string;
@@ -1901,6 +1927,48 @@ export type Operations = {
     };
     answer: TokenMovementPage;
   };
+  /**
+   * A tenant's usage by month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
+   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
+   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
+   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
+   * with `format=csv` or `Accept: text/csv`.
+   */
+  getTenantUsage: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query?: {
+      /** First month; by default this one. */
+      from?: string;
+      /** Last month; by default this one. At most 36 months in all. */
+      to?: string;
+      /** By default what `Accept` asks for. */
+      format?: "json" | "csv";
+    };
+    answer: TenantUsage;
+  };
+  /**
+   * All tenants' usage in a month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
+   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
+   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
+   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
+   * with `format=csv` or `Accept: text/csv`.
+   */
+  listUsage: {
+    query?: {
+      /** By default this one. */
+      month?: string;
+      /** By default what `Accept` asks for. */
+      format?: "json" | "csv";
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: UsageList;
+  };
   /** Whom the tenant's messages no longer go to, in the order of addresses. */
   listSuppressions: {
     path: {
@@ -2099,6 +2167,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials", repeat: "safe" },
   addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
   listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },
+  getTenantUsage: { method: "GET", path: "/dash/api/tenants/{id}/usage", repeat: "safe" },
+  listUsage: { method: "GET", path: "/dash/api/usage", repeat: "safe" },
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },

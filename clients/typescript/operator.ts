@@ -107,6 +107,14 @@ export class WaybillOperator {
       this.calls.list("listTokenMovements", { path: { id }, query }, ({ movements }) => movements, options),
   };
 
+  /** What tenants are billed for. */
+  readonly usage = {
+    get: (id: string, query: Query<"getTenantUsage"> = {}, options?: CallOptions) =>
+      this.calls.call("getTenantUsage", { path: { id }, query }, options),
+    list: (query: Query<"listUsage"> = {}, options?: CallOptions) =>
+      this.calls.list("listUsage", { query }, ({ usage }) => usage, options),
+  };
+
   readonly suppressions = {
     list: (id: string, query: Query<"listSuppressions"> = {}, options?: CallOptions) =>
       this.calls.list("listSuppressions", { path: { id }, query }, ({ suppressions }) => suppressions, options),

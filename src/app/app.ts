@@ -36,6 +36,7 @@ import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { openToAnalysts } from "./stores.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
+import { UsageCounter } from "../tenants/usage-counter.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];
@@ -103,6 +104,9 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
+  const usage = new UsageCounter({ store: registry.registry, clock: systemClock, telemetry });
+  usage.start();
+  shutdown.add("clients", "usage", () => usage.stop());
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
   const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
@@ -126,6 +130,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
       links,
       suppressions,
+      usage,
       engagements: new Engagements({ reports, telemetry }),
       mailReports: new MailReports({ reports, links, ...machine }),
       processes: peers.api,
@@ -297,6 +302,7 @@ const NO_EVENT_STORE = {
     check: () => Promise.resolve(),
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: () => Promise.resolve(null),
+    months: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

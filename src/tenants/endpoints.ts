@@ -20,8 +20,11 @@ import { tenantEndpoints } from "./tenant-endpoints.ts";
 import { TenantRepository } from "./tenant-repository.ts";
 import { tokenEndpoints } from "./token-endpoints.ts";
 import { TokenRepository } from "./token-repository.ts";
+import { type UsagePorts, usageEndpoints } from "./usage-endpoints.ts";
+import { UsageRepository } from "./usage-repository.ts";
 
 interface EndpointPorts {
+  readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
   readonly directory: Pick<TenantDirectory, "byId">;
@@ -45,6 +48,7 @@ export function tenantRoomEndpoints(
     ...templateEndpoints(ports, kinds),
     ...credentialEndpoints(ports, credentialKinds),
     ...tokenEndpoints(ports),
+    ...usageEndpoints(ports, channels),
     ...suppressionEndpoints(ports),
     ...planEndpoints(ports),
   ];
@@ -62,6 +66,7 @@ export function tenantRegistry(
   const templates = new TemplateRepository({ database, changes, kinds });
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
+  const usage = new UsageRepository(database);
   const suppressed = new SuppressionRepository(database, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
@@ -83,6 +88,9 @@ export function tenantRegistry(
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+    addUsage: (counts) => usage.add(counts),
+    usageCounts: (query) => usage.counts(query),
+    tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
     deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),

@@ -5,6 +5,8 @@ import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Permission, Plan } from "../domain/tenant.ts";
 import type { CredentialsRecord } from "../http/credential-kind.ts";
+import type { UsageCount } from "./usage-counter.ts";
+import type { TokenUsage, UsageQuery } from "./usage-repository.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -133,5 +135,9 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Adds (or, if negative, takes) tokens. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens>;
+  /** Adds to what is stored. */
+  addUsage(counts: readonly UsageCount[]): Promise<void>;
+  usageCounts(query: UsageQuery): Promise<readonly UsageCount[]>;
+  tokenUsage(query: UsageQuery): Promise<readonly TokenUsage[]>;
   tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<TokenMovement>>;
 }

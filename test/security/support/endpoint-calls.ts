@@ -115,6 +115,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { domain: `${word}${domain}` },
   }),
   listTokenMovements: ofTenant,
+  getTenantUsage: ofTenant,
+  listUsage: none,
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listSuppressions: ofTenant,
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
