@@ -20,6 +20,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -36,7 +37,6 @@ import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { openToAnalysts } from "./stores.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
-import { UsageCounter } from "../tenants/usage-counter.ts";
 
 export interface AppOptions {
   readonly channels: readonly AppChannel[];

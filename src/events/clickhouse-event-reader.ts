@@ -1,7 +1,15 @@
 import type { Clock } from "../domain/clock.ts";
 import { assert } from "../domain/errors.ts";
 import { type DeliveryEvent, EVENT_IDS_PER_MS, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
-import type { EventPage, EventQuery, EventReader, EventSums, MonthlyEvents, MonthsQuery, TenantEvent } from "../domain/event-store.ts";
+import type {
+  EventPage,
+  EventQuery,
+  EventReader,
+  EventSums,
+  MonthlyEvents,
+  MonthsQuery,
+  TenantEvent,
+} from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";

@@ -27,7 +27,10 @@ const DESCRIPTION =
   "answered with a new job; they are up to 5 seconds behind, and a process that is killed loses those of its last 5 " +
   "seconds. Both begin when this release was started. As CSV with `format=csv` or `Accept: text/csv`.";
 
-const format = queryChoice("format", ["json", "csv"], { description: "By default what `Accept` asks for.", absent: null });
+const format = queryChoice("format", ["json", "csv"], {
+  description: "By default what `Accept` asks for.",
+  absent: null,
+});
 const CSV = "text/csv; charset=utf-8; header=present";
 
 /** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: what tenants are billed for. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
 import { monthsBetween, nextMonth } from "../../src/tenants/month.ts";
 import { usageCsv, usageRecords } from "../../src/tenants/usage.ts";
 import { type UsageCount, UsageCounter } from "../../src/tenants/usage-counter.ts";
 import { Front } from "../http/support/front.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { systemClock } from "../../src/runtime/system-clock.ts";
 
 let front: Front;
 let counter: UsageCounter;

@@ -1,4 +1,12 @@
-import type { EventPage, EventQuery, EventReader, EventSums, MonthlyEvents, MonthsQuery, TenantEvent } from "../../../src/domain/event-store.ts";
+import type {
+  EventPage,
+  EventQuery,
+  EventReader,
+  EventSums,
+  MonthlyEvents,
+  MonthsQuery,
+  TenantEvent,
+} from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
