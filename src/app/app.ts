@@ -93,7 +93,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
 
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, eventStore, registry, suppressions, reports, payloads, away } = base;
-  const { directory } = registry;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -104,11 +103,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
-  const usage = new UsageCounter({ store: registry.registry, clock: systemClock, telemetry });
-  usage.start();
-  shutdown.add("clients", "usage", () => usage.stop());
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
-  const { inbox } = providers;
+  const [{ directory }, { inbox }] = [registry, providers];
   const answers = answersAt(place, main, { ...measured(telemetry, wallet), readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, port } });
   const listener = await startListener(
@@ -130,7 +126,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
       links,
       suppressions,
-      usage,
+      usage: startUsage(registry, telemetry, shutdown),
       engagements: new Engagements({ reports, telemetry }),
       mailReports: new MailReports({ reports, links, ...machine }),
       processes: peers.api,
@@ -292,6 +288,14 @@ function startDelivering(
   dispatcher.start();
   away.addRelays(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
+}
+
+/** Counts what tenants do at this process. */
+function startUsage({ registry }: OpenRegistry, telemetry: ProcessTelemetry, shutdown: Shutdown): UsageCounter {
+  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
+  usage.start();
+  shutdown.add("clients", "usage", () => usage.stop());
+  return usage;
 }
 
 /** For a process that only delivers and has no ClickHouse server to ask. */

@@ -1,39 +1,16 @@
 import { type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type CredentialForm, type ShownCredentials, whyUnused } from "../domain/credentials.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { reply } from "./endpoint.ts";
 import { Timestamp } from "./schemas.ts";
 
-/** What may be shown of stored credentials: nothing that signs, logs in or lets a secret be guessed. */
-export interface ShownCredentials {
-  /** The first 16 hex digits of a SHA-256: equal for equal credentials. Never of a text that could be guessed. */
-  readonly fingerprint: string;
-  /** ISO 8601 UTC; null: they hold nothing that expires by itself. */
-  readonly expires_at: string | null;
-  /** Members of the kind, which identify the account, number or pass type. */
-  readonly [member: string]: string | null;
-}
-
 /** One kind of credentials that a tenant may have of its own. */
-export interface CredentialKind {
-  /** The last part of its path; also the kind in its secrets' place. */
-  readonly kind: string;
-  /** The channel that `allow_custom` must name for them to be used. */
-  readonly channel: ChannelName;
+export interface CredentialKind extends CredentialForm {
   /** What the operations are named after: `getEmailCredentials`. */
   readonly word: string;
   /** Its own members in answers. */
   readonly members: TProperties;
   readonly example: ShownCredentials;
-  /** Of the opened secret. */
-  show(text: string): ShownCredentials;
-}
-
-/** A kind's credentials as the operator sees them. */
-export interface CredentialsRecord extends Record<string, string | boolean | null> {
-  readonly kind: string;
-  readonly channel: ChannelName;
-  readonly used: boolean;
-  readonly reason: string | null;
 }
 
 /** The schema of one kind's credentials in answers. */
@@ -115,9 +92,4 @@ function storedBody(channel: ChannelName, used: boolean) {
   return used
     ? { stored: true as const, used: true }
     : { stored: true as const, used: false, reason: whyUnused(channel) };
-}
-
-/** Why stored credentials of a channel are not used. */
-export function whyUnused(channel: ChannelName): string {
-  return `stored, not used because the tenant's allow_custom does not name ${channel}`;
 }

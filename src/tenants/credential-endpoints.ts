@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type CredentialKind, type CredentialsRecord, credentialsSchema, whyUnused } from "../http/credential-kind.ts";
+import { type CredentialsRecord, whyUnused } from "../domain/credentials.ts";
+import { type CredentialKind, credentialsSchema } from "../http/credential-kind.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { tenantIdParameter } from "../http/parameters.ts";

@@ -1,8 +1,8 @@
 import { and, asc, eq } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
+import { type CredentialForm, type CredentialsRecord, whyUnused } from "../domain/credentials.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { type AllOfTenant, type Done, done, type Missing, missing } from "../domain/store-result.ts";
-import { type CredentialKind, type CredentialsRecord, whyUnused } from "../http/credential-kind.ts";
 import type { Database } from "../storage/database.ts";
 import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import type { CredentialStore, CredentialsPut } from "../storage/registry.ts";
@@ -15,7 +15,7 @@ export interface CredentialRepositoryOptions {
   readonly changes: RegistryChanges;
   readonly vault: Vault;
   readonly clock: Clock;
-  readonly kinds: readonly CredentialKind[];
+  readonly kinds: readonly CredentialForm[];
 }
 
 /** Tenants' own credentials, for any provider. What is read back holds no secret. */

@@ -1,10 +1,10 @@
+import type { CredentialsRecord } from "../domain/credentials.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Permission, Plan } from "../domain/tenant.ts";
-import type { CredentialsRecord } from "../http/credential-kind.ts";
 import type { UsageCount } from "./usage-counter.ts";
 import type { TokenUsage, UsageQuery } from "./usage-repository.ts";
 

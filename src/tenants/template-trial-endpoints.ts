@@ -41,66 +41,77 @@ export function templateTrialEndpoints(
   kinds: readonly TemplateKind[],
   slugParameter: PathParameter<string>,
 ): readonly Endpoint[] {
-  const common = { name: "operator", tag: "Tenants", method: "POST" } as const;
   const params = { id: tenantIdParameter, slug: slugParameter };
+  return [previewEndpoint(ports, kinds, params), testEndpoint(ports, kinds, params)];
+}
+
+const COMMON = { name: "operator", tag: "Tenants", method: "POST" } as const;
+
+interface Params {
+  readonly id: PathParameter<string>;
+  readonly slug: PathParameter<string>;
+}
+
+function previewEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
   const [first] = kinds;
-  const tests = kinds.flatMap(({ test }) => test ?? []);
-  return [
-    operatorEndpoint({
-      ...common,
-      path: "/dash/api/tenants/:id/templates/:slug/preview",
-      operation: "previewTemplate",
-      summary: "What a template makes of the given values; nothing is sent or stored",
-      params,
-      body: PREVIEW_BODY,
-      answers: {
-        200: {
-          description: "Done.",
-          schema: Type.Unsafe<JsonObject>(
-            Type.Union(
-              kinds.map(({ preview }) => preview.answer),
-              { $id: "TemplatePreview" },
-            ),
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/tenants/:id/templates/:slug/preview",
+    operation: "previewTemplate",
+    summary: "What a template makes of the given values; nothing is sent or stored",
+    params: { id, slug },
+    body: PREVIEW_BODY,
+    answers: {
+      200: {
+        description: "Done.",
+        schema: Type.Unsafe<JsonObject>(
+          Type.Union(
+            kinds.map(({ preview }) => preview.answer),
+            { $id: "TemplatePreview" },
           ),
-          examples: [first?.preview.example ?? {}],
-        },
+        ),
+        examples: [first?.preview.example ?? {}],
       },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ params: { id, slug }, body: { data = {} } }) {
-        const { tenant, template, kind } = await find(ports, kinds, id, slug);
-        return reply(200, await kind.preview.render(tenant, template, data));
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id, slug }, body: { data = {} } }) {
+      const { tenant, template, kind } = await find(ports, kinds, id, slug);
+      return reply(200, await kind.preview.render(tenant, template, data));
+    },
+  });
+}
+
+function testEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
+  const tests = kinds.flatMap(({ test }) => test ?? []);
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/tenants/:id/templates/:slug/test",
+    operation: "testTemplate",
+    summary: "Send one message made of a template",
+    description:
+      "Queues a job of the tenant, as a send of its own does: with its sender, suppressions and share of the queue. It does " +
+      "not count against the tenant's rate limit.",
+    params: { id, slug },
+    body: {
+      schema: tests.length === 1 && tests[0] ? tests[0].schema : Type.Union(tests.map(({ schema }) => schema)),
+    },
+    answers: {
+      202: {
+        description: "Queued.",
+        schema: PendingJob,
+        examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
       },
-    }),
-    operatorEndpoint({
-      ...common,
-      path: "/dash/api/tenants/:id/templates/:slug/test",
-      operation: "testTemplate",
-      summary: "Send one message made of a template",
-      description:
-        "Queues a job of the tenant, as a send of its own does: with its sender, suppressions and share of the queue. It does " +
-        "not count against the tenant's rate limit.",
-      params,
-      body: {
-        schema: tests.length === 1 && tests[0] ? tests[0].schema : Type.Union(tests.map(({ schema }) => schema)),
-      },
-      answers: {
-        202: {
-          description: "Queued.",
-          schema: PendingJob,
-          examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
-        },
-      },
-      fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
-      async handle({ door, exchange, params: { id, slug }, body }) {
-        const { tenant, kind } = await find(ports, kinds, id, slug);
-        const job = jobOf(tenant, kind, slug, body);
-        const { jobIds } = door.ports;
-        const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency: null };
-        const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job } });
-        return answerAccepted(door, exchange, tenant, accepted);
-      },
-    }),
-  ];
+    },
+    fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
+    async handle({ door, exchange, params: { id, slug }, body }) {
+      const { tenant, kind } = await find(ports, kinds, id, slug);
+      const job = jobOf(tenant, kind, slug, body);
+      const { jobIds } = door.ports;
+      const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency: null };
+      const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job } });
+      return answerAccepted(door, exchange, tenant, accepted);
+    },
+  });
 }
 
 async function find(

@@ -27,6 +27,8 @@ const DESCRIPTION =
   "answered with a new job; they are up to 5 seconds behind, and a process that is killed loses those of its last 5 " +
   "seconds. Both begin when this release was started. As CSV with `format=csv` or `Accept: text/csv`.";
 
+const COMMON = { name: "operator", tag: "Tenants", method: "GET", description: DESCRIPTION } as const;
+
 const format = queryChoice("format", ["json", "csv"], {
   description: "By default what `Accept` asks for.",
   absent: null,
@@ -36,10 +38,9 @@ const CSV = "text/csv; charset=utf-8; header=present";
 /** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: what tenants are billed for. */
 export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName[]): readonly Endpoint[] {
   const { Usage, example } = usageSchema(channels);
-  const common = { name: "operator", tag: "Tenants", method: "GET", description: DESCRIPTION } as const;
   return [
     operatorEndpoint({
-      ...common,
+      ...COMMON,
       path: "/dash/api/tenants/:id/usage",
       operation: "getTenantUsage",
       summary: "A tenant's usage by month",
@@ -69,7 +70,7 @@ export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName
       },
     }),
     operatorEndpoint({
-      ...common,
+      ...COMMON,
       path: "/dash/api/usage",
       operation: "listUsage",
       summary: "All tenants' usage in a month",

@@ -32,8 +32,14 @@ test.each<[Record<string, string>, string]>([
 test("braces that can mean only themselves are taken, and templates stored before are sent as they were", async () => {
   const html = "<p>{{{.name}}} &#123;&#123;x}} } {</p><script>if(a){b={c:{}}}</script>";
   expect((await front.operate("PUT", `${PATH}/braces`, { ...TEMPLATE, html })).status).toBe(200);
-  const old = { slug: "old", channel: "email", subject: "x {{.name", html: "<p>x {{.name {{.city}}</p>", text: null };
-  await front.registry.putTemplate("acme", old as never);
+  const old = {
+    slug: "old",
+    channel: "email",
+    subject: "x {{.name",
+    html: "<p>x {{.name {{.city}}</p>",
+    text: null,
+  } as const;
+  await front.registry.putTemplate("acme", old);
   const answer = await front.operate("POST", `${PATH}/old/preview`, { data: { city: "Rome" } });
   expect(answer.body).toMatchObject({ subject: "x {{.name", html: "<p>x {{.name Rome</p>" });
 });
