@@ -73,6 +73,14 @@ export type OperatorDomain = Domain & {
 
 export type OperatorDomainList = { domains: readonly OperatorDomain[] };
 
+export type CredentialsStored = {
+  stored: true;
+  /** Whether messages go out with them from now on. */
+  used: boolean;
+  /** Why they are not used. */
+  reason?: string;
+};
+
 export type MailReportsTaken = {
   /** Reports about messages of ours that were in it. */
   reports: number;
@@ -661,7 +669,14 @@ export type GoogleClass = {
   reviewStatus?: string;
 } & JsonObject;
 
-export type AppleCredentialsWarnings = { warnings: readonly string[] };
+export type CredentialsStoredWithWarnings = {
+  stored: true;
+  /** Whether messages go out with them from now on. */
+  used: boolean;
+  /** Why they are not used. */
+  reason?: string;
+  warnings?: readonly string[];
+};
 
 export type WalletWebhook = { wallet_webhook_url: string | null };
 
@@ -939,10 +954,142 @@ export type Template =
 
 export type TemplateList = { templates: readonly Template[] };
 
+export type TemplatePreview =
+  | {
+      channel: "email";
+      subject: string;
+      html: string;
+      /** Derived from the HTML where the template has none. */
+      text: string | null;
+      /** Variables that `data` has no value for: they are empty. */
+      missing: readonly string[];
+      /** Of subject, HTML and text together, in UTF-8. */
+      size_bytes: number;
+      /** By the built-in rules. Templates are sent whatever they score. */
+      spam: { score: number; rules: readonly { rule: string; score: number; description: string }[] };
+    }
+  | {
+      channel: "wallet";
+      pass_type: "apple" | "google";
+      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+      /** The given pass_data laid over the template's. */
+      pass_data: JsonObject;
+    };
+
+export type EmailCredentials = {
+  kind: "email";
+  channel: "email";
+  from_address: string;
+  /** The sender's name. */
+  from_name: string | null;
+  /** Host and port of the tenant's own mail server; null: the platform's. */
+  smtp_server: string | null;
+  /** The UTC day on which the warm-up of a dedicated address began. */
+  warm_up_from: string | null;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type WhatsappCredentials = {
+  kind: "whatsapp";
+  channel: "whatsapp";
+  phone_number_id: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type AppleCredentials = {
+  kind: "apple";
+  channel: "wallet";
+  pass_type_id: string;
+  team_id: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type GoogleCredentials = {
+  kind: "google";
+  channel: "wallet";
+  issuer_id: string;
+  client_email: string;
+  /** Equal for equal credentials: the beginning of a SHA-256. */
+  fingerprint: string;
+  /** When their certificate expires. */
+  expires_at: string | null;
+  /** Whether messages go out with them. */
+  used: boolean;
+  /** Why they are not used. */
+  reason: string | null;
+  /** Null: an earlier release stored them. */
+  created_at: string | null;
+  /** Null: an earlier release stored them. */
+  changed_at: string | null;
+};
+
+export type CredentialsList = {
+  credentials: readonly (EmailCredentials | WhatsappCredentials | AppleCredentials | GoogleCredentials)[];
+};
+
 export type Balance = { balance: number };
 
 export type TokenMovementPage = {
   movements: readonly { amount: number; reason: string; job_id: string | null; balance: number; created_at: string }[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type Usage = {
+  tenant_id: string;
+  tenant_name: string;
+  /** UTC, YYYY-MM. */
+  month: string;
+  api_calls: number;
+  accepted: number;
+  sent: { email: number; whatsapp: number; wallet: number };
+  delivered: number;
+  bounced: number;
+  failed: number;
+  suppressed: number;
+  tokens_charged: number;
+  tokens_given_back: number;
+  tokens_topped_up: number;
+  tokens_taken: number;
+};
+
+export type TenantUsage = { usage: readonly Usage[] };
+
+export type UsageList = {
+  usage: readonly Usage[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
 };
@@ -1138,6 +1285,22 @@ export type Operations = {
       /** the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count */
       warm_up_from?: string;
     };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Email credentials, without their secrets. */
+  getEmailCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: EmailCredentials;
+  };
+  /** Delete a tenant's own Email credentials: the platform's are used from then on. */
+  deleteEmailCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
     answer: null;
   };
   /**
@@ -1268,6 +1431,22 @@ export type Operations = {
       phone_number_id: string;
       /** an access token: printable ASCII characters without blanks */
       access_token: string;
+    };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Whatsapp credentials, without their secrets. */
+  getWhatsappCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: WhatsappCredentials;
+  };
+  /** Delete a tenant's own Whatsapp credentials: the platform's are used from then on. */
+  deleteWhatsappCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
     };
     answer: null;
   };
@@ -1454,7 +1633,23 @@ export type Operations = {
       /** Apple's intermediate that issued the certificate; by default one is found in PEM */
       wwdr_pem?: string;
     };
-    answer: AppleCredentialsWarnings | null;
+    answer: CredentialsStoredWithWarnings;
+  };
+  /** A tenant's own Apple credentials, without their secrets. */
+  getAppleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: AppleCredentials;
+  };
+  /** Delete a tenant's own Apple credentials: the platform's are used from then on. */
+  deleteAppleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: null;
   };
   /** Set a tenant's own issuer of Google passes; stored encrypted, never given back. */
   putGoogleCredentials: {
@@ -1474,6 +1669,22 @@ export type Operations = {
         | string;
       /** the issuer's id: digits */
       issuer_id: string;
+    };
+    answer: CredentialsStored;
+  };
+  /** A tenant's own Google credentials, without their secrets. */
+  getGoogleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: GoogleCredentials;
+  };
+  /** Delete a tenant's own Google credentials: the platform's are used from then on. */
+  deleteGoogleCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
     };
     answer: null;
   };
@@ -1707,6 +1918,49 @@ export type Operations = {
     };
     answer: null;
   };
+  /** What a template makes of the given values; nothing is sent or stored. */
+  previewTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: {
+      /** an object: the values of the placeholders, or the pass_data to lay over a pass template */
+      data?: JsonObject;
+    };
+    answer: TemplatePreview;
+  };
+  /**
+   * Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
+   * suppressions and share of the queue. It does not count against the tenant's rate limit.
+   */
+  testTemplate: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: {
+      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      to_address: string;
+      /** The recipient's display name. */
+      to_name?: string | null;
+      /** What the placeholders of body and subject are filled from. */
+      data?: JsonObject | null;
+    };
+    answer: PendingJob;
+  };
+  /** List a tenant's own credentials, without their secrets. */
+  listCredentials: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: CredentialsList;
+  };
   /** Add tokens, or take them (a negative amount). */
   addTokens: {
     path: {
@@ -1734,6 +1988,48 @@ export type Operations = {
       limit?: number;
     };
     answer: TokenMovementPage;
+  };
+  /**
+   * A tenant's usage by month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
+   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
+   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
+   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
+   * with `format=csv` or `Accept: text/csv`.
+   */
+  getTenantUsage: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query?: {
+      /** First month; by default this one. */
+      from?: string;
+      /** Last month; by default this one. At most 36 months in all. */
+      to?: string;
+      /** By default what `Accept` asks for. */
+      format?: "json" | "csv";
+    };
+    answer: TenantUsage;
+  };
+  /**
+   * All tenants' usage in a month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
+   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
+   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
+   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
+   * with `format=csv` or `Accept: text/csv`.
+   */
+  listUsage: {
+    query?: {
+      /** By default this one. */
+      month?: string;
+      /** By default what `Accept` asks for. */
+      format?: "json" | "csv";
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: UsageList;
   };
   /** Whom the tenant's messages no longer go to, in the order of addresses. */
   listSuppressions: {
@@ -1905,6 +2201,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
+  getEmailCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
+  deleteEmailCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   takeMailReport: { method: "POST", path: "/dash/api/mail-reports", repeat: "unsafe", sends: "message/rfc822" },
   trackOpen: { method: "GET", path: "/t/o/{token}.gif", repeat: "safe", streams: true },
   trackClick: { method: "GET", path: "/t/c/{token}", repeat: "safe" },
@@ -1922,6 +2220,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getAlias: { method: "GET", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   deleteAlias: { method: "DELETE", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   putWhatsappCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
+  getWhatsappCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
+  deleteWhatsappCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   listIncomingMessages: { method: "GET", path: "/dash/api/whatsapp/messages", repeat: "safe" },
   answerWhatsappChallenge: { method: "GET", path: "/webhook/whatsapp", repeat: "safe", streams: true },
   takeWhatsappWebhook: { method: "POST", path: "/webhook/whatsapp", repeat: "unsafe" },
@@ -1947,7 +2247,11 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getLatestPass: { method: "GET", path: "/wallet/v1/passes/{passType}/{serial}", repeat: "safe", streams: true },
   logDeviceComplaint: { method: "POST", path: "/wallet/v1/log", repeat: "unsafe" },
   putAppleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
+  getAppleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
+  deleteAppleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
   putGoogleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
+  getGoogleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
+  deleteGoogleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
@@ -1964,8 +2268,13 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putTemplate: { method: "PUT", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   getTemplate: { method: "GET", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   deleteTemplate: { method: "DELETE", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  previewTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/preview", repeat: "unsafe" },
+  testTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/test", repeat: "unsafe" },
+  listCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials", repeat: "safe" },
   addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
   listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },
+  getTenantUsage: { method: "GET", path: "/dash/api/tenants/{id}/usage", repeat: "safe" },
+  listUsage: { method: "GET", path: "/dash/api/usage", repeat: "safe" },
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },

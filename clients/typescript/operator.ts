@@ -57,6 +57,10 @@ export class WaybillOperator {
       this.calls.call("getTemplate", { path: { id, slug } }, options),
     put: (id: string, slug: string, template: Body<"putTemplate">, options?: CallOptions) =>
       this.calls.call("putTemplate", { path: { id, slug }, body: template }, options),
+    preview: (id: string, slug: string, body: Body<"previewTemplate"> = {}, options?: CallOptions) =>
+      this.calls.call("previewTemplate", { path: { id, slug }, body }, options),
+    test: (id: string, slug: string, body: Body<"testTemplate">, options?: CallOptions) =>
+      this.calls.call("testTemplate", { path: { id, slug }, body }, options),
     delete: (id: string, slug: string, options?: CallOptions) =>
       this.calls.call("deleteTemplate", { path: { id, slug } }, options),
   };
@@ -82,13 +86,27 @@ export class WaybillOperator {
       this.calls.call("deleteDomain", { path: { id, domain } }, options),
   };
 
-  /** How a tenant reaches providers of its own. Nothing reads them back. */
+  /** How a tenant reaches providers of its own. No answer holds their secrets. */
   readonly credentials = {
+    list: (id: string, options?: CallOptions) => this.calls.call("listCredentials", { path: { id } }, options),
+    getEmail: (id: string, options?: CallOptions) => this.calls.call("getEmailCredentials", { path: { id } }, options),
+    getWhatsapp: (id: string, options?: CallOptions) =>
+      this.calls.call("getWhatsappCredentials", { path: { id } }, options),
+    getApple: (id: string, options?: CallOptions) => this.calls.call("getAppleCredentials", { path: { id } }, options),
+    getGoogle: (id: string, options?: CallOptions) =>
+      this.calls.call("getGoogleCredentials", { path: { id } }, options),
+    deleteEmail: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteEmailCredentials", { path: { id } }, options),
+    deleteWhatsapp: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteWhatsappCredentials", { path: { id } }, options),
+    deleteApple: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteAppleCredentials", { path: { id } }, options),
+    deleteGoogle: (id: string, options?: CallOptions) =>
+      this.calls.call("deleteGoogleCredentials", { path: { id } }, options),
     putEmail: (id: string, body: Body<"putEmailCredentials">, options?: CallOptions) =>
       this.calls.call("putEmailCredentials", { path: { id }, body }, options),
     putWhatsapp: (id: string, body: Body<"putWhatsappCredentials">, options?: CallOptions) =>
       this.calls.call("putWhatsappCredentials", { path: { id }, body }, options),
-    /** Null, unless there is something to warn of. */
     putApple: (id: string, body: Body<"putAppleCredentials">, options?: CallOptions) =>
       this.calls.call("putAppleCredentials", { path: { id }, body }, options),
     putGoogle: (id: string, body: Body<"putGoogleCredentials">, options?: CallOptions) =>
@@ -107,6 +125,14 @@ export class WaybillOperator {
       this.calls.call("addTokens", { path: { id }, body }, options),
     list: (id: string, query: Query<"listTokenMovements"> = {}, options?: CallOptions) =>
       this.calls.list("listTokenMovements", { path: { id }, query }, ({ movements }) => movements, options),
+  };
+
+  /** What tenants are billed for. */
+  readonly usage = {
+    get: (id: string, query: Query<"getTenantUsage"> = {}, options?: CallOptions) =>
+      this.calls.call("getTenantUsage", { path: { id }, query }, options),
+    list: (query: Query<"listUsage"> = {}, options?: CallOptions) =>
+      this.calls.list("listUsage", { query }, ({ usage }) => usage, options),
   };
 
   readonly suppressions = {

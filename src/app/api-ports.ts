@@ -4,7 +4,7 @@ import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts"
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
-import type { EventReader } from "../domain/event-store.ts";
+import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
@@ -24,7 +24,7 @@ export interface ApiPorts extends DoorPorts {
   readonly operatorAccounts: OperatorRepository;
   readonly audit: AuditRepository;
   readonly domains: Domains;
-  readonly eventStore: EventReader;
+  readonly eventStore: EventReader & EventSums;
   readonly exports: EventExport;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */

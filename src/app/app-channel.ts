@@ -9,6 +9,7 @@ import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
+import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -33,6 +34,8 @@ export interface AppChannel extends QueuedChannel {
   readonly tenantPart?: TenantPart<object>;
   /** How operators write its templates; absent: it has none. */
   readonly templateKind?: TemplateKind;
+  /** What operators see of tenants' own credentials; absent: there are none. */
+  readonly credentialKinds?: readonly CredentialKind[];
   /** Where jobs are delivered: connects it to its provider, or starts the sandbox that stands in for one. */
   start(ports: ChannelPorts, shutdown: Shutdown): StartedChannel | Promise<StartedChannel>;
 }
@@ -101,4 +104,9 @@ export function sealedColumnsOf(channels: readonly AppChannel[]): readonly Seale
 /** Of the channels whose messages can come from templates. */
 export function templateKindsOf(channels: readonly AppChannel[]): readonly TemplateKind[] {
   return channels.flatMap(({ templateKind }) => templateKind ?? []);
+}
+
+/** Of all channels. */
+export function credentialKindsOf(channels: readonly AppChannel[]): readonly CredentialKind[] {
+  return channels.flatMap(({ credentialKinds }) => credentialKinds ?? []);
 }

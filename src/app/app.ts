@@ -21,6 +21,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -102,7 +103,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
 
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, eventStore, registry, suppressions, reports, payloads, away } = base;
-  const { directory } = registry;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -122,9 +122,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
     payloads: payloads.store,
-    directory,
     ...operating(registry),
-    domains: openDomains(config, registry.domains, directory),
+    domains: openDomains(config, registry.domains, registry.directory),
     eventStore: eventStore.reader,
     exports: eventStore.exports,
     ...machine,
@@ -132,9 +131,10 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
+    whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     suppressions,
+    usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
     processes: peers.api,
@@ -182,7 +182,19 @@ async function openBase(
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
-  return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
+  return {
+    owner,
+    stores,
+    queue,
+    eventStore,
+    registry,
+    directory,
+    suppressions,
+    reports,
+    payloads,
+    away,
+    clickhouseUrl,
+  };
 }
 
 /** Reports on mail, which the metrics of e-mail count. */
@@ -195,8 +207,8 @@ function machineOf(telemetry: ProcessTelemetry) {
 }
 
 /** What operators see and change, and who they are. */
-function operating({ registry, operators, operatorAccounts, audit }: OpenRegistry) {
-  return { registry, operators, operatorAccounts, audit };
+function operating({ registry, directory, operators, operatorAccounts, audit }: OpenRegistry) {
+  return { registry, directory, operators, operatorAccounts, audit };
 }
 
 /** Configured values that the API shows. */
@@ -343,6 +355,14 @@ async function startDelivering(
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 
+/** Counts what tenants do at this process. */
+function startUsage({ registry }: OpenRegistry, telemetry: ProcessTelemetry, shutdown: Shutdown): UsageCounter {
+  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
+  usage.start();
+  shutdown.add("clients", "usage", () => usage.stop());
+  return usage;
+}
+
 /** For a process that only delivers and has no ClickHouse server to ask. */
 const NO_EVENT_STORE = {
   writer: { write: () => Promise.reject(new UnavailableError("this process has no event store")) },
@@ -351,6 +371,7 @@ const NO_EVENT_STORE = {
     check: () => Promise.resolve(),
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: () => Promise.resolve(null),
+    months: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

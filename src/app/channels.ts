@@ -1,9 +1,12 @@
+import { EMAIL_CREDENTIALS } from "../channels/email/credential-kinds.ts";
 import { emailEndpoints, emailRegistry } from "../channels/email/endpoints.ts";
 import { emailTemplateKind } from "../channels/email/template-kind.ts";
 import { emailPart } from "../channels/email/tenant-part.ts";
+import { WALLET_CREDENTIALS } from "../channels/wallet/credential-kinds.ts";
 import { walletEndpoints, walletRegistry } from "../channels/wallet/endpoints.ts";
 import { walletTemplateKind } from "../channels/wallet/template-kind.ts";
 import { walletPart } from "../channels/wallet/tenant-part.ts";
+import { WHATSAPP_CREDENTIALS } from "../channels/whatsapp/credential-kinds.ts";
 import { whatsappEndpoints, whatsappRegistry } from "../channels/whatsapp/endpoints.ts";
 import { whatsappPart } from "../channels/whatsapp/tenant-part.ts";
 import type { AppChannel } from "./app-channel.ts";
@@ -17,6 +20,7 @@ const email: AppChannel = {
   endpoints: emailEndpoints,
   registry: emailRegistry,
   tenantPart: emailPart,
+  credentialKinds: EMAIL_CREDENTIALS,
   templateKind: emailTemplateKind,
   start: startEmail,
 };
@@ -27,6 +31,7 @@ const whatsapp: AppChannel = {
   endpoints: whatsappEndpoints,
   registry: whatsappRegistry,
   tenantPart: whatsappPart,
+  credentialKinds: WHATSAPP_CREDENTIALS,
   start: startWhatsapp,
 };
 
@@ -36,6 +41,7 @@ const wallet: AppChannel = {
   endpoints: walletEndpoints,
   registry: walletRegistry,
   tenantPart: walletPart,
+  credentialKinds: WALLET_CREDENTIALS,
   templateKind: walletTemplateKind,
   start: startWallet,
 };

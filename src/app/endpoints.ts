@@ -10,7 +10,7 @@ import { operatorEndpoints } from "../operators/operator-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
-import { type AppChannel, templateKindsOf } from "./app-channel.ts";
+import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
 
 /** The HTTP side of Waybill, with every room's endpoints. Starts nothing. */
 export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Server {
@@ -26,7 +26,11 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
-    ...tenantRoomEndpoints(ports, { channels: names, kinds: templateKindsOf(channels) }),
+    ...tenantRoomEndpoints(ports, {
+      channels: names,
+      kinds: templateKindsOf(channels),
+      credentialKinds: credentialKindsOf(channels),
+    }),
     ...operatorEndpoints(ports),
     auditEndpoint(ports),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),

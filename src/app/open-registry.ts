@@ -30,7 +30,7 @@ import { tenantRegistry } from "../tenants/endpoints.ts";
 import { KeyRepository } from "../tenants/key-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
-import { type AppChannel, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
+import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
@@ -113,7 +113,9 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   await operators.refresh();
   const keys = new KeyRepository({ database, changes, clock, random });
   const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
-  const tools = { database, changes, vault, credentials: new CredentialRepository(vault, changes), clock, random };
+  const kinds = credentialKindsOf(options.channels);
+  const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
+  const tools = { database, changes, vault, credentials, clock, random };
   return {
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
@@ -144,7 +146,12 @@ function together(parts: readonly { start(): void; stop(): Promise<void> }[]) {
 
 function registryOf({ channels, shards }: RegistryOptions, tools: RegistryTools): Registry {
   const names = channels.map(({ name }) => name);
-  const ofTenants = tenantRegistry(tools, { channels: names, kinds: templateKindsOf(channels), shards });
+  const ofTenants = tenantRegistry(tools, {
+    channels: names,
+    kinds: templateKindsOf(channels),
+    credentialKinds: credentialKindsOf(channels),
+    shards,
+  });
   // Each member of the type is one of the tenants room's or of a listed channel's.
   return Object.assign(ofTenants, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }

@@ -71,6 +71,27 @@ export interface EventPage {
   readonly hasMore: boolean;
 }
 
+/** How many events of a type a tenant had on a channel in a UTC month, `YYYY-MM`. */
+export interface MonthlyEvents {
+  readonly tenantId: string;
+  readonly month: string;
+  readonly channel: ChannelName;
+  readonly type: EventType;
+  readonly events: number;
+}
+
+export interface MonthsQuery {
+  readonly tenantIds: readonly string[];
+  /** UTC months, `YYYY-MM`, both inclusive. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface EventSums {
+  /** Sums of some tenants' events, also of events that have expired since. */
+  months(query: MonthsQuery): Promise<readonly MonthlyEvents[]>;
+}
+
 export interface EventReader {
   page(query: EventQuery): Promise<EventPage>;
   /** A finished job with all its events, or null. */

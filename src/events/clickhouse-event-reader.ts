@@ -1,7 +1,15 @@
 import type { Clock } from "../domain/clock.ts";
 import { assert } from "../domain/errors.ts";
 import { type DeliveryEvent, EVENT_IDS_PER_MS, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
-import type { EventPage, EventQuery, EventReader, TenantEvent } from "../domain/event-store.ts";
+import type {
+  EventPage,
+  EventQuery,
+  EventReader,
+  EventSums,
+  MonthlyEvents,
+  MonthsQuery,
+  TenantEvent,
+} from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
@@ -21,7 +29,7 @@ const CLOCK_SKEW_MS = 600_000;
  * Reads pages and jobs. Each query reads a range of a primary key in key order, so its cost depends neither on how deep the
  * page lies nor on how much data there is. Values are bound, never part of the text.
  */
-export class ClickHouseEventReader implements EventReader, ReadinessProbe {
+export class ClickHouseEventReader implements EventReader, EventSums, ReadinessProbe {
   readonly name = "clickhouse";
   private readonly settings: string;
   private readonly spans = new PageSpans();
@@ -125,6 +133,34 @@ SETTINGS ${this.settings}`,
     };
   }
 
+  /** Rejects with `UnavailableError`. */
+  async months({ tenantIds, from, to }: MonthsQuery): Promise<readonly MonthlyEvents[]> {
+    assert(
+      tenantIds.every((tenantId) => TENANT_ID.test(tenantId)),
+      "sums belong to tenants",
+    );
+    if (tenantIds.length === 0) return [];
+    const sorted = tenantIds.toSorted();
+    // The range finds the key's part; a tenant's id holds no comma.
+    const rows = await this.clickhouse.rows(
+      `SELECT tenant_id, toYYYYMM(day) AS month, channel, event_type, sum(events)
+FROM ${this.target.database}.events_daily
+WHERE tenant_id >= {first:String} AND tenant_id <= {last:String}
+  AND has(splitByChar(',', {tenants:String}), toString(tenant_id))
+  AND day >= toDate({from:String}) AND day < toDate({to:String}) + INTERVAL 1 MONTH
+GROUP BY tenant_id, month, channel, event_type
+SETTINGS ${this.settings}`,
+      {
+        first: sorted[0] ?? "",
+        last: sorted.at(-1) ?? "",
+        tenants: sorted.join(","),
+        from: `${from}-01`,
+        to: `${to}-01`,
+      },
+    );
+    return rows.map(readMonth);
+  }
+
   /** Rejects with `UnavailableError` while the event store cannot be read. */
   async check(): Promise<void> {
     await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
@@ -161,6 +197,19 @@ function readTenantEvent(row: readonly unknown[]): TenantEvent {
   const [, , , jobId, channel] = row;
   assert(typeof jobId === "string", "a job id is text");
   return { ...readEvent(row), jobId, channel: readChannel(channel) };
+}
+
+function readMonth([tenantId, month, channel, type, events]: readonly unknown[]): MonthlyEvents {
+  const known = EVENT_TYPES.find((word) => word === type);
+  assert(typeof tenantId === "string" && known !== undefined, "a stored sum has a tenant and a type of ours");
+  const digits = String(readInteger(month));
+  return {
+    tenantId,
+    month: `${digits.slice(0, 4)}-${digits.slice(4)}`,
+    channel: readChannel(channel),
+    type: known,
+    events: readInteger(events),
+  };
 }
 
 function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {

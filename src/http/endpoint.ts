@@ -53,6 +53,8 @@ export interface Answer {
   readonly schema: TSchema | null;
   /** A list if the request selects one of several. */
   readonly mediaType?: string | readonly string[];
+  /** Of the same content in other forms, which the request can ask for instead of JSON. */
+  readonly otherTypes?: readonly string[];
   /** Whether a non-JSON body is binary rather than text. */
   readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json];

@@ -27,6 +27,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly clock: Clock;
   readonly jobIds: JobIds;
   readonly telemetry: Telemetry;
+  /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
+  readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
@@ -103,9 +105,16 @@ export class FrontDoor {
       const { requestId: request_id } = exchange;
       telemetry.log("debug", "a request was answered", { route, method, status: response.status, request_id });
     }
+    this.noteUsage(exchange, response);
     telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
     telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
     return response;
+  }
+
+  private noteUsage({ caller }: Exchange, { status, headers }: Response): void {
+    if (typeof caller === "string") return;
+    // Every 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
+    this.ports.usage?.note(caller.tenantId, status === 202 && !headers.has("idempotency-replayed"));
   }
 
   /** The tenant that the API key belongs to. Throws 401. */

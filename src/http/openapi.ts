@@ -175,10 +175,10 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
 }
 
 function answerOf(answer: Answer, caller: CallerKind, components: Components): JsonObject {
-  const { description, schema, mediaType, isBinary = false, examples, headers = {} } = answer;
+  const { description, schema, mediaType, otherTypes, isBinary = false, examples, headers = {} } = answer;
   const own = Object.entries(headers).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
   const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
-  const media = { schema, mediaType, isBinary, examples };
+  const media = { schema, mediaType, otherTypes, isBinary, examples };
   const content = contentOf(media, components);
   return { description, headers: all, ...content };
 }
@@ -195,16 +195,20 @@ function bodyOf(body: DocumentedBody, components: Components): JsonObject {
 interface Content {
   readonly schema: TSchema | null;
   readonly mediaType?: string | readonly string[] | undefined;
+  readonly otherTypes?: readonly string[] | undefined;
   readonly isBinary?: boolean;
   readonly examples?: Readonly<Record<string, Example>> | readonly [Json] | undefined;
 }
 
-function contentOf({ schema, mediaType, isBinary = false, examples }: Content, components: Components): JsonObject {
+function contentOf(content: Content, components: Components): JsonObject {
+  const { schema, mediaType, otherTypes = [], isBinary = false, examples } = content;
   if (schema === null && mediaType === undefined) return {};
   const unparsed = { type: "string", ...(isBinary ? { format: "binary" } : null) };
   const shown = schema === null ? unparsed : components.schema(schema);
   const media = { schema: shown, ...examplesOf(examples) };
-  return { content: Object.fromEntries([mediaType ?? "application/json"].flat().map((type) => [type, media])) };
+  const types = [mediaType ?? "application/json"].flat().map((type) => [type, media] as const);
+  const others = otherTypes.map((type) => [type, { schema: { type: "string" } }] as const);
+  return { content: Object.fromEntries([...types, ...others]) };
 }
 
 function examplesOf(examples: Content["examples"]): JsonObject {

@@ -17,5 +17,5 @@ export function resultOf<T>(result: Done<T> | Missing | Invalid | InvalidCursor)
 
 /** The 404 for something that does not exist, or is another tenant's. */
 export function noSuch(what: Named | "job" | "link"): ApiError {
-  return new ApiError(404, `there is no such ${what}`);
+  return new ApiError(404, what === "credentials" ? "there are no such credentials" : `there is no such ${what}`);
 }

@@ -1,6 +1,8 @@
 import type { SchemaOptions, Static, TObject, TProperties, TSchema } from "@sinclair/typebox";
 import type { JsonObject } from "../domain/json.ts";
 import type { TemplateForm, TemplateRecord } from "../domain/template-record.ts";
+import type { Tenant } from "../domain/tenant.ts";
+import type { Acceptance } from "./sending/acceptance.ts";
 
 /** The templates of one channel: what an operator writes, what is stored, and what is shown. */
 export interface TemplateKind<P extends TProperties = TProperties, R extends TemplateRecord = TemplateRecord>
@@ -14,4 +16,16 @@ export interface TemplateKind<P extends TProperties = TProperties, R extends Tem
   /** Throws an `ApiError` 400 that names what the channel could not render. */
   accept(slug: string, body: Static<TObject<P>>): R;
   readonly answer: TSchema & { readonly static: R };
+  readonly preview: {
+    readonly answer: TSchema;
+    readonly example: JsonObject;
+    /** What would be sent with these values. Throws an `ApiError` 400 that says why nothing could be. */
+    render(tenant: Tenant, template: R, data: JsonObject): JsonObject | Promise<JsonObject>;
+  };
+  /** Sends to one recipient; absent: the channel has no such thing. */
+  readonly test?: {
+    /** Of the body that names the recipient, with an example. */
+    readonly schema: TSchema;
+    accept(tenant: Tenant, slug: string, body: JsonObject): Acceptance;
+  };
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Random } from "../domain/random.ts";
 import type { Done, Missing } from "../domain/store-result.ts";
 import type { Database } from "./database.ts";
@@ -11,14 +12,21 @@ import type { Secret, Vault } from "./vault.ts";
  */
 export interface Registry {}
 
+/** Whether stored credentials are in use: the tenant may use its own on the channel. */
+export type CredentialsPut = Done<{ readonly used: boolean }> | Missing<"tenant">;
+
+export interface CredentialStore {
+  /** Stores a tenant's own credentials sealed. They are used once the tenant may use its own on the channel. */
+  put(secret: Secret, channel: ChannelName): Promise<CredentialsPut>;
+}
+
 /** What the rooms make their repositories of. */
 export interface RegistryTools {
   readonly database: Database;
   /** For what tenant snapshots show. */
   readonly changes: RegistryChanges;
   readonly vault: Vault;
-  /** Stores a tenant's own credentials sealed. They take effect once the tenant may use its own on the channel. */
-  readonly credentials: { put(secret: Secret): Promise<Done | Missing<"tenant">> };
+  readonly credentials: CredentialStore;
   readonly clock: Clock;
   readonly random: Random;
 }

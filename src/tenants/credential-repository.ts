@@ -1,25 +1,93 @@
-import { type Done, done, type Missing } from "../domain/store-result.ts";
-import type { RegistryChanges } from "../storage/registry-changes.ts";
+import { and, asc, eq } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import { type CredentialForm, type CredentialsRecord, whyUnused } from "../domain/credentials.ts";
+import type { ChannelName } from "../domain/job.ts";
+import { type AllOfTenant, type Done, done, type Missing, missing } from "../domain/store-result.ts";
+import type { Database } from "../storage/database.ts";
+import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
+import type { CredentialStore, CredentialsPut } from "../storage/registry.ts";
+import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { Secret, Vault } from "../storage/vault.ts";
 import { credentials } from "./tables.ts";
 
-/** Tenants' own credentials, for any provider. */
-export class CredentialRepository {
-  constructor(
-    private readonly vault: Vault,
-    private readonly changes: RegistryChanges,
-  ) {}
+export interface CredentialRepositoryOptions {
+  readonly database: Database;
+  readonly changes: RegistryChanges;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly kinds: readonly CredentialForm[];
+}
 
-  /** Takes effect once the tenant may use its own credentials on the channel. */
-  put({ place, text }: Secret): Promise<Done | Missing<"tenant">> {
+/** Tenants' own credentials, for any provider. What is read back holds no secret. */
+export class CredentialRepository implements CredentialStore {
+  constructor(private readonly options: CredentialRepositoryOptions) {}
+
+  /** Whether they are used from now on: the tenant may use its own credentials on the channel. */
+  put({ place, text }: Secret, channel: ChannelName): Promise<CredentialsPut> {
+    const { vault, changes, clock } = this.options;
     const { tenantId, kind } = place;
-    const sealed = this.vault.seal(place, text);
-    return this.changes.ofTenant(tenantId, async (transaction) => {
+    const sealed = vault.seal(place, text);
+    return changes.ofTenant(tenantId, async (transaction) => {
+      const now = new Date(clock.nowMs());
       await transaction
         .insert(credentials)
-        .values({ tenantId, kind, sealed })
-        .onConflictDoUpdate({ target: [credentials.tenantId, credentials.kind], set: { sealed } });
-      return done(null);
+        .values({ tenantId, kind, sealed, createdAt: now, changedAt: now })
+        .onConflictDoUpdate({
+          target: [credentials.tenantId, credentials.kind],
+          set: { sealed, changedAt: now },
+        });
+      const tenant = await tenantRow(transaction, tenantId);
+      return done({ used: tenant?.allowCustom.includes(channel) ?? false });
     });
+  }
+
+  /** Ordered by kind. Rejects with `VaultError` if they do not open. */
+  all(tenantId: string): Promise<AllOfTenant<CredentialsRecord>> {
+    return readOfTenant(this.options.database, tenantId, async (db) => {
+      const tenant = await tenantRow(db, tenantId);
+      const rows = await db
+        .select()
+        .from(credentials)
+        .where(eq(credentials.tenantId, tenantId))
+        .orderBy(asc(credentials.kind));
+      return done(rows.flatMap((row) => this.recordOf(row, tenant?.allowCustom ?? []) ?? []));
+    });
+  }
+
+  async one(tenantId: string, kind: string): Promise<Done<CredentialsRecord> | Missing<"tenant" | "credentials">> {
+    const all = await this.all(tenantId);
+    if (all.kind === "missing") return all;
+    const found = all.value.find((record) => record.kind === kind);
+    return found === undefined ? missing("credentials") : done(found);
+  }
+
+  delete(tenantId: string, kind: string): Promise<Done | Missing<"tenant" | "credentials">> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      const deleted = await transaction
+        .delete(credentials)
+        .where(and(eq(credentials.tenantId, tenantId), eq(credentials.kind, kind)))
+        .returning({ kind: credentials.kind });
+      return deleted.length === 0 ? new Undone(missing("credentials")) : done(null);
+    });
+  }
+
+  /** Null: of a channel that this release does not have. */
+  private recordOf(
+    row: typeof credentials.$inferSelect,
+    allowCustom: readonly ChannelName[],
+  ): CredentialsRecord | null {
+    const { tenantId, sealed, createdAt, changedAt } = row;
+    const kind = this.options.kinds.find((one) => one.kind === row.kind);
+    if (kind === undefined) return null;
+    const used = allowCustom.includes(kind.channel);
+    return {
+      ...kind.show(this.options.vault.open({ tenantId, kind: kind.kind, field: "credentials" }, sealed)),
+      kind: kind.kind,
+      channel: kind.channel,
+      used,
+      reason: used ? null : whyUnused(kind.channel),
+      created_at: createdAt?.toISOString() ?? null,
+      changed_at: changedAt?.toISOString() ?? null,
+    };
   }
 }

@@ -1,8 +1,11 @@
 import type { ChannelName } from "../domain/job.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { RegistryTools } from "../storage/registry.ts";
+import { credentialEndpoints } from "./credential-endpoints.ts";
+import { CredentialRepository } from "./credential-repository.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
@@ -17,8 +20,11 @@ import { tenantEndpoints } from "./tenant-endpoints.ts";
 import { TenantRepository } from "./tenant-repository.ts";
 import { tokenEndpoints } from "./token-endpoints.ts";
 import { TokenRepository } from "./token-repository.ts";
+import { type UsagePorts, usageEndpoints } from "./usage-endpoints.ts";
+import { UsageRepository } from "./usage-repository.ts";
 
 interface EndpointPorts {
+  readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
   readonly directory: Pick<TenantDirectory, "byId">;
@@ -28,15 +34,21 @@ interface EndpointPorts {
 interface Channels {
   readonly channels: readonly ChannelName[];
   readonly kinds: readonly TemplateKind[];
+  readonly credentialKinds: readonly CredentialKind[];
 }
 
 /** All endpoints of the room. */
-export function tenantRoomEndpoints(ports: EndpointPorts, { channels, kinds }: Channels): readonly Endpoint[] {
+export function tenantRoomEndpoints(
+  ports: EndpointPorts,
+  { channels, kinds, credentialKinds }: Channels,
+): readonly Endpoint[] {
   return [
     ...tenantEndpoints(ports, channels),
     ...keyEndpoints(ports),
     ...templateEndpoints(ports, kinds),
+    ...credentialEndpoints(ports, credentialKinds),
     ...tokenEndpoints(ports),
+    ...usageEndpoints(ports, channels),
     ...suppressionEndpoints(ports),
     ...planEndpoints(ports),
   ];
@@ -45,14 +57,16 @@ export function tenantRoomEndpoints(ports: EndpointPorts, { channels, kinds }: C
 /** The room's part of the registry. */
 export function tenantRegistry(
   tools: RegistryTools,
-  { channels, kinds, shards }: Channels & { readonly shards: number },
+  { channels, kinds, credentialKinds, shards }: Channels & { readonly shards: number },
 ): TenantRegistry {
   const { database, changes, clock } = tools;
   const tenants = new TenantRepository({ ...tools, shards, channels });
   const keys = new KeyRepository(tools);
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
+  const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
+  const usage = new UsageRepository(database);
   const suppressed = new SuppressionRepository(database, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
@@ -68,9 +82,15 @@ export function tenantRegistry(
     template: (tenantId, slug) => templates.one(tenantId, slug),
     templates: (tenantId) => templates.all(tenantId),
     deleteTemplate: (tenantId, slug) => templates.delete(tenantId, slug),
+    credentials: (tenantId) => own.all(tenantId),
+    credentialsOf: (tenantId, kind) => own.one(tenantId, kind),
+    deleteCredentials: (tenantId, kind) => own.delete(tenantId, kind),
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+    addUsage: (counts) => usage.add(counts),
+    usageCounts: (query) => usage.counts(query),
+    tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
     deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),

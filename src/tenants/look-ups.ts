@@ -19,6 +19,8 @@ interface LookUp<T> {
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
   isCurrent: boolean;
+  /** It stands in for one that was outdated while it was read. */
+  isRepeat: boolean;
 }
 
 /**
@@ -29,7 +31,8 @@ interface LookUp<T> {
  *
  * Invariants:
  * U1. One batch is read at a time, and all other waiting work gets its turn before the next one.
- * U2. Every caller is answered by a read that began after the last `outdate` of that name.
+ * U2. Every caller is answered by a read that began after the last `outdate` of that name before the call. One that began
+ *     earlier than a later `outdate` is repeated once: what is delivered after a change was answered follows the change.
  * U3. An outage fails all waiting callers: each would only discover the same, one timeout after the other.
  */
 export class LookUps<T> {
@@ -60,7 +63,7 @@ export class LookUps<T> {
   private begin(): LookUp<T> | null {
     if (this.urgent.size + this.waiting.size + this.running.size >= this.options.namesMax) return null;
     const { promise: answer, resolve, reject } = Promise.withResolvers<T>();
-    return { answer, resolve, reject, isCurrent: true };
+    return { answer, resolve, reject, isCurrent: true, isRepeat: false };
   }
 
   private async drain(): Promise<void> {
@@ -101,10 +104,20 @@ export class LookUps<T> {
     return batch;
   }
 
+  /** Once only: a name that changes all the time must not keep its callers waiting. */
+  private repeat(name: string, lookUp: LookUp<T>): boolean {
+    const later = this.urgent.get(name) ?? this.waiting.get(name) ?? this.begin();
+    if (later === null) return false;
+    later.isRepeat = true;
+    if (!this.waiting.has(name)) this.urgent.set(name, later);
+    later.answer.then(lookUp.resolve, lookUp.reject);
+    return true;
+  }
+
   private settle(name: string, lookUp: LookUp<T>, found: PromiseSettledResult<T> | undefined): void {
     if (found?.status === "rejected") return lookUp.reject(found.reason);
     const value = found === undefined ? this.options.missing : found.value;
     this.options.keep(name, value, lookUp.isCurrent);
-    lookUp.resolve(value);
+    if (lookUp.isCurrent || lookUp.isRepeat || !this.repeat(name, lookUp)) lookUp.resolve(value);
   }
 }

@@ -1,9 +1,12 @@
+import type { CredentialsRecord } from "../domain/credentials.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Permission, Plan } from "../domain/tenant.ts";
+import type { UsageCount } from "./usage-counter.ts";
+import type { TokenUsage, UsageQuery } from "./usage-repository.ts";
 
 /** A tenant as the operator sees it. */
 export interface TenantRecord {
@@ -133,10 +136,19 @@ export interface TenantRegistry extends SuppressionRegistry {
   templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>>;
   deleteTemplate(tenantId: string, slug: string): Promise<Done | Missing<"tenant" | "template">>;
 
+  /** A tenant's own credentials, without secrets, ordered by kind. */
+  credentials(tenantId: string): Promise<AllOfTenant<CredentialsRecord>>;
+  credentialsOf(tenantId: string, kind: string): Promise<Done<CredentialsRecord> | Missing<"tenant" | "credentials">>;
+  deleteCredentials(tenantId: string, kind: string): Promise<Done | Missing<"tenant" | "credentials">>;
+
   /** The webhook for device registrations; null: none. The caller has checked the address. */
   putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">>;
 
   /** Adds (or, if negative, takes) tokens. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens>;
+  /** Adds to what is stored. */
+  addUsage(counts: readonly UsageCount[]): Promise<void>;
+  usageCounts(query: UsageQuery): Promise<readonly UsageCount[]>;
+  tokenUsage(query: UsageQuery): Promise<readonly TokenUsage[]>;
   tokenMovements(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<TokenMovement>>;
 }

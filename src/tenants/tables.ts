@@ -1,4 +1,4 @@
-import { index, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
+import { bigint, index, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
 
@@ -22,7 +22,14 @@ export const keys = pgTable(
 /** A tenant's own provider credentials, sealed by the vault. */
 export const credentials = pgTable(
   "credentials",
-  { tenantId: tenantId(), kind: slug("kind").notNull(), sealed: text("sealed").notNull() },
+  {
+    tenantId: tenantId(),
+    kind: slug("kind").notNull(),
+    sealed: text("sealed").notNull(),
+    // Null: the previous release stored them.
+    createdAt: timestamp("created_at", { withTimezone: true, mode: "date" }),
+    changedAt: timestamp("changed_at", { withTimezone: true, mode: "date" }),
+  },
   (table) => [primaryKey({ columns: [table.tenantId, table.kind] })],
 );
 
@@ -48,4 +55,16 @@ export const suppressions = pgTable(
     createdAt: createdAt(),
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.address] })],
+);
+
+/** Counted as requests are answered, by UTC month (`YYYY-MM`). Outlives its tenant: what a tenant used is still billed. */
+export const usageCounts = pgTable(
+  "usage_counts",
+  {
+    tenantId: slug("tenant_id").notNull(),
+    month: slug("month").notNull(),
+    apiCalls: bigint("api_calls", { mode: "number" }).notNull(),
+    accepted: bigint("accepted", { mode: "number" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.month] })],
 );

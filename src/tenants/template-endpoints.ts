@@ -2,6 +2,7 @@ import { type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
+import type { TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
@@ -11,6 +12,7 @@ import { listOf } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantRegistry } from "./registry.ts";
+import { templateTrialEndpoints } from "./template-trial-endpoints.ts";
 
 const SAID_OF_SLUG = { description: "The template's slug: what `template_id` names.", example: "welcome" } as const;
 
@@ -40,12 +42,14 @@ const EXAMPLE = {
 
 interface Ports {
   readonly registry: Pick<TenantRegistry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
+  readonly directory: Pick<TenantDirectory, "byId">;
 }
 
 const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
 
 /** `/dash/api/tenants/{id}/templates`: the templates that `template_id` refers to, for every channel that has templates. */
-export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
+export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
+  const { registry } = ports;
   const Template = Type.Unsafe<TemplateRecord>(
     Type.Union(
       kinds.map(({ answer }) => answer),
@@ -95,6 +99,7 @@ export function templateEndpoints({ registry }: Ports, kinds: readonly TemplateK
       handle: async ({ params: { id, slug } }) => reply(200, resultOf(await registry.template(id, slug))),
     }),
     deletion(registry),
+    ...templateTrialEndpoints(ports, kinds, slugParameter),
   ];
 }
 

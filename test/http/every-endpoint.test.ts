@@ -71,6 +71,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   createTenant: ["plan"],
   changeTenant: ["plan"],
   registerDomain: ["domain"],
+  testTemplate: ["to_address"],
   putEmailCredentials: ["from_address", "smtp_url", "warm_up_from"],
   putAppleCredentials: ["certificate_pem", "private_key_pem", "wwdr_pem", "passphrase", "pass_type_id", "team_id"],
   putGoogleCredentials: ["service_account"],

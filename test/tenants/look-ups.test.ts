@@ -36,21 +36,37 @@ test("requests are looked up before queued jobs, and a name is looked up once fo
   expect([await asked[0], await asked[2]]).toEqual(["a!", "c!"]);
 });
 
-test("an outdated look-up answers the callers that asked before it, and no later ones", async () => {
+test("a look-up that is outdated while it is read is repeated once, for the callers before and after", async () => {
   const { lookUps, batches, kept } = scene();
   const early = lookUps.ask("a");
   await Promise.resolve();
   lookUps.outdate("a");
   const late = lookUps.ask("a");
+  const answered: string[] = [];
+  void early.then(() => answered.push("early"));
   batches[0]?.answer();
-  await early;
-  expect(kept).toEqual([["a", false]]);
   await eventually("the next batch", () => batches.length > 1);
+  expect([kept, answered]).toEqual([[["a", false]], []]);
   batches[1]?.answer();
-  await late;
+  expect(await Promise.all([early, late])).toEqual(["a!", "a!"]);
   expect(kept).toEqual([
     ["a", false],
     ["a", true],
+  ]);
+});
+
+test("a name that changes during every look-up is answered all the same", async () => {
+  const { lookUps, batches, kept } = scene();
+  const asked = lookUps.ask("a");
+  for (const at of [0, 1]) {
+    await eventually("the next batch", () => batches.length > at);
+    lookUps.outdate("a");
+    batches[at]?.answer();
+  }
+  expect(await asked).toBe("a!");
+  expect(kept).toEqual([
+    ["a", false],
+    ["a", false],
   ]);
 });
 

@@ -234,15 +234,82 @@ describe("e-mail credentials", () => {
     };
     await front.registry.createTenant({ id: "own-mail", name: "Own mail", allow_custom: ["email"] });
     const answer = await front.operate("PUT", "/tenants/own-mail/credentials/email", body);
-    expect([answer.status, answer.text]).toEqual([204, ""]);
+    expect([answer.status, answer.body]).toEqual([200, { stored: true, used: true }]);
     expect((await front.stores.directory.byId("own-mail"))?.emailSender).toEqual({
       fromAddress: body.from_address,
       fromName: body.from_name,
       smtpUrl: body.smtp_url,
       warmUpFrom: body.warm_up_from,
     });
-    expect((await front.operate("GET", "/tenants/own-mail/credentials/email")).status).toBe(405);
-    expect((await front.operate("GET", "/tenants/own-mail")).text).not.toContain("secret");
+    const { text, body: shown } = await front.operate("GET", "/tenants/own-mail/credentials/email");
+    expect(shown).toEqual({
+      kind: "email",
+      channel: "email",
+      from_address: body.from_address,
+      from_name: body.from_name,
+      smtp_server: "mail.acme.example:465",
+      warm_up_from: body.warm_up_from,
+      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
+      expires_at: null,
+      used: true,
+      reason: null,
+      created_at: expect.any(String),
+      changed_at: expect.any(String),
+    });
+    const all = await front.operate("GET", "/tenants/own-mail/credentials");
+    expect(all.body).toEqual({ credentials: [shown] });
+    expect(text + all.text + (await front.operate("GET", "/tenants/own-mail")).text).not.toContain("secret");
+  });
+
+  test("that the tenant may not use are stored, and answer and list say why they are not used", async () => {
+    await front.registry.createTenant({ id: "no-custom", name: "No custom" });
+    const path = "/tenants/no-custom/credentials/email";
+    const reason = "stored, not used because the tenant's allow_custom does not name email";
+    const answer = await front.operate("PUT", path, { from_address: "hello@acme.example" });
+    expect([answer.status, answer.body]).toEqual([200, { stored: true, used: false, reason }]);
+    expect((await front.operate("GET", path)).body).toMatchObject({ used: false, reason });
+    expect((await front.stores.directory.byId("no-custom"))?.emailSender).toBeNull();
+    await front.operate("PATCH", "/tenants/no-custom", { allow_custom: ["email"] });
+    expect((await front.operate("GET", path)).body).toMatchObject({ used: true, reason: null });
+  });
+
+  test("are used in this process from the answer on, also by look-ups that had begun before, and no more once deleted", async () => {
+    const { registry, stores } = front;
+    await registry.createTenant({ id: "changing", name: "Changing", allow_custom: ["email"] });
+    const path = "/tenants/changing/credentials/email";
+    const address = async () => (await stores.directory.byId("changing"))?.emailSender?.fromAddress ?? null;
+    for (const n of Array.from({ length: 20 }, (_, at) => at)) {
+      const early = Array.from({ length: 5 }, address);
+      const put = front.operate("PUT", path, { from_address: `n${n}@acme.example` });
+      const during = put.then(address);
+      expect((await put).status).toBe(200);
+      expect(await during).toBe(`n${n}@acme.example`);
+      await Promise.all(early);
+      expect(await address()).toBe(`n${n}@acme.example`);
+    }
+    expect((await front.operate("DELETE", path)).status).toBe(204);
+    expect(await address()).toBeNull();
+    for (const method of ["GET", "DELETE"] as const) {
+      expectRefused(await front.operate(method, path), 404, "there are no such credentials");
+    }
+    expectRefused(await front.operate("GET", "/tenants/nobody/credentials"), 404, "there is no such tenant");
+  });
+
+  test("keep the day they were stored when they change, and their fingerprint while they do not", async () => {
+    await front.registry.createTenant({ id: "twice", name: "Twice" });
+    const path = "/tenants/twice/credentials/email";
+    const stored = async (password: string, user: string) => {
+      await front.operate("PUT", path, {
+        from_address: "a@b.example",
+        smtp_url: `smtp://${user}:${password}@mx.example`,
+      });
+      return (await front.operate("GET", path)).body;
+    };
+    const [first, second, other] = [await stored("p1", "u"), await stored("p2", "u"), await stored("p2", "v")];
+    expect(second["fingerprint"]).toBe(first["fingerprint"]);
+    expect(other["fingerprint"]).not.toBe(first["fingerprint"]);
+    expect(other["created_at"]).toBe(first["created_at"]);
+    expect(Date.parse(String(other["changed_at"]))).toBeGreaterThanOrEqual(Date.parse(String(first["changed_at"])));
   });
 
   test.each<[unknown, string]>([

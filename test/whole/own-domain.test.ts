@@ -45,7 +45,10 @@ async function untilSendIs(apiKey: string, status: number): Promise<Answer> {
 test("only a verified domain's tenant sends from it, until it is deleted", async () => {
   const sender = { from_address: `shop@${DOMAIN}`, from_name: "Acme" };
   for (const id of ["acme", "globex"]) {
-    expect((await waybill.operator("PUT", `/tenants/${id}/credentials/email`, sender)).status).toBe(204);
+    expect((await waybill.operator("PUT", `/tenants/${id}/credentials/email`, sender)).body).toEqual({
+      stored: true,
+      used: true,
+    });
   }
   // Not registered by anybody, and then registered but not verified.
   expect(await untilSendIs(acme, 422)).toMatchObject(REFUSED);

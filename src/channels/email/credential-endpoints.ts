@@ -2,19 +2,21 @@ import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../../domain/email.ts";
 import { limits } from "../../domain/limits.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
-import type { Done, Invalid, Missing } from "../../domain/store-result.ts";
+import type { Invalid } from "../../domain/store-result.ts";
 import { isDay } from "../../domain/warm-up.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import { credentialsStored, replyStored } from "../../http/credential-kind.ts";
+import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { oneLine } from "../../http/schemas.ts";
 import { resultOf } from "../../http/store-results.ts";
+import type { CredentialsPut } from "../../storage/registry.ts";
 import type { EmailCredentials } from "./credentials.ts";
 
 export interface EmailRegistry {
   /** Stored encrypted, never returned. */
-  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<Done | Missing<"tenant"> | Invalid>;
+  putEmailCredentials(tenantId: string, credentials: EmailCredentials): Promise<CredentialsPut | Invalid>;
 }
 
 export interface CredentialEndpointPorts {
@@ -54,7 +56,7 @@ export function credentialEndpoints({ registry }: CredentialEndpointPorts): read
       summary: "Set a tenant's own sender; stored encrypted, never given back",
       params: { id: tenantIdParameter },
       body: emailCredentialsBody,
-      answers: { 204: { description: "Done.", schema: null } },
+      answers: credentialsStored,
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, body }) {
         const from_address = parseAddress(body.from_address);
@@ -65,8 +67,7 @@ export function credentialEndpoints({ registry }: CredentialEndpointPorts): read
         if (body.warm_up_from !== undefined && !isDay(body.warm_up_from)) {
           throw new ApiError(400, "warm_up_from must be a day of the calendar, YYYY-MM-DD");
         }
-        resultOf(await registry.putEmailCredentials(id, { ...body, from_address }));
-        return reply(204, null);
+        return replyStored("email", resultOf(await registry.putEmailCredentials(id, { ...body, from_address })));
       },
     }),
   ];

@@ -33,7 +33,7 @@ export function emailRegistry({ credentials }: RegistryTools): EmailRegistry {
   return {
     async putEmailCredentials(tenantId, given) {
       const secret = emailSecret(tenantId, given);
-      return secret.kind === "done" ? credentials.put(secret.value) : secret;
+      return secret.kind === "done" ? credentials.put(secret.value, "email") : secret;
     },
   };
 }

@@ -1,10 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { done } from "../../domain/store-result.ts";
+import { ApiError } from "../../http/api-error.ts";
 import { NOT_BLANK, oneLine } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
+import { placeholderFault } from "./placeholder-faults.ts";
 import { emailTemplateBody, parseEmailTemplate } from "./stored-template.ts";
+import { acceptEmailTest, EMAIL_PREVIEW_EXAMPLE, EmailPreview, EmailTest, previewEmail } from "./template-preview.ts";
 
 export type EmailTemplateRecord = {
   readonly slug: string;
@@ -40,7 +43,23 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
     html: Type.String(),
     text: Type.Union([Type.String(), Type.Null()]),
   }),
-  accept: (slug, { subject, html, text = null }) => ({ slug, channel: "email", subject, html, text }),
+  accept(slug, { subject, html, text = null }) {
+    const fault =
+      placeholderFault("subject", subject) ??
+      placeholderFault("html", html) ??
+      (text === null ? null : placeholderFault("text", text));
+    if (fault !== null) throw new ApiError(400, fault);
+    return { slug, channel: "email", subject, html, text };
+  },
+  preview: {
+    answer: EmailPreview,
+    example: EMAIL_PREVIEW_EXAMPLE,
+    render: (tenant, { slug }, data) => previewEmail(tenant, slug, data),
+  },
+  test: {
+    schema: EmailTest,
+    accept: acceptEmailTest,
+  },
   toStored(template) {
     const { subject, html, text } = template;
     const bodyRule = { charsMax: emailLimits.inlineHtmlBytesMax, multiline: true };

@@ -21,6 +21,20 @@ export class Template {
     private readonly paths: readonly (readonly string[])[],
   ) {}
 
+  /**
+   * The place of the first `{{` that begins no placeholder, or null. A brace directly before a placeholder (`{{{.name}}`)
+   * is text.
+   */
+  static firstBroken(text: string): number | null {
+    let open = text.indexOf("{{");
+    while (open !== -1) {
+      const placeholder = placeholderAt(text, open) ?? placeholderAt(text, open + 1);
+      if (placeholder === null) return open;
+      open = text.indexOf("{{", placeholder.end);
+    }
+    return null;
+  }
+
   /** Never fails. Takes time proportional to the length of the text. */
   static parse(text: string): Template {
     const literals: string[] = [];
@@ -60,6 +74,11 @@ export class Template {
     return values;
   }
 
+  /** Names of the variables that the data has no value for, as they are written in the text. */
+  missing(data: JsonObject): readonly string[] {
+    return this.paths.filter((path) => (valueAt(data, path) ?? null) === null).map((path) => path.join("."));
+  }
+
   /** The text with its placeholders filled by the rules of `values`. */
   render(data: JsonObject, escape: Escape, charsMax: number): string {
     return this.filled(this.values(data, escape, charsMax));
@@ -82,6 +101,7 @@ export function interleaved(literals: readonly string[], values: readonly string
 
 /** The placeholder that begins with the two braces at `open`, or null. Never looks beyond the next brace. */
 function placeholderAt(text: string, open: number): { path: readonly string[]; end: number } | null {
+  if (!text.startsWith("{{", open)) return null;
   let at = skipBlanks(text, open + 2);
   const path: string[] = [];
   while (text.charCodeAt(at) === DOT) {

@@ -1,32 +1,32 @@
 import { createPrivateKey } from "node:crypto";
-import { Type } from "@sinclair/typebox";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { Done, Missing } from "../../domain/store-result.ts";
 import type { AppleSigner, GoogleIssuer } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import {
+  credentialsStored,
+  credentialsStoredWithWarnings,
+  replyStored,
+  replyStoredWithWarnings,
+} from "../../http/credential-kind.ts";
+import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { resultOf } from "../../http/store-results.ts";
+import type { CredentialsPut } from "../../storage/registry.ts";
 import { appleCredentialsBody, googleCredentialsBody } from "./operator-bodies.ts";
 import type { WalletPorts } from "./ports.ts";
 
 export interface WalletRegistry {
   /** Stored encrypted, never returned. The caller has checked that they fit together. */
-  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<Done | Missing<"tenant">>;
+  putAppleCredentials(tenantId: string, signer: AppleSigner): Promise<CredentialsPut>;
   /** Stored encrypted, never returned. */
-  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<Done | Missing<"tenant">>;
+  putGoogleCredentials(tenantId: string, issuer: GoogleIssuer): Promise<CredentialsPut>;
 }
 
 export interface WalletCredentialPorts {
   readonly registry: WalletRegistry;
   readonly wallet: Pick<WalletPorts, "checkSigner" | "noteSigner">;
 }
-
-const AppleCredentialsWarnings = Type.Object(
-  { warnings: Type.Array(Type.String()) },
-  { $id: "AppleCredentialsWarnings" },
-);
 
 /** What the endpoints share. */
 const OF_TENANT = {
@@ -50,14 +50,7 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       audit: { body: ["pass_type_id", "team_id"] },
       summary: "Set what a tenant's own Apple passes are signed with; stored encrypted, never given back",
       body: appleCredentialsBody,
-      answers: {
-        200: {
-          description: "Done, and no device of Apple's will accept what these credentials sign.",
-          schema: AppleCredentialsWarnings,
-          examples: [{ warnings: ["the certificate names no team"] }],
-        },
-        204: { description: "Done.", schema: null },
-      },
+      answers: credentialsStoredWithWarnings,
       async handle({ params: { id }, body }) {
         const signer = {
           certificatePem: body.certificate_pem,
@@ -69,9 +62,9 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
         };
         const { problem, warnings } = wallet.checkSigner(signer);
         if (problem !== null) throw new ApiError(400, problem);
-        resultOf(await registry.putAppleCredentials(id, signer));
+        const stored = resultOf(await registry.putAppleCredentials(id, signer));
         await wallet.noteSigner(signer, id);
-        return warnings.length === 0 ? reply(204, null) : reply(200, { warnings });
+        return replyStoredWithWarnings("wallet", stored, warnings);
       },
     }),
     operatorEndpoint({
@@ -81,11 +74,9 @@ export function walletCredentialEndpoints({ registry, wallet }: WalletCredential
       audit: { body: ["issuer_id"] },
       summary: "Set a tenant's own issuer of Google passes; stored encrypted, never given back",
       body: googleCredentialsBody,
-      answers: { 204: { description: "Done.", schema: null } },
-      async handle({ params: { id }, body: { service_account, issuer_id } }) {
-        resultOf(await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id)));
-        return reply(204, null);
-      },
+      answers: credentialsStored,
+      handle: async ({ params: { id }, body: { service_account, issuer_id } }) =>
+        replyStored("wallet", resultOf(await registry.putGoogleCredentials(id, toIssuer(service_account, issuer_id)))),
     }),
   ];
 }

@@ -46,8 +46,8 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
 /** The channel's part of the registry. */
 export function walletRegistry({ credentials }: RegistryTools): WalletRegistry {
   return {
-    putAppleCredentials: (tenantId, signer) => credentials.put(appleSecret(tenantId, signer)),
-    putGoogleCredentials: (tenantId, issuer) => credentials.put(googleSecret(tenantId, issuer)),
+    putAppleCredentials: (tenantId, signer) => credentials.put(appleSecret(tenantId, signer), "wallet"),
+    putGoogleCredentials: (tenantId, issuer) => credentials.put(googleSecret(tenantId, issuer), "wallet"),
   };
 }
 

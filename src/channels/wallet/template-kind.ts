@@ -6,9 +6,10 @@ import { ApiError } from "../../http/api-error.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { walletLimits } from "./limits.ts";
-import { checkTemplate } from "./request/accept-pass.ts";
+import { checkTemplate, passOver } from "./request/accept-pass.ts";
 import { ApplePassPart } from "./request/apple-schema.ts";
 import { GooglePassPart } from "./request/google-schema.ts";
+import { Fault } from "./request/readers.ts";
 import { parseWalletTemplate, walletTemplateBody } from "./stored-template.ts";
 
 export type WalletTemplateRecord = {
@@ -71,6 +72,27 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
     const fault = checkTemplate({ passType: pass_type, style, passData: pass_data });
     if (fault !== null) throw new ApiError(fault.status, fault.message);
     return { slug, channel: "wallet", pass_type, style, pass_data };
+  },
+  preview: {
+    answer: Type.Object({
+      channel: Type.Literal("wallet"),
+      pass_type: enumOf(PASS_TYPES),
+      style: Type.Union([enumOf(PASS_STYLES), Type.Null()]),
+      pass_data: Type.Unsafe<JsonObject>(
+        Type.Object({}, { additionalProperties: true, description: "The given pass_data laid over the template's." }),
+      ),
+    }),
+    example: {
+      channel: "wallet",
+      pass_type: "apple",
+      style: "eventTicket",
+      pass_data: { organizationName: "Acme", description: "Ticket", serialNumber: "ticket-7" },
+    },
+    render(_tenant, { pass_type: passType, style, pass_data: passData }, data) {
+      const merged = passOver({ passType, style, passData }, data);
+      if (merged instanceof Fault) throw new ApiError(merged.status, merged.message);
+      return { channel: "wallet", pass_type: passType, style, pass_data: merged };
+    },
   },
   toStored: ({ pass_type: passType, style, pass_data: passData }) =>
     done(walletTemplateBody({ passType, style, passData })),

@@ -1,18 +1,17 @@
 import { Type } from "@sinclair/typebox";
-import type { Done, Invalid, Missing } from "../../domain/store-result.ts";
+import type { Invalid } from "../../domain/store-result.ts";
 import { ACCESS_TOKEN, PHONE_NUMBER_ID } from "../../domain/whatsapp.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
+import { credentialsStored, replyStored } from "../../http/credential-kind.ts";
+import { type Endpoint, operatorEndpoint } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
 import { tenantIdParameter } from "../../http/parameters.ts";
 import { resultOf } from "../../http/store-results.ts";
+import type { CredentialsPut } from "../../storage/registry.ts";
 import type { WhatsappCredentials } from "./credentials.ts";
 
 export interface CredentialStore {
   /** Stored encrypted, never returned. */
-  putWhatsappCredentials(
-    tenantId: string,
-    credentials: WhatsappCredentials,
-  ): Promise<Done | Missing<"tenant"> | Invalid>;
+  putWhatsappCredentials(tenantId: string, credentials: WhatsappCredentials): Promise<CredentialsPut | Invalid>;
 }
 
 const credentialsBody = Type.Object(
@@ -42,11 +41,9 @@ export function credentialEndpoint(registry: CredentialStore): Endpoint {
       "Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never given back",
     params: { id: tenantIdParameter },
     body: credentialsBody,
-    answers: { 204: { description: "Done.", schema: null } },
+    answers: credentialsStored,
     fails: { 404: OPERATOR_NOT_FOUND },
-    async handle({ params: { id }, body }) {
-      resultOf(await registry.putWhatsappCredentials(id, body));
-      return reply(204, null);
-    },
+    handle: async ({ params: { id }, body }) =>
+      replyStored("whatsapp", resultOf(await registry.putWhatsappCredentials(id, body))),
   });
 }

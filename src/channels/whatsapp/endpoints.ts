@@ -39,7 +39,7 @@ export function whatsappRegistry({ database, changes, credentials }: RegistryToo
     aliases: new AliasRepository(database, changes),
     async putWhatsappCredentials(tenantId, given) {
       const secret = whatsappSecret(tenantId, given);
-      return secret.kind === "done" ? credentials.put(secret.value) : secret;
+      return secret.kind === "done" ? credentials.put(secret.value, "whatsapp") : secret;
     },
   };
 }

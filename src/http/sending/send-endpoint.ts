@@ -31,7 +31,7 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
   example: "order-1042-receipt",
 };
 
-const PendingJob = Type.Object({ job_id: Uuid, status: Type.Literal("pending") }, { $id: "PendingJob" });
+export const PendingJob = Type.Object({ job_id: Uuid, status: Type.Literal("pending") }, { $id: "PendingJob" });
 
 const QUEUED = {
   202: {

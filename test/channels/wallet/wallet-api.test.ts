@@ -519,24 +519,37 @@ describe("operators", () => {
     const refused = await world.front.operate("PUT", path, { ...signer, team_id: "ZZZZZZZZZZ" });
     expect([refused.status, refused.body["error"]]).toEqual([400, "the certificate is for another team"]);
     expect((await world.front.operate("PUT", path, { ...signer, team_id: "short" })).status).toBe(400);
-    expect((await world.front.operate("PUT", path, signer)).status).toBe(204);
+    const stored = await world.front.operate("PUT", path, signer);
+    const reason = "stored, not used because the tenant's allow_custom does not name wallet";
+    expect([stored.status, stored.body]).toEqual([200, { stored: true, used: false, reason }]);
     const { wwdr_pem: _, ...alone } = signer;
     const warned = await world.front.operate("PUT", path, alone);
-    expect([warned.status, warned.body]).toEqual([200, { warnings: [expect.any(String)] }]);
+    expect([warned.status, warned.body]).toEqual([
+      200,
+      { stored: true, used: false, reason, warnings: [expect.any(String)] },
+    ]);
     const account = { client_email: "a@b.test", private_key: pem().replaceAll("\n", "\\n") };
     const google = { service_account: account, issuer_id: "77" };
-    expect((await world.front.operate("PUT", "/tenants/own/credentials/google", google)).status).toBe(204);
+    expect((await world.front.operate("PUT", "/tenants/own/credentials/google", google)).status).toBe(200);
     expect((await world.registry.directory.byId("own"))?.wallet).toMatchObject({ apple: null, google: null });
     await must(world.registry.registry.changeTenant("own", { allow_custom: ["wallet"] }));
     const { apple: own, google: issuer } = (await world.registry.directory.byId("own"))?.wallet ?? {};
     expect(own).toMatchObject({ passTypeId: "pass.test.own", wwdrPem: null });
     expect(issuer).toMatchObject({ issuerId: "77", clientEmail: "a@b.test" });
     expect(issuer?.privateKeyPem).toContain("\n");
+    const shown = await world.front.operate("GET", "/tenants/own/credentials");
+    expect(shown.body).toMatchObject({
+      credentials: [
+        { kind: "apple", pass_type_id: "pass.test.own", team_id: "A1B2C3D4E5", used: true, reason: null },
+        { kind: "google", issuer_id: "77", client_email: "a@b.test", expires_at: null, used: true },
+      ],
+    });
+    for (const part of ["BEGIN", account.private_key.slice(40, 80)]) expect(shown.text).not.toContain(part);
     expect((await create(apple(), asKey(key))).status).toBe(202);
     const pass = await world.registry.passes.find("own", String(JSON.parse(world.lastJob.payload).passId));
     expect(pass?.passTypeId).toBe("pass.test.own");
     const text = { service_account: JSON.stringify(account), issuer_id: "77" };
-    expect((await world.front.operate("PUT", "/tenants/own/credentials/google", text)).status).toBe(204);
+    expect((await world.front.operate("PUT", "/tenants/own/credentials/google", text)).status).toBe(200);
     for (const service_account of [{}, "no", { ...account, private_key: "x" }, { ...account, client_email: "x" }]) {
       const wrong = { ...google, service_account };
       expect((await world.front.operate("PUT", "/tenants/own/credentials/google", wrong)).status).toBe(400);

@@ -227,7 +227,10 @@ describe("operators", () => {
   test("set a tenant's own credentials, which are never given back", async () => {
     const path = "/tenants/acme/credentials/whatsapp";
     const answer = await front.operate("PUT", path, { phone_number_id: "123", access_token: "secret-token" });
-    expect([answer.status, answer.text]).toEqual([204, ""]);
+    expect([answer.status, answer.body["stored"]]).toEqual([200, true]);
+    const shown = await front.operate("GET", path);
+    expect(shown.body).toMatchObject({ kind: "whatsapp", phone_number_id: "123", fingerprint: expect.any(String) });
+    expect(shown.text).not.toContain("secret-token");
     for (const body of [
       {},
       { phone_number_id: "12a", access_token: "t" },

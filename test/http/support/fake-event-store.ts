@@ -1,10 +1,19 @@
-import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
+import type {
+  EventPage,
+  EventQuery,
+  EventReader,
+  EventSums,
+  MonthlyEvents,
+  MonthsQuery,
+  TenantEvent,
+} from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader {
+export class FakeEventStore implements EventReader, EventSums {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
+  readonly monthly: MonthlyEvents[] = [];
   /** Rejects every call, as an event store that is away does. */
   failure: Error | null = null;
   readonly queries: EventQuery[] = [];
@@ -19,6 +28,11 @@ export class FakeEventStore implements EventReader {
       .filter(({ type }) => query.type === null || type === query.type)
       .sort((one, other) => other.eventId - one.eventId);
     return { events: matching.slice(0, query.limit), hasMore: matching.length > query.limit };
+  }
+
+  async months({ tenantIds, from, to }: MonthsQuery): Promise<readonly MonthlyEvents[]> {
+    if (this.failure !== null) throw this.failure;
+    return this.monthly.filter(({ tenantId, month }) => tenantIds.includes(tenantId) && month >= from && month <= to);
   }
 
   async job(tenantId: string, jobId: string): Promise<JobRecord | null> {

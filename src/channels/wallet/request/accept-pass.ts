@@ -2,12 +2,13 @@ import { TEMPLATE_SLUG } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import {
   type GoogleKind,
+  PASS_STYLES,
   PASS_TYPES,
   type PassContent,
   type PassType,
   type WalletTemplate,
 } from "../../../domain/wallet.ts";
-import { appleMembers, type ReadApplePass, readApplePass } from "./apple-pass.ts";
+import { type AppleMembers, appleMembers, type ReadApplePass, readApplePass } from "./apple-pass.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { type Checked, Fault, fault, readBody } from "./readers.ts";
@@ -63,6 +64,20 @@ export function checkTemplate({ passType, style, passData }: WalletTemplate): Fa
   return pass instanceof Fault ? pass : null;
 }
 
+/**
+ * What a request's `pass_data` makes of a template: the members of both, merged as in a send, with made-up values for what
+ * neither has only while they are checked.
+ */
+export function passOver(template: WalletTemplate, passData: JsonObject): Checked<JsonObject> {
+  const members = template.passType === "apple" ? appleOver(template, passData) : googleOver(template, passData);
+  if (members instanceof Fault) return members;
+  const merged = Object.fromEntries([...members].filter(([, value]) => value !== null));
+  // Apple's style is a member of the pass; `checkTemplate` takes it apart from the others.
+  const { style: _, ...rest } = merged;
+  const style = template.passType === "apple" ? (PASS_STYLES.find((one) => one === merged["style"]) ?? null) : null;
+  return checkTemplate({ ...template, style, passData: rest }) ?? merged;
+}
+
 function trialApplePass(style: WalletTemplate["style"], passData: JsonObject): Checked<unknown> {
   const given = appleMembers(passData);
   if (given instanceof Fault) return given;
@@ -102,13 +117,17 @@ function readType(given: Json | undefined, template: WalletTemplate | null): Che
 }
 
 function acceptApple(template: WalletTemplate | null, passData: JsonObject): Checked<ReadApplePass> {
+  const members = appleOver(template, passData);
+  return members instanceof Fault ? members : readApplePass(members);
+}
+
+function appleOver(template: WalletTemplate | null, passData: JsonObject): Checked<AppleMembers> {
   const given = appleMembers(passData);
-  if (given instanceof Fault) return given;
-  if (template === null) return readApplePass(given);
+  if (given instanceof Fault || template === null) return given;
   const under = appleMembers(template.passData);
   if (under instanceof Fault) return under;
   if (template.style !== null) under.set("style", template.style);
-  return readApplePass(mergedApple(under, given));
+  return mergedApple(under, given);
 }
 
 function acceptGoogle(

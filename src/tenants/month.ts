@@ -1,0 +1,43 @@
+import { Type } from "@sinclair/typebox";
+import { ApiError } from "../http/api-error.ts";
+import type { QueryParameter } from "../http/parameters.ts";
+
+/** The UTC month of a time (Unix ms), `YYYY-MM`. */
+export function monthOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 7);
+}
+
+/** The months from one to another, both inclusive; none if the second is the earlier one. */
+export function monthsBetween(from: string, to: string): readonly string[] {
+  const count = indexOf(to) - indexOf(from) + 1;
+  return Array.from({ length: Math.max(0, count) }, (_, n) => monthAt(indexOf(from) + n));
+}
+
+/** The month after. */
+export function nextMonth(month: string): string {
+  return monthAt(indexOf(month) + 1);
+}
+
+/** Null if it is absent. */
+export function monthParameter(name: string, description: string): QueryParameter<string | null> {
+  return {
+    description,
+    schema: Type.String({ pattern: MONTH.source }),
+    example: "2026-11",
+    read(text) {
+      if (text === undefined) return null;
+      if (!MONTH.test(text)) throw new ApiError(400, `${name} must be a month, YYYY-MM`);
+      return text;
+    },
+  };
+}
+
+const MONTH = /^20[0-9]{2}-(0[1-9]|1[0-2])$/;
+
+function indexOf(month: string): number {
+  return Number(month.slice(0, 4)) * 12 + Number(month.slice(5)) - 1;
+}
+
+function monthAt(index: number): string {
+  return `${Math.floor(index / 12)}-${String((index % 12) + 1).padStart(2, "0")}`;
+}

@@ -1,0 +1,146 @@
+import { Type } from "@sinclair/typebox";
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import type { TemplateRecord } from "../domain/template-record.ts";
+import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
+import { acceptJob } from "../http/sending/accept-job.ts";
+import { PendingJob } from "../http/sending/send-endpoint.ts";
+import { answerAccepted, quotaOf } from "../http/sending/serve-send.ts";
+import { noSuch, resultOf } from "../http/store-results.ts";
+import type { TemplateKind } from "../http/template-kind.ts";
+import type { TenantRegistry } from "./registry.ts";
+
+interface Ports {
+  readonly registry: Pick<TenantRegistry, "template">;
+  readonly directory: Pick<TenantDirectory, "byId">;
+}
+
+const PREVIEW_BODY = Type.Object(
+  {
+    data: Type.Optional(
+      Type.Unsafe<JsonObject>(
+        Type.Object(
+          {},
+          {
+            additionalProperties: true,
+            description: "an object: the values of the placeholders, or the pass_data to lay over a pass template",
+          },
+        ),
+      ),
+    ),
+  },
+  { additionalProperties: false, examples: [{ data: { name: "Ada" } }] },
+);
+
+/** Of a stored template: a look at what it makes, and a message made of it. */
+export function templateTrialEndpoints(
+  ports: Ports,
+  kinds: readonly TemplateKind[],
+  slugParameter: PathParameter<string>,
+): readonly Endpoint[] {
+  const params = { id: tenantIdParameter, slug: slugParameter };
+  return [previewEndpoint(ports, kinds, params), testEndpoint(ports, kinds, params)];
+}
+
+const COMMON = { name: "operator", tag: "Tenants", method: "POST" } as const;
+
+interface Params {
+  readonly id: PathParameter<string>;
+  readonly slug: PathParameter<string>;
+}
+
+function previewEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
+  const [first] = kinds;
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/tenants/:id/templates/:slug/preview",
+    operation: "previewTemplate",
+    summary: "What a template makes of the given values; nothing is sent or stored",
+    effect: "read",
+    params: { id, slug },
+    body: PREVIEW_BODY,
+    answers: {
+      200: {
+        description: "Done.",
+        schema: Type.Unsafe<JsonObject>(
+          Type.Union(
+            kinds.map(({ preview }) => preview.answer),
+            { $id: "TemplatePreview" },
+          ),
+        ),
+        examples: [first?.preview.example ?? {}],
+      },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id, slug }, body: { data = {} } }) {
+      const { tenant, template, kind } = await find(ports, kinds, id, slug);
+      return reply(200, await kind.preview.render(tenant, template, data));
+    },
+  });
+}
+
+function testEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
+  const tests = kinds.flatMap(({ test }) => test ?? []);
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/tenants/:id/templates/:slug/test",
+    operation: "testTemplate",
+    summary: "Send one message made of a template",
+    description:
+      "Queues a job of the tenant, as a send of its own does: with its sender, suppressions and share of the queue. It does " +
+      "not count against the tenant's rate limit.",
+    params: { id, slug },
+    body: {
+      schema: tests.length === 1 && tests[0] ? tests[0].schema : Type.Union(tests.map(({ schema }) => schema)),
+    },
+    answers: {
+      202: {
+        description: "Queued.",
+        schema: PendingJob,
+        examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
+      },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
+    async handle({ door, exchange, params: { id, slug }, body }) {
+      const { tenant, kind } = await find(ports, kinds, id, slug);
+      const job = jobOf(tenant, kind, slug, body);
+      const { jobIds } = door.ports;
+      const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency: null };
+      const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job }, exchange });
+      return answerAccepted(door, exchange, tenant, accepted);
+    },
+  });
+}
+
+async function find(
+  { registry, directory }: Ports,
+  kinds: readonly TemplateKind[],
+  id: string,
+  slug: string,
+): Promise<{ readonly tenant: Tenant; readonly template: TemplateRecord; readonly kind: TemplateKind }> {
+  const template = resultOf(await registry.template(id, slug));
+  const tenant = await directory.byId(id);
+  const kind = kinds.find(({ channel }) => channel === template.channel);
+  if (tenant === null || kind === undefined) throw noSuch(tenant === null ? "tenant" : "template");
+  return { tenant, template, kind };
+}
+
+/** Throws an `ApiError`: 400 for the body, 409 where the tenant itself could not send this either. */
+function jobOf(tenant: Tenant, { channel, test }: TemplateKind, slug: string, body: unknown) {
+  if (test === undefined) {
+    throw new ApiError(409, `templates of the channel ${channel} cannot be sent as a test: preview them`);
+  }
+  if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
+  const acceptance = test.accept(tenant, slug, body);
+  if (!acceptance.ok) {
+    const { status, message } = acceptance.refusal;
+    throw new ApiError(status === 400 ? 400 : 409, message);
+  }
+  if (!tenant.channels.has(channel)) {
+    throw new ApiError(409, `the channel ${channel} is not enabled for this tenant`);
+  }
+  return acceptance.job;
+}

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+
+let engine: Awaited<ReturnType<typeof startChdb>>;
+let eventStore: TestEventStore;
+
+beforeAll(async () => {
+  engine = await startChdb();
+  eventStore = await engine.eventStore("months", "process");
+}, 30_000);
+afterAll(async () => {
+  await engine.stop();
+});
+
+const DAY_MS = 86_400_000;
+
+test("sums by month are those of the asked tenants alone, each event in the UTC month of its own time", async () => {
+  const rows = Array.from({ length: 120 }, (_, day) =>
+    ["ada", "bea", "bob"].map((tenantId, at) => storedEventRow(eventIdAt(day * DAY_MS + at), { tenantId })),
+  ).flat();
+  await eventStore.writer.write("t1", rows);
+  await eventStore.writer.write("t1", rows);
+  const expected = await eventStore.reading.rows(
+    `SELECT tenant_id, formatDateTime(created_at, '%Y-%m') AS month, count() FROM ${eventStore.target.database}.events
+WHERE tenant_id IN ('ada', 'bob') GROUP BY ALL ORDER BY ALL`,
+  );
+  const found = await eventStore.reader.months({ tenantIds: ["bob", "ada"], from: "2020-01", to: "2040-12" });
+  const sums = found
+    .toSorted((a, b) => `${a.tenantId} ${a.month}`.localeCompare(`${b.tenantId} ${b.month}`))
+    .map(({ tenantId, month, events }) => [tenantId, month, events]);
+  expect<unknown>(sums).toEqual(expected.map((row) => [...row]));
+  expect(sums.length).toBeGreaterThan(6);
+  const [first] = found.map(({ month }) => month).sort();
+  const one = await eventStore.reader.months({ tenantIds: ["ada"], from: first ?? "", to: first ?? "" });
+  expect(one.map(({ tenantId, month }) => [tenantId, month])).toEqual([["ada", first ?? ""]]);
+  expect(await eventStore.reader.months({ tenantIds: [], from: "2020-01", to: "2040-12" })).toEqual([]);
+});
