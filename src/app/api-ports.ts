@@ -13,6 +13,7 @@ import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { Registry } from "../storage/registry.ts";
+import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */
@@ -27,6 +28,8 @@ export interface ApiPorts extends DoorPorts {
   readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
+  /** The queue's part of a purge. */
+  readonly purging: Purging;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
   /** Takes readers' opens, clicks and unsubscribes; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };

@@ -126,6 +126,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
       links,
       suppressions,
+      purging: queue,
       engagements: new Engagements({ reports, telemetry }),
       mailReports: new MailReports({ reports, links, ...machine }),
       processes: peers.api,
