@@ -91,7 +91,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   broken.catch(() => {});
 
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
-  const { stores, queue, eventStore, registry, suppressions, reports, payloads, away } = base;
+  const { stores, queue, eventStore, registry, reports, payloads, away } = base;
   const { directory } = registry;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
@@ -125,8 +125,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       platform: providers.platform,
       whatsapp: openWhatsappWebhook({ ...providers, config, queue, directory, eventStore, telemetry }, shutdown),
       links,
-      suppressions,
-      purging: queue,
+      ...base.api,
       engagements: new Engagements({ reports, telemetry }),
       mailReports: new MailReports({ reports, links, ...machine }),
       processes: peers.api,
@@ -173,7 +172,8 @@ async function openBase(
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
-  return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
+  const api = { suppressions, purging: queue };
+  return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl, api };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

@@ -29,7 +29,7 @@ test("a purge makes the parked jobs of its tenant queues due, and neither lent o
   // Two that wait for a retry, one in flight, and one that nobody has pulled.
   expect(await queue.hastenParked(tenant, ["email"])).toBe(4);
   await queue.pull(lease, PULL);
-  const left = await redis.client.zrange(`${prefix}:later`, 0, -1);
+  const left = await redis.client.zrange(`${prefix}:later`, "0", "-1");
   expect(left.toSorted()).toEqual([jobIds[2] ?? "", theirs.jobId].toSorted());
   expect((await pullOne(lease, "acme")).map(({ jobId }) => jobId)).toContain(jobIds[0] ?? "");
 });
