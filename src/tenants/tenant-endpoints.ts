@@ -43,7 +43,7 @@ export const EXAMPLE = {
   held: [],
   tokens: 0,
   shard: 7,
-  created_at: "2026-11-21T07:30:00.000Z",
+  created_at: "2026-11-21T07:30:00Z",
 } as const;
 
 function onePageOf(Tenant: TenantSchema) {
