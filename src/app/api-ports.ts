@@ -15,6 +15,7 @@ import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
 import type { Registry } from "../storage/registry.ts";
+import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */
@@ -31,6 +32,8 @@ export interface ApiPorts extends DoorPorts {
   readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
+  /** The queue's part of a purge. */
+  readonly purging: Purging;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
   /** Takes readers' opens, clicks and unsubscribes; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };

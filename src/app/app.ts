@@ -102,7 +102,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   broken.catch(() => {});
 
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
-  const { stores, queue, eventStore, registry, suppressions, reports, payloads, away } = base;
+  const { stores, queue, eventStore, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -133,7 +133,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
-    suppressions,
+    ...base.api,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
@@ -194,6 +194,7 @@ async function openBase(
     payloads,
     away,
     clickhouseUrl,
+    api: { suppressions, purging: queue },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ChannelName } from "./job.ts";
+import type { Steering } from "./steering.ts";
 
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -49,6 +50,8 @@ export interface Tenant extends TenantRef, ChannelMembers {
   readonly permissions: ReadonlySet<Permission>;
   /** Channels on which the tenant may use credentials of its own. */
   readonly allowCustom: ReadonlySet<ChannelName>;
+  /** Absent: no operator has paused, held or purged anything. */
+  readonly steering?: Steering;
 }
 
 /** The channels' own members of a tenant: each channel's folder adds its own with `declare module`. */

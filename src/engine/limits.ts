@@ -49,6 +49,13 @@ export const engineLimits = {
   allowanceKeptMs: 2 * 24 * 60 * 60 * 1000,
   /** A tenant queue whose allowance is used up is checked this often: the operator may have raised it. */
   allowanceLookMs: 60_000,
+  /** How often an actor whose tenant is paused looks whether it still is. */
+  pausedLookMs: 500,
+  /**
+   * How long after a purge a tenant queue that rests is still read for purged jobs: longer than a job waits for its
+   * retries. Later ones end when it moves again.
+   */
+  purgeSweepMs: 24 * 60 * 60 * 1000,
   idlePollMs: 250,
   /** How long queued jobs can stay unknown when the answer that named them to the owner got lost. */
   surveyMs: 10_000,

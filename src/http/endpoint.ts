@@ -246,7 +246,7 @@ export function tenantEndpoint<
     async serve(door, exchange, params) {
       const tenant = await door.authenticate(exchange);
       await door.admit(exchange, tenant);
-      if (channel !== undefined) requireChannel(tenant, channel);
+      if (channel !== undefined) (queues ? requireSending : requireChannel)(tenant, channel);
       const query = readQueryOf(declared, exchange);
       if (queues) door.refuseFullQueue(exchange, tenant);
       // The reader is built from the same schema as the type.
@@ -369,4 +369,11 @@ function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {
 export function requireChannel(tenant: Tenant, channel: ChannelName): void {
   if (tenant.channels.has(channel)) return;
   throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
+}
+
+/** Throws 403 unless the tenant has the channel, and no operator has put its sends on hold. */
+export function requireSending(tenant: Tenant, channel: ChannelName): void {
+  requireChannel(tenant, channel);
+  if (tenant.steering?.held.has(channel) !== true) return;
+  throw new ApiError(403, `sends of this tenant on ${channel} are on hold`);
 }

@@ -40,7 +40,7 @@ export const UNKNOWN_KEY = failure(
 );
 export const FORBIDDEN = tenantFailure(
   "Forbidden",
-  "The channel is not enabled, or a permission is missing.",
+  "The channel is not enabled, its sends are on hold, or a permission is missing.",
   "the channel email is not enabled for this tenant",
 );
 export const TOO_LARGE = tenantFailure(

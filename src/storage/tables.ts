@@ -83,6 +83,12 @@ export const tenants = pgTable(
     tokens: bigint("tokens", { mode: "number" }).notNull(),
     shard: integer("shard").notNull(),
     walletWebhookUrl: text("wallet_webhook_url"),
+    // What operators decided (domain/steering.ts): with defaults, because the previous release adds tenants without them.
+    paused: text("paused").array().$type<ChannelName[]>().notNull().default([]),
+    held: text("held").array().$type<ChannelName[]>().notNull().default([]),
+    /** Unix ms by channel, as `resumedAt`. */
+    purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
+    resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
     /** `registry_state.version` of the last change that the tenant's snapshot shows. */
     version: bigint("version", { mode: "number" }).notNull(),
     createdAt: createdAt(),

@@ -75,6 +75,14 @@ export function tenantChangeBodyOf(known: readonly ChannelName[]) {
   );
 }
 
+/** Of a step that concerns a tenant's jobs on some channels; absent: on all. */
+export function steeringBodyOf(known: readonly ChannelName[]) {
+  return Type.Object(
+    { channels: Type.Optional(channelsOf(known)) },
+    { ...STRICT, description: "an object", examples: [{}, { channels: [known[0] ?? ""] }] },
+  );
+}
+
 function optionalWhole(maximum: number) {
   return Type.Optional(Type.Integer({ minimum: 1, maximum, description: `an integer from 1 to ${maximum}` }));
 }

@@ -11,12 +11,13 @@ import { KeyRepository } from "./key-repository.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import type { TenantRegistry } from "./registry.ts";
+import { type Purging, steeringEndpoints } from "./steering-endpoints.ts";
 import { suppressionEndpoints } from "./suppression-endpoints.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 import { SuppressionRepository } from "./suppression-repository.ts";
 import { templateEndpoints } from "./template-endpoints.ts";
 import { TemplateRepository } from "./template-repository.ts";
-import { tenantEndpoints } from "./tenant-endpoints.ts";
+import { tenantEndpoints, tenantOf } from "./tenant-endpoints.ts";
 import { TenantRepository } from "./tenant-repository.ts";
 import { tokenEndpoints } from "./token-endpoints.ts";
 import { TokenRepository } from "./token-repository.ts";
@@ -27,6 +28,7 @@ interface EndpointPorts {
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  readonly purging: Purging;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
@@ -42,8 +44,10 @@ export function tenantRoomEndpoints(
   ports: EndpointPorts,
   { channels, kinds, credentialKinds }: Channels,
 ): readonly Endpoint[] {
+  const Tenant = tenantOf(channels);
   return [
-    ...tenantEndpoints(ports, channels),
+    ...tenantEndpoints(ports, Tenant, channels),
+    ...steeringEndpoints(ports, Tenant, channels),
     ...keyEndpoints(ports),
     ...templateEndpoints(ports, kinds),
     ...credentialEndpoints(ports, credentialKinds),
@@ -74,6 +78,7 @@ export function tenantRegistry(
     tenants: (cursor, limit) => tenants.page(cursor, limit),
     changeTenant: (tenantId, change) => tenants.change(tenantId, change),
     createKey: (tenantId, options) => keys.create(tenantId, options),
+    steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
     keys: (tenantId) => keys.all(tenantId),
     revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
     plans: () => allPlans.all(),

@@ -16,6 +16,10 @@ export interface TenantRecord {
   readonly channels: readonly ChannelName[];
   readonly permissions: readonly Permission[];
   readonly allow_custom: readonly ChannelName[];
+  /** Channels whose accepted messages wait. */
+  readonly paused: readonly ChannelName[];
+  /** Channels on which new sends are refused. */
+  readonly held: readonly ChannelName[];
   /** Balance of wallet tokens. */
   readonly tokens: number;
   readonly shard: number;
@@ -30,6 +34,9 @@ export interface TenantChange {
   readonly permissions?: readonly Permission[];
   readonly allow_custom?: readonly ChannelName[];
 }
+
+/** What an operator does to a tenant's jobs. `purge` ends those accepted so far. */
+export type Steer = "pause" | "resume" | "hold" | "release" | "purge";
 
 export interface NewTenant extends TenantChange {
   readonly id?: string;
@@ -120,6 +127,12 @@ export interface TenantRegistry extends SuppressionRegistry {
     tenantId: string,
     change: TenantChange,
   ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan>;
+  /** Safe to repeat; a repeated purge also ends the jobs accepted in between. */
+  steerTenant(
+    tenantId: string,
+    steer: Steer,
+    channels: readonly ChannelName[],
+  ): Promise<Done<TenantRecord> | Missing<"tenant">>;
 
   /** Returns the key itself, which cannot be read again. */
   createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;

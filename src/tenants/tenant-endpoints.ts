@@ -10,7 +10,9 @@ import { resultOf } from "../http/store-results.ts";
 import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
 import type { CreatedTenant, NoSuchPlan, TenantRecord, TenantRegistry } from "./registry.ts";
 
-function tenantOf(channels: readonly ChannelName[]) {
+export type TenantSchema = ReturnType<typeof tenantOf>;
+
+export function tenantOf(channels: readonly ChannelName[]) {
   const Channels = Type.Array(enumOf(channels));
   return Type.Object(
     {
@@ -20,6 +22,8 @@ function tenantOf(channels: readonly ChannelName[]) {
       channels: Channels,
       permissions: Type.Array(enumOf(PERMISSIONS)),
       allow_custom: Channels,
+      paused: Type.Array(enumOf(channels), { description: "Channels whose accepted messages wait." }),
+      held: Type.Array(enumOf(channels), { description: "Channels on which new sends are refused." }),
       tokens: Type.Integer({ description: "Balance of wallet tokens." }),
       shard: Type.Integer(),
       created_at: Timestamp,
@@ -28,19 +32,21 @@ function tenantOf(channels: readonly ChannelName[]) {
   );
 }
 
-const EXAMPLE = {
+export const EXAMPLE = {
   id: "acme",
   name: "Acme",
   plan: "free",
   channels: ["email"],
   permissions: [],
   allow_custom: [],
+  paused: [],
+  held: [],
   tokens: 0,
   shard: 7,
   created_at: "2026-11-21T07:30:00Z",
 } as const;
 
-function onePageOf(Tenant: ReturnType<typeof tenantOf>) {
+function onePageOf(Tenant: TenantSchema) {
   return {
     description: "One page.",
     schema: pageOf("TenantPage", "tenants", Tenant),
@@ -53,9 +59,9 @@ type Tenants = Pick<TenantRegistry, "createTenant" | "tenants" | "tenant" | "cha
 /** `/dash/api/tenants`: who may send, and what. */
 export function tenantEndpoints(
   { registry }: { readonly registry: Tenants },
+  Tenant: TenantSchema,
   channels: readonly ChannelName[],
 ): readonly Endpoint[] {
-  const Tenant = tenantOf(channels);
   return [
     operatorEndpoint({
       method: "POST",
@@ -104,11 +110,7 @@ export function tenantEndpoints(
   ];
 }
 
-function changeTenant(
-  registry: Tenants,
-  channels: readonly ChannelName[],
-  Tenant: ReturnType<typeof tenantOf>,
-): Endpoint {
+function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenant: TenantSchema): Endpoint {
   return operatorEndpoint({
     method: "PATCH",
     path: "/dash/api/tenants/:id",

@@ -5,6 +5,7 @@ import type { Database } from "../storage/database.ts";
 import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
+import { steeringOf } from "./steering-columns.ts";
 import { credentials, templates } from "./tables.ts";
 
 /**
@@ -91,6 +92,7 @@ export class TenantReading {
       channels: new Set(row.channels),
       permissions: new Set(row.permissions),
       allowCustom: new Set(row.allowCustom),
+      ...steeringOf(row),
       ...this.options.channels.members(this.rowsOf(row, own)),
     };
   }

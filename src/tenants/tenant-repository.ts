@@ -21,8 +21,17 @@ import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { tenants } from "../storage/tables.ts";
 import { missingPlan } from "./plan-repository.ts";
-import type { CreatedTenant, NewTenant, NoSuchPlan, TenantChange, TenantRecord, TenantTaken } from "./registry.ts";
+import type {
+  CreatedTenant,
+  NewTenant,
+  NoSuchPlan,
+  Steer,
+  TenantChange,
+  TenantRecord,
+  TenantTaken,
+} from "./registry.ts";
 import { slugFromName } from "./slug-from-name.ts";
+import { steered } from "./steering-columns.ts";
 import { tenantShard } from "./tenant-shard.ts";
 import { recordOpeningBalance } from "./token-repository.ts";
 
@@ -106,6 +115,21 @@ export class TenantRepository {
     });
   }
 
+  /** Does nothing to channels that are so already; their pause is not taken to have ended anew. */
+  steer(
+    tenantId: string,
+    steer: Steer,
+    channels: readonly ChannelName[],
+  ): Promise<Done<TenantRecord> | Missing<"tenant">> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      const row = await tenantRow(transaction, tenantId);
+      if (row === null) return missing("tenant");
+      const values = steered(row, steer, { channels, nowMs: this.options.clock.nowMs() });
+      await transaction.update(tenants).set(values).where(eq(tenants.id, tenantId));
+      return done(recordOf({ ...row, ...values }));
+    });
+  }
+
   putWalletWebhook(tenantId: string, url: string | null): Promise<Done | Missing<"tenant">> {
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
       await transaction.update(tenants).set({ walletWebhookUrl: url }).where(eq(tenants.id, tenantId));
@@ -161,6 +185,8 @@ function recordOf(row: TenantRow): TenantRecord {
     channels: row.channels,
     permissions: row.permissions,
     allow_custom: row.allowCustom,
+    paused: row.paused,
+    held: row.held,
     tokens: row.tokens,
     shard: row.shard,
     created_at: isoTime(row.createdAt),

@@ -6,7 +6,10 @@ export function auditState(world: World): void {
   const { state, jobs, eventStore, watch, drawn } = world;
   world.queueChecker.audit();
   if (drawn.healthy.size > 0) {
-    world.waits.auditHeld(jobs.jobs.values(), ({ tenant }) => world.relays.awaySinceMs(tenant));
+    world.waits.auditHeld(jobs.jobs.values(), ({ tenant }) => {
+      const sinceMs = world.relays.awaySinceMs(tenant);
+      return sinceMs === null ? null : Math.max(sinceMs, world.operator.pausedUntilMs(tenant.tenantId));
+    });
   }
   const inFlight = new Set<string>();
   const inOutbox = new Set<string>();

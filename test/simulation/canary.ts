@@ -66,7 +66,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a tenant queue is read from its start although it has open jobs",
     file: `${DISPATCH}/tenant-actor.ts`,
-    find: "const after = this.open > 0 ? this.lastRead : null;",
+    find: "const after = this.open > 0 || this.hasLetGo ? this.lastRead : null;",
     replace: "const after = null;",
   },
   {
@@ -360,6 +360,20 @@ export const CANARIES: readonly Canary[] = [
     file: `${DISPATCH}/tenant-actor.ts`,
     find: "    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;\n    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));",
     replace: "    const spent = [...this.waiting];",
+  },
+  {
+    name: "a paused tenant's deliveries start",
+    file: `${DISPATCH}/tenant-actor.ts`,
+    find: "    if (!isPaused(tenant, channel)) return true;\n",
+    replace: "    if (!isPaused(tenant, channel) || this.waiting.length > 0) return true;\n",
+    seed: 19,
+  },
+  {
+    name: "a paused tenant lets go of its jobs in flight",
+    file: `${DISPATCH}/tenant-actor.ts`,
+    find: "    if (this.open > this.waiting.length || (",
+    replace: "    if ((",
+    seed: 19,
   },
   {
     name: "a finished job counts against its tenant",

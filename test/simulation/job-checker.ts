@@ -64,6 +64,8 @@ export interface JobCheckerOptions {
   /** A job is in the queue. */
   landed(truth: JobTruth): void;
   ended(truth: JobTruth): void;
+  /** An operator has purged the tenant since the job was accepted. */
+  isPurged(truth: JobTruth): boolean;
 }
 
 /** The truth about jobs and their events, kept beside the queue and compared with it wherever a job is touched. */
@@ -183,7 +185,8 @@ export class JobChecker {
     // A hold is counted from the job's id, which is made before the queue is asked to take it.
     const heldSinceMs = acceptedMs - limits.acceptRetryMs;
     const isHoldOver = this.clock.nowMs >= heldSinceMs + tenant.plan.holdMs || !this.options.isAgeKnown;
-    const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused;
+    const isPurged = this.options.isPurged(truth);
+    const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused || isPurged;
     this.watch.demand(isRight, "held", () => `${truth.jobId} failed early: ${JSON.stringify(result)}`);
   }
 

@@ -22,6 +22,7 @@ export const PROMISES = {
   attempts: "a job counts no more attempts than deliveries started; an outage of its relay costs none",
   held: "a message that nobody refused fails only after its last attempt, or after its hold",
   heldTooLong: "a message whose relay stays away fails when its hold is over",
+  paused: "no delivery of a paused tenant starts",
   waits: "a well-behaved tenant's message is handed over in time, whatever its neighbours do",
   bytes: "pulled and waiting payloads are bounded in bytes: per call, per tenant and per process",
   share: "a tenant's counted share of the queue equals its unfinished jobs, and never exceeds its quota",

@@ -15,6 +15,7 @@ import type { Watch } from "./promises.ts";
 import type { QueueChecker } from "./queue-checker.ts";
 import type { RelayState, Relays } from "./relays.ts";
 import type { SimClock } from "./sim-clock.ts";
+import type { SimOperator } from "./sim-operator.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { Trace } from "./trace.ts";
 import type { WaitChecker } from "./wait-checker.ts";
@@ -34,6 +35,7 @@ export interface ProviderParts {
   readonly hasRelays: boolean;
   readonly relays: Relays;
   readonly waits: WaitChecker;
+  readonly operator: SimOperator;
   readonly queueChecker: QueueChecker;
   /** It repeats a report until it is taken. */
   readonly callsBack: boolean;
@@ -110,6 +112,7 @@ export class Provider {
     parts.watch.demand(term !== null, "leaseHeld", () => `${process.name} never held shard ${tenant.shard}`);
     if (truth === undefined || term === null) return promise;
     this.checkCall(process, job, truth, term);
+    parts.operator.started(tenant.tenantId, job.jobId);
     parts.waits.handedOver(job.jobId);
     parts.queueChecker.begun(process, job.jobId);
     parts.fairness.started(process, tenant, term.lease.token);

@@ -41,6 +41,7 @@ test("the seeds exercise the engine: processes die, calls are lost, and messages
   expect(sum(({ restarts }) => restarts)).toBeGreaterThan(10);
   expect(sum(({ lostCalls }) => lostCalls)).toBeGreaterThan(1_000);
   expect(sum(({ repeats }) => repeats)).toBeGreaterThan(5);
+  expect(sum(({ tenantPauses }) => tenantPauses)).toBeGreaterThan(20);
   expect(sum(({ reports }) => reports)).toBeGreaterThan(50);
   expect(sum(({ reportsKept }) => reportsKept)).toBeGreaterThan(20);
   expect(sum(({ endedByReport }) => endedByReport)).toBeGreaterThan(10);

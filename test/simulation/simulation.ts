@@ -1,7 +1,8 @@
 import { Calamities } from "./calamities.ts";
+import { Dice } from "./dice.ts";
 import { Driver } from "./driver.ts";
 import type { Violation } from "./promises.ts";
-import { drawOptions } from "./run-options.ts";
+import { drawOptions, type RunOptions } from "./run-options.ts";
 import { World, type WorldCounts } from "./world.ts";
 
 /** What a seed's run came to. */
@@ -16,6 +17,8 @@ export interface RunResult extends WorldCounts {
   readonly repeats: number;
   readonly lostCalls: number;
   readonly events: number;
+  /** Tenants that their operator paused. */
+  readonly tenantPauses: number;
 }
 
 /** A run that broke a promise, with the command that replays it. */
@@ -33,7 +36,9 @@ export class SimulationFailure extends Error {
 
 /** Runs one seed: a phase with faults (of so many steps), one without in which all must settle, and a clean end. */
 export function simulate(seed: number, steps: number | null = null): RunResult {
-  const world = new World(seed, (dice) => drawOptions(dice, steps));
+  // Chance of its own, so that every seed draws what it drew before there were pauses.
+  const ofOperator = new Dice(seed + OPERATOR_SEEDS);
+  const world = new World(seed, (dice) => withPauses(drawOptions(dice, steps), ofOperator));
   const driver = new Driver(world, (violation) => {
     const { clock, trace } = world;
     throw new SimulationFailure(violation, { seed, steps, step: clock.steps, lastLines: trace.lastLines(40) });
@@ -42,6 +47,9 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   send(world, world.drawn.jobs, world.drawn.isBurst ? 2_000 : 30_000);
   const calamities = calamitiesOf(world);
   calamities.begin();
+  const { weather, healthy, tenants } = world.drawn;
+  const pausable = tenants.map(({ tenantId }) => tenantId).filter((tenantId) => !healthy.has(tenantId));
+  world.operator.begin(ofOperator, weather.tenantPauseEveryMs, pausable);
   driver.stepWhile(() => world.clock.steps < world.drawn.steps);
   calamities.end();
   // Some mail comes when the faults are over, and what they left on the wire is not.
@@ -59,7 +67,16 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
     repeats: provider.repeats,
     lostCalls: network.lostCalls,
     events: jobs.events.size,
+    tenantPauses: world.operator.pauses,
   };
+}
+
+const OPERATOR_SEEDS = 0x51ee_0000;
+
+/** In a third of the runs somebody pauses tenants; never those whose waits are checked. */
+function withPauses(options: RunOptions, dice: Dice): RunOptions {
+  const tenantPauseEveryMs = dice.chance(1 / 3) ? dice.between(1_000, 15_000) : 0;
+  return { ...options, weather: { ...options.weather, tenantPauseEveryMs } };
 }
 
 function send({ load, dice, drawn }: World, jobs: number, withinMs: number): void {

@@ -36,6 +36,8 @@ export interface Weather {
   readonly tenantLoadMs: number;
   /** Mean between two changes of a plan, after which no process remembers a tenant. */
   readonly planChangeEveryMs: number;
+  /** Mean between two pauses of a tenant by its operator; 0 never. This is no fault. */
+  readonly tenantPauseEveryMs: number;
   /** Chances of a delivery. */
   readonly providerTransient: number;
   readonly providerPermanent: number;
@@ -74,6 +76,7 @@ export const CALM: Weather = {
   registrySlow: 0,
   tenantLoadMs: 0,
   planChangeEveryMs: 0,
+  tenantPauseEveryMs: 0,
   providerTransient: 0,
   providerPermanent: 0,
   providerHangs: 0,
@@ -138,6 +141,7 @@ export function drawWeather(dice: Dice): Weather {
     registrySlow: kind(0.5),
     tenantLoadMs: kind(500, 5),
     planChangeEveryMs: kind(30_000, 2_000),
+    tenantPauseEveryMs: 0,
     providerTransient: kind(0.4),
     providerPermanent: kind(0.1),
     providerHangs: kind(0.1),

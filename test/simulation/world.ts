@@ -19,6 +19,7 @@ import type { RunOptions } from "./run-options.ts";
 import { SimClock } from "./sim-clock.ts";
 import { SimCluster } from "./sim-cluster.ts";
 import { SimEventStore } from "./sim-event-store.ts";
+import { SimOperator } from "./sim-operator.ts";
 import { EPOCH_MS, SimProcess } from "./sim-process.ts";
 import { Trace } from "./trace.ts";
 import { WaitChecker } from "./wait-checker.ts";
@@ -52,6 +53,7 @@ export class World {
   readonly eventStore: SimEventStore;
   readonly fairness: FairnessChecker;
   readonly provider: Provider;
+  readonly operator: SimOperator;
   readonly relays: Relays;
   readonly waits: WaitChecker;
   readonly queueChecker: QueueChecker;
@@ -88,6 +90,8 @@ export class World {
     const { weather, slots, tenants, slownessMs, callsBack, healthy, heavy } = this.drawn;
     const { dice, watch } = this;
     this.clock = new SimClock(dice.fork());
+    this.tenants = new Map(tenants.map((tenant) => [tenant.tenantId, tenant]));
+    this.operator = new SimOperator(this.clock, watch, this.tenants);
     this.trace = new Trace(this.clock);
     this.network = new Network(this.clock, dice.fork(), this.trace);
     this.network.weather = weather;
@@ -99,7 +103,9 @@ export class World {
     const landed = (truth: JobTruth) => this.waits.accepted(truth);
     const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
     const unnoticedStepsMs = (shard: number) => this.queueChecker.unnoticedStepsMs(shard);
-    this.jobs = new JobChecker(this.clock, watch, { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended });
+    const isPurged = ({ tenant, acceptedMs }: JobTruth) => this.operator.isPurged(tenant.tenantId, acceptedMs);
+    const aboutJobs = { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended, isPurged };
+    this.jobs = new JobChecker(this.clock, watch, aboutJobs);
     const soundRelays = new Set([...healthy].map((tenantId) => this.drawn.relays.get(tenantId) ?? PLATFORM));
     this.relays = new Relays(this.clock, dice.fork(), this.drawn.relays, soundRelays);
     this.waits = new WaitChecker(this.clock, watch, healthy, waitBoundMs(this.drawn));
@@ -142,6 +148,7 @@ export class World {
       hasRelays: this.drawn.hasRelays,
       relays: this.relays,
       waits: this.waits,
+      operator: this.operator,
       queueChecker,
       healthy,
       isQueueSound: !weather.queueForgets,
@@ -169,11 +176,10 @@ export class World {
       acknowledged: (_request, jobId) => this.acknowledged(jobId),
     });
     this.places = Array.from({ length: this.drawn.processes }, () => null);
-    this.tenants = new Map(tenants.map((tenant) => [tenant.tenantId, tenant]));
   }
 
   readonly drawn: RunOptions;
-  private readonly tenants: ReadonlyMap<string, RunOptions["tenants"][number]>;
+  private readonly tenants: Map<string, RunOptions["tenants"][number]>;
 
   /** One step of the world, with all that follows from it. False when nothing is left to do. */
   step(): boolean {
@@ -252,6 +258,7 @@ export class World {
     this.network.endSilences();
     this.outages.end();
     this.relays.heal();
+    this.operator.end();
     this.places.forEach((house, place) => {
       if (house === null) this.start(place);
       else house.process.resume();
@@ -386,5 +393,5 @@ const HOUR_MS = 3_600_000;
 /** Whether nothing but the scheduler can make a tenant wait. */
 function isComparable({ weather, processes, tenants }: RunOptions): boolean {
   const isUnpaced = tenants.every(({ plan }) => plan.deliveriesPerSecond === null);
-  return weather.isCalm && processes === 1 && isUnpaced;
+  return weather.isCalm && processes === 1 && isUnpaced && weather.tenantPauseEveryMs === 0;
 }

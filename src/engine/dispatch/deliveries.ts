@@ -213,8 +213,9 @@ export class Deliveries {
     const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);
     if (place === "hold") return starter.hold(job, slot?.kind === "probe");
     if (place === "count") return this.settle(job, { kind: "retry", why, isUnsent: true });
-    const holdMs = tenant === null || lane !== null ? Number.POSITIVE_INFINITY : tenant.plan.holdMs;
-    if (clock.nowMs() >= heldUntilMs(job, holdMs)) return this.settleFailure(gaveUpHeld(job, why, holdMs));
+    if (tenant !== null && lane === null && clock.nowMs() >= heldUntilMs(job, tenant)) {
+      return this.settleFailure(gaveUpHeld(job, why, tenant.plan.holdMs));
+    }
     this.submit(waitAlone(job, random));
   }
 

@@ -1,8 +1,9 @@
-import { jobTimeMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
+import type { Tenant } from "../../domain/tenant.ts";
 import { givenUp } from "./settlement.ts";
+import { holdBeginsMs } from "./steered-jobs.ts";
 
 const HOUR_MS = 60 * 60_000;
 /** A job is given up only after its relay has been away this long: a short outage must not end old jobs. */
@@ -16,8 +17,8 @@ export function outageMsMin(holdMs: number): number {
 }
 
 /** When the hold of the job ends (unix ms). */
-export function heldUntilMs(job: QueuedJob, holdMs: number): number {
-  return jobTimeMs(job.jobId) + holdMs;
+export function heldUntilMs(job: QueuedJob, tenant: Tenant): number {
+  return holdBeginsMs(job, tenant) + tenant.plan.holdMs;
 }
 
 export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlement {

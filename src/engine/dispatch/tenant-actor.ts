@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
+import { jobTimeMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -12,6 +13,7 @@ import type { FairScheduler } from "./fair-scheduler.ts";
 import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
+import { isPaused, purged, purgedBeforeMs } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
 /** Longest wait before another try to look a tenant up in a registry that does not answer. */
@@ -47,6 +49,10 @@ export interface TenantActorOptions {
  *     days if need be.
  * T5. It waits for its turn in one place: at the channel's prompt slots, or in its relay's lane.
  * T6. The process's backlog counts the payloads of the open jobs, from their pull until they are settled.
+ * T7. While its tenant is paused it rests: nothing starts. Once no job is in flight it lets go of those that wait: they
+ *     stay in the tenant queue, and are read from the start when it moves again.
+ * T8. A purged job ends as soon as it is read. A tenant queue that rests, or has used up its day, is read on for them
+ *     for a while after the purge, each entry once; other jobs are not kept.
  */
 export class TenantActor implements Waiter, Starter, Asker {
   /** On the channel's prompt slots. */
@@ -57,6 +63,13 @@ export class TenantActor implements Waiter, Starter, Asker {
   private openBytes = 0;
   private open = 0;
   private lastRead: string | null = null;
+  /** Jobs that were read are neither open nor settled: the tenant queue is to be read again from its start. */
+  private hasLetGo = false;
+  /** Purged jobs may be among those that it passed since. */
+  private mustReread = false;
+  /** The purge that the tenant's last look-up named, and whether all waiting jobs were compared with it. */
+  private purgedBeforeMs: number | null = null;
+  private isSifted = true;
   private tenantQueueMayHaveMore = true;
   private isPulling = false;
   private readonly pacer = new Pacer();
@@ -96,7 +109,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** No open jobs, nothing to read, and no past delivery that the pace still remembers. */
   get isIdle(): boolean {
-    if (this.open > 0 || this.tenantQueueMayHaveMore || this.isPulling) return false;
+    if (this.open > 0 || this.tenantQueueMayHaveMore || this.hasLetGo || this.isPulling) return false;
     return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
@@ -114,7 +127,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
     if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
     this.isPulling = true;
-    const after = this.open > 0 ? this.lastRead : null;
+    const after = this.open > 0 || this.hasLetGo ? this.lastRead : null;
     return {
       tenantQueue: this.tenantQueue,
       after,
@@ -126,15 +139,17 @@ export class TenantActor implements Waiter, Starter, Asker {
   endPull(jobs: readonly QueuedJob[], more: boolean): void {
     this.isPulling = false;
     this.tenantQueueMayHaveMore = more;
-    this.open += jobs.length;
     for (const job of jobs) {
       this.lastRead = job.entryId;
+      if (this.hasLetGo && !this.isPurged(job)) continue;
+      this.open += 1;
       this.addBytes(job.payload.length);
       if (job.suppressed !== null || job.isReported) {
         this.options.start({ job, tenant: null, unit: null, slot: null });
       } else {
         this.waiting.push(job);
         this.heldUntilMs = null;
+        this.isSifted = false;
       }
     }
     this.contend();
@@ -160,6 +175,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const place = wasProbe ? -1 : this.waiting.findIndex((other) => isReadBefore(job, other));
     this.waiting.splice(place === -1 ? this.waiting.length : place, 0, job);
     this.heldUntilMs = null;
+    this.isSifted = false;
   }
 
   /** A job's outcome is on disk. */
@@ -187,7 +203,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     // `nextCost` checks whether this is still the right place.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
-    if (tenant === undefined) return;
+    if (tenant === undefined || !this.steer(tenant)) return;
     this.moveTo(this.placeOf(tenant));
   }
 
@@ -201,14 +217,14 @@ export class TenantActor implements Waiter, Starter, Asker {
   reviewHeld(lane: RelayLane): void {
     const { clock, giveUp } = this.options;
     const tenant = this.lookUp() ?? null;
-    if (tenant === null || lane.awaySinceMs === null || !this.options.mayDeliver()) return;
+    if (tenant === null || lane.awaySinceMs === null || !this.options.mayDeliver() || !this.steer(tenant)) return;
     // The tenant may have another relay by now.
     const place = this.placeOf(tenant);
     if (place !== lane) return this.moveTo(place);
     const { holdMs } = tenant.plan;
-    this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, holdMs)));
+    this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, tenant)));
     if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;
-    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));
+    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, tenant));
     this.waiting = this.waiting.filter((job) => !spent.includes(job));
     this.heldUntilMs = null;
     for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
@@ -217,10 +233,12 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   nextCost(): number | null {
-    const job = this.waiting[0];
-    if (job === undefined || this.delivering >= engineLimits.tenantWindowMax || !this.options.mayDeliver()) return null;
+    if (this.waiting.length === 0 || this.delivering >= engineLimits.tenantWindowMax) return null;
+    if (!this.options.mayDeliver()) return null;
     const tenant = this.lookUp();
-    if (tenant === undefined) return null;
+    if (tenant === undefined || !this.steer(tenant)) return null;
+    const job = this.waiting[0];
+    if (job === undefined) return null;
     // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
     const place = this.placeOf(tenant);
     if (place !== this.place) {
@@ -319,12 +337,87 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   /** How many entries it may read now. */
   private room(): number {
-    if (!this.tenantQueueMayHaveMore || this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
+    if (this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
+    if (!this.tenantQueueMayHaveMore && !this.hasLetGo) return 0;
     const openRoom = engineLimits.tenantQueueOpenMax - this.open;
     const tenant = openRoom > 0 ? this.lookUp() : undefined;
     if (tenant === undefined) return 0;
-    const startRoom = this.mayStart(this.allowanceOf(tenant)) - this.waiting.length;
-    return Math.min(engineLimits.pullEntriesPerTenantQueueMax, openRoom, startRoom);
+    const entriesMax = Math.min(engineLimits.pullEntriesPerTenantQueueMax, openRoom);
+    const canMove = this.steer(tenant);
+    const startRoom = canMove ? this.mayStart(this.allowanceOf(tenant)) - this.waiting.length : 0;
+    if (startRoom <= 0) return this.waiting.length === 0 && this.isSweeping() ? entriesMax : 0;
+    if (!this.goesOn()) return 0;
+    return Math.min(entriesMax, startRoom);
+  }
+
+  /** Does what operators have decided about the tenant's jobs. False: nothing may start. */
+  private steer(tenant: Tenant | null): boolean {
+    const { channel } = this.tenantQueue;
+    const beforeMs = purgedBeforeMs(tenant, channel);
+    if (beforeMs !== this.purgedBeforeMs) {
+      this.purgedBeforeMs = beforeMs;
+      this.isSifted = false;
+      this.mustReread = this.hasLetGo;
+    }
+    if (!this.isSifted) this.endPurged();
+    if (!isPaused(tenant, channel)) return true;
+    this.place?.withdraw(this);
+    this.place = null;
+    this.letGo();
+    this.contendIn(engineLimits.pausedLookMs);
+    return false;
+  }
+
+  private endPurged(): void {
+    if (this.purgedBeforeMs !== null && this.waiting.length > 0) {
+      if (!this.options.mayDeliver()) return;
+      const ending = this.waiting.filter((job) => this.isPurged(job));
+      this.waiting = this.waiting.filter((job) => !this.isPurged(job));
+      this.heldUntilMs = null;
+      for (const job of ending) this.options.giveUp(purged(job));
+    }
+    this.isSifted = true;
+  }
+
+  private isPurged({ jobId }: QueuedJob): boolean {
+    return this.purgedBeforeMs !== null && jobTimeMs(jobId) < this.purgedBeforeMs;
+  }
+
+  /** Leaves the waiting jobs to the tenant queue, unless a job is in flight: read again, it could start twice. */
+  private letGo(): void {
+    if (this.open > this.waiting.length || (this.open === 0 && (this.hasLetGo || !this.tenantQueueMayHaveMore))) return;
+    this.addBytes(-this.openBytes);
+    this.open = 0;
+    this.waiting = [];
+    this.heldUntilMs = null;
+    this.lastRead = null;
+    this.hasLetGo = true;
+    this.mustReread = this.isPulling;
+    this.tenantQueueMayHaveMore = true;
+  }
+
+  /** Whether it reads only what was purged, because nothing else may start. */
+  private isSweeping(): boolean {
+    if (this.purgedBeforeMs === null) return false;
+    if (this.options.clock.nowMs() - this.purgedBeforeMs > engineLimits.purgeSweepMs) return false;
+    this.letGo();
+    if (this.mustReread) {
+      // What it has read and not settled would come a second time.
+      if (this.open > 0) return false;
+      this.mustReread = false;
+      this.lastRead = null;
+      this.tenantQueueMayHaveMore = true;
+    }
+    return this.hasLetGo && this.tenantQueueMayHaveMore;
+  }
+
+  /** What it let go of is read again, once what it has read meanwhile has ended. */
+  private goesOn(): boolean {
+    if (!this.hasLetGo) return true;
+    if (this.open > 0) return false;
+    this.hasLetGo = false;
+    this.tenantQueueMayHaveMore = true;
+    return true;
   }
 
   private allowanceOf(tenant: Tenant | null): DayAllowance | null {

@@ -3,7 +3,7 @@ import { type Clock, sleep } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { JobRecord, SuppressionReason } from "../../domain/job.ts";
+import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -42,6 +42,7 @@ import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
+import { hastenParked } from "./purging.ts";
 import { Quarantine } from "./quarantine.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
@@ -297,6 +298,10 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced> {
     return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {
+    return hastenParked(this.owner, this.letters, tenant, channels);
   }
 
   onJobs(listener: (shard: number) => void): () => void {

@@ -4,7 +4,7 @@ import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
-import { requireChannel } from "../endpoint.ts";
+import { requireSending } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
@@ -94,7 +94,7 @@ export async function readSend(
   tenant: Tenant,
   { channel, scope }: Pick<SendKind, "channel" | "scope">,
 ): Promise<Send> {
-  requireChannel(tenant, channel);
+  requireSending(tenant, channel);
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
   const { bytes, value } = await door.json(exchange);

@@ -80,6 +80,8 @@ export class Front {
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
+  /** What was purged; as many jobs count as unfinished. */
+  readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
   readonly incoming: IncomingMessage[] = [];
   /** Rejects what the chat provider reports, as a queue that is away does. */
@@ -134,6 +136,7 @@ export class Front {
         platform: PLATFORM,
         links: linkTokens,
         suppressions: new SuppressionList({ registry, index: queue, queue }),
+        purging: { hastenParked: async (tenant, channels) => this.purges.push({ ...tenant, channels }) },
         engagements: { note: (engagement) => this.engagements.push(engagement) },
         mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
         whatsapp: {

@@ -95,6 +95,12 @@ export const CALLS: Readonly<Record<string, Call>> = {
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,
   changeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "Renamed" } }),
+  // One channel: later calls send on the others.
+  pauseTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { channels: ["wallet"] } }),
+  resumeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: {} }),
+  holdTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { channels: ["wallet"] } }),
+  releaseTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: {} }),
+  purgeTenant: ({ tenantId }) => ({ path: { id: tenantId }, body: { channels: ["wallet"] } }),
   listKeys: ofTenant,
   createKey: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "shop", expires_at: "2126-01-01T00:00:00Z" } }),
   listTemplates: ofTenant,

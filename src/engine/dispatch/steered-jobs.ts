@@ -1,0 +1,28 @@
+import { jobTimeMs } from "../../domain/ids.ts";
+import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { Settlement } from "../../domain/queue.ts";
+import { PURGED } from "../../domain/steering.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { givenUp } from "./settlement.ts";
+
+export function isPaused(tenant: Tenant | null, channel: ChannelName): boolean {
+  return tenant?.steering?.paused.has(channel) === true;
+}
+
+/** Jobs accepted before (unix ms) are to end; null: no operator has purged the tenant queue. */
+export function purgedBeforeMs(tenant: Tenant | null, channel: ChannelName): number | null {
+  return tenant?.steering?.purgedBefore.get(channel) ?? null;
+}
+
+/**
+ * When the job's hold for a relay that is away begins: at its acceptance, or at the end of the last pause. Time in which
+ * nobody tried the relay does not count.
+ */
+export function holdBeginsMs(job: QueuedJob, tenant: Tenant | null): number {
+  return Math.max(jobTimeMs(job.jobId), tenant?.steering?.resumedAt.get(job.channel) ?? 0);
+}
+
+/** Ends a purged job. A report that waits with it turns it into a success: its provider has the message. */
+export function purged(job: QueuedJob): Settlement {
+  return givenUp(job, PURGED);
+}

@@ -1,0 +1,60 @@
+import type { ChannelName } from "../domain/job.ts";
+import type { Steering } from "../domain/steering.ts";
+import type { tenants } from "../storage/tables.ts";
+import type { Steer } from "./registry.ts";
+
+/** A tenant's columns that hold what operators decided about its jobs. */
+type SteeringColumns = Pick<typeof tenants.$inferSelect, "paused" | "held" | "purgedBefore" | "resumedAt">;
+
+/** As the tenant in memory shows it; nothing for a tenant whose jobs nobody ever steered, as nearly all are. */
+export function steeringOf(columns: SteeringColumns): { readonly steering?: Steering } {
+  const { paused, held, purgedBefore, resumedAt } = columns;
+  const [purges, resumes] = [Object.entries(purgedBefore), Object.entries(resumedAt)];
+  if (paused.length + held.length + purges.length + resumes.length === 0) return {};
+  const steering = {
+    paused: new Set(paused),
+    held: new Set(held),
+    purgedBefore: new Map(purges),
+    resumedAt: new Map(resumes),
+  };
+  return { steering };
+}
+
+/** The columns after an operator's step. */
+export function steered(
+  columns: SteeringColumns,
+  steer: Steer,
+  { channels, nowMs }: { readonly channels: readonly ChannelName[]; readonly nowMs: number },
+): SteeringColumns {
+  const { paused, held, purgedBefore, resumedAt } = columns;
+  switch (steer) {
+    case "pause":
+      return { paused: union(paused, channels), held, purgedBefore, resumedAt };
+    case "resume": {
+      const resumed = paused.filter((channel) => channels.includes(channel));
+      return { paused: without(paused, channels), held, purgedBefore, resumedAt: withTime(resumedAt, resumed, nowMs) };
+    }
+    case "hold":
+      return { paused, held: union(held, channels), purgedBefore, resumedAt };
+    case "release":
+      return { paused, held: without(held, channels), purgedBefore, resumedAt };
+    case "purge":
+      return { paused, held, purgedBefore: withTime(purgedBefore, channels, nowMs), resumedAt };
+  }
+}
+
+function union(some: readonly ChannelName[], others: readonly ChannelName[]): ChannelName[] {
+  return [...new Set([...some, ...others])];
+}
+
+function without(some: readonly ChannelName[], others: readonly ChannelName[]): ChannelName[] {
+  return some.filter((channel) => !others.includes(channel));
+}
+
+/** A clock that was set back takes nothing back. */
+function withTime(times: Readonly<Record<ChannelName, number>>, channels: readonly ChannelName[], nowMs: number) {
+  return {
+    ...times,
+    ...Object.fromEntries(channels.map((channel) => [channel, Math.max(times[channel] ?? 0, nowMs)])),
+  };
+}

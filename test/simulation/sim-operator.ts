@@ -1,0 +1,88 @@
+import type { Steering } from "../../src/domain/steering.ts";
+import type { Tenant } from "../../src/domain/tenant.ts";
+import type { Dice } from "./dice.ts";
+import type { Watch } from "./promises.ts";
+import type { SimClock } from "./sim-clock.ts";
+import { EPOCH_MS } from "./sim-process.ts";
+
+/** The longest that a tenant stays paused before somebody remembers it. */
+const PAUSE_MS_MAX = 60_000;
+
+/** Pauses tenants and resumes them. What it decides is in the registry at once, and no process remembers less. */
+export class SimOperator {
+  /** Tenants that it paused, in all. */
+  pauses = 0;
+  private isOver = false;
+
+  constructor(
+    private readonly clock: SimClock,
+    private readonly watch: Watch,
+    /** The registry's. */
+    private readonly tenants: Map<string, Tenant>,
+  ) {}
+
+  /** Pauses one of these tenants every now and then, until `end`. */
+  begin(dice: Dice, everyMs: number, tenantIds: readonly string[]): void {
+    if (everyMs === 0 || tenantIds.length === 0) return;
+    this.clock.at(2 * everyMs * dice.next(), () => {
+      if (this.isOver) return;
+      const tenantId = dice.pick(tenantIds);
+      this.pause(tenantId);
+      this.clock.at(dice.skewed(PAUSE_MS_MAX), () => this.resume(tenantId));
+      this.begin(dice, everyMs, tenantIds);
+    });
+  }
+
+  /** All tenants go on. */
+  end(): void {
+    this.isOver = true;
+    for (const tenantId of this.tenants.keys()) this.resume(tenantId);
+  }
+
+  pause(tenantId: string): void {
+    if (this.isPaused(tenantId)) return;
+    this.pauses += 1;
+    this.steer(tenantId, (steering) => ({ ...steering, paused: new Set(["email"]) }));
+  }
+
+  resume(tenantId: string): void {
+    if (!this.isPaused(tenantId)) return;
+    const resumedAt = new Map([["email", EPOCH_MS + this.clock.nowMs]]);
+    this.steer(tenantId, (steering) => ({ ...steering, paused: new Set(), resumedAt }));
+  }
+
+  /** What was accepted so far ends. */
+  purge(tenantId: string): void {
+    const purgedBefore = new Map([["email", EPOCH_MS + this.clock.nowMs]]);
+    this.steer(tenantId, (steering) => ({ ...steering, purgedBefore }));
+  }
+
+  isPaused(tenantId: string): boolean {
+    return this.tenants.get(tenantId)?.steering?.paused.has("email") === true;
+  }
+
+  isPurged(tenantId: string, acceptedMs: number): boolean {
+    const beforeMs = this.tenants.get(tenantId)?.steering?.purgedBefore.get("email") ?? 0;
+    return EPOCH_MS + acceptedMs <= beforeMs;
+  }
+
+  /** When the tenant's last pause ended, or now while it lasts; 0: it was never paused. */
+  pausedUntilMs(tenantId: string): number {
+    if (this.isPaused(tenantId)) return this.clock.nowMs;
+    return (this.tenants.get(tenantId)?.steering?.resumedAt.get("email") ?? EPOCH_MS) - EPOCH_MS;
+  }
+
+  /** A delivery of the tenant starts. */
+  started(tenantId: string, jobId: string): void {
+    this.watch.demand(!this.isPaused(tenantId), "paused", () => `${jobId} of ${tenantId}`);
+  }
+
+  private steer(tenantId: string, change: (steering: Steering) => Steering): void {
+    const tenant = this.tenants.get(tenantId);
+    if (tenant !== undefined) {
+      this.tenants.set(tenantId, { ...tenant, steering: change(tenant.steering ?? UNTOUCHED) });
+    }
+  }
+}
+
+const UNTOUCHED: Steering = { paused: new Set(), held: new Set(), purgedBefore: new Map(), resumedAt: new Map() };
