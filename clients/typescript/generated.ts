@@ -909,6 +909,10 @@ export type Tenant = {
   channels: readonly ("email" | "whatsapp" | "wallet")[];
   permissions: readonly "allow_raw_html"[];
   allow_custom: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Channels whose accepted messages wait. */
+  paused: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Channels on which new sends are refused. */
+  held: readonly ("email" | "whatsapp" | "wallet")[];
   /** Balance of wallet tokens. */
   tokens: number;
   shard: number;
@@ -919,6 +923,12 @@ export type TenantPage = {
   tenants: readonly Tenant[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Purge = {
+  channels: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Jobs that were unfinished at that moment, deliveries in flight included. */
+  unfinished: number;
 };
 
 export type NewKey = {
@@ -1187,7 +1197,7 @@ export type Health = { status: "ok" };
 
 export type Ready = {
   status: "ready";
-  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  /** All parts that are away, including those that the process can do without. Left out while none is. */
   away?: readonly { part: string; since: string }[];
 };
 
@@ -1196,7 +1206,7 @@ export type NotReady = {
   status: "unavailable";
   /** Names of the parts that are down. */
   failing: readonly string[];
-  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  /** All parts that are away, including those that the process can do without. Left out while none is. */
   away?: readonly { part: string; since: string }[];
 };
 
@@ -1824,6 +1834,72 @@ export type Operations = {
     };
     answer: Tenant;
   };
+  /**
+   * Pause a tenant's deliveries. Accepted messages wait and cost no attempts; new ones are accepted. Deliveries in
+   * flight end.
+   */
+  pauseTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Tenant;
+  };
+  /** Resume a tenant's deliveries. They go on at once. */
+  resumeTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Tenant;
+  };
+  /** Refuse a tenant's new sends. They are answered with 403. What was accepted is delivered. */
+  holdTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Tenant;
+  };
+  /** Accept a tenant's sends again. From the answer on, elsewhere within a second. */
+  releaseTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Tenant;
+  };
+  /**
+   * End a tenant's unfinished jobs. Jobs accepted so far end as `failed` with the error `purged by an operator`,
+   * also while the tenant is paused; tokens are given back. Deliveries in flight end as they end.
+   */
+  purgeTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** a list of channels, each once */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+    };
+    answer: Purge;
+  };
   /** Make a key, which is shown this once. Requests with a key that has expired are refused with 401. */
   createKey: {
     path: {
@@ -2261,6 +2337,11 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },
   getTenant: { method: "GET", path: "/dash/api/tenants/{id}", repeat: "safe" },
   changeTenant: { method: "PATCH", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
+  pauseTenant: { method: "POST", path: "/dash/api/tenants/{id}/pause", repeat: "unsafe" },
+  resumeTenant: { method: "POST", path: "/dash/api/tenants/{id}/resume", repeat: "unsafe" },
+  holdTenant: { method: "POST", path: "/dash/api/tenants/{id}/hold", repeat: "unsafe" },
+  releaseTenant: { method: "POST", path: "/dash/api/tenants/{id}/release", repeat: "unsafe" },
+  purgeTenant: { method: "POST", path: "/dash/api/tenants/{id}/purge", repeat: "unsafe" },
   createKey: { method: "POST", path: "/dash/api/tenants/{id}/keys", repeat: "unsafe" },
   listKeys: { method: "GET", path: "/dash/api/tenants/{id}/keys", repeat: "safe" },
   revokeKey: { method: "DELETE", path: "/dash/api/tenants/{id}/keys/{key_id}", repeat: "safe" },
