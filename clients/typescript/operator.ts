@@ -21,6 +21,19 @@ export class WaybillOperator {
     get: (id: string, options?: CallOptions) => this.calls.call("getTenant", { path: { id } }, options),
     update: (id: string, change: Body<"changeTenant">, options?: CallOptions) =>
       this.calls.call("changeTenant", { path: { id }, body: change }, options),
+    /** Deliveries wait, sends are accepted. Without `channels`: on all of them. */
+    pause: (id: string, body: Body<"pauseTenant"> = {}, options?: CallOptions) =>
+      this.calls.call("pauseTenant", { path: { id }, body }, options),
+    resume: (id: string, body: Body<"resumeTenant"> = {}, options?: CallOptions) =>
+      this.calls.call("resumeTenant", { path: { id }, body }, options),
+    /** New sends are refused; what was accepted is delivered. */
+    hold: (id: string, body: Body<"holdTenant"> = {}, options?: CallOptions) =>
+      this.calls.call("holdTenant", { path: { id }, body }, options),
+    release: (id: string, body: Body<"releaseTenant"> = {}, options?: CallOptions) =>
+      this.calls.call("releaseTenant", { path: { id }, body }, options),
+    /** Ends the jobs that were accepted so far as failed. */
+    purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
+      this.calls.call("purgeTenant", { path: { id }, body }, options),
   };
 
   /** Who may call this API. */

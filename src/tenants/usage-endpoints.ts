@@ -56,6 +56,7 @@ export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName
           schema: Type.Object({ usage: Type.Array(Usage) }, { $id: "TenantUsage" }),
           examples: [{ usage: [example] }],
           otherTypes: ["text/csv"],
+          headers: { "Content-Disposition": "A name for the file, with CSV." },
         },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
@@ -81,7 +82,10 @@ export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName
           schema: Type.Object({ usage: Type.Array(Usage), next_cursor: NextCursor }, { $id: "UsageList" }),
           examples: [{ usage: [example], next_cursor: null }],
           otherTypes: ["text/csv"],
-          headers: { "Next-Cursor": "Pass it as `cursor`; empty on the last page." },
+          headers: {
+            "Content-Disposition": "A name for the file, with CSV.",
+            "Next-Cursor": "Pass it as `cursor`; empty on the last page.",
+          },
         },
       },
       async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {

@@ -66,6 +66,8 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
   listAudit: ["cursor", "from", "to"],
+  getTenantUsage: ["from", "to"],
+  listUsage: ["cursor"],
   createOperator: ["name"],
   createKey: ["expires_at"],
   createTenant: ["plan"],

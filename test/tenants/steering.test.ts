@@ -54,7 +54,7 @@ describe("an operator's step", () => {
     expect((await front.sendChat({ phone_number: "5491122334455", template_id: "nothing" })).status).toBe(202);
     expect((await step("hold")).body["held"]).toEqual(["email", "whatsapp", "wallet"]);
     expect((await front.sendChat({})).status).toBe(403);
-    for (const path of ["/v1/send/wallet", "/v1/passes"]) expect((await front.post(path, {})).status).toBe(403);
+    for (const path of ["/v1/send/wallet", "/v1/passes/create"]) expect((await front.post(path, {})).status).toBe(403);
     expect((await step("release")).body["held"]).toEqual([]);
     expect((await front.send(SEND)).status).toBe(202);
   });
