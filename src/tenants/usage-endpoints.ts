@@ -37,68 +37,87 @@ const CSV = "text/csv; charset=utf-8; header=present";
 
 /** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: what tenants are billed for. */
 export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName[]): readonly Endpoint[] {
-  const { Usage, example } = usageSchema(channels);
-  return [
-    operatorEndpoint({
-      ...COMMON,
-      path: "/dash/api/tenants/:id/usage",
-      operation: "getTenantUsage",
-      summary: "A tenant's usage by month",
-      params: { id: tenantIdParameter },
-      query: {
-        from: monthParameter("from", "First month; by default this one."),
-        to: monthParameter("to", `Last month; by default this one. At most ${MONTHS_MAX} months in all.`),
-        format,
+  const schema = usageSchema(channels);
+  return [tenantUsageEndpoint(ports, channels, schema), usageListEndpoint(ports, channels, schema)];
+}
+
+type UsageSchema = ReturnType<typeof usageSchema>;
+
+function tenantUsageEndpoint(
+  ports: UsagePorts,
+  channels: readonly ChannelName[],
+  { Usage, example }: UsageSchema,
+): Endpoint {
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/tenants/:id/usage",
+    operation: "getTenantUsage",
+    summary: "A tenant's usage by month",
+    params: { id: tenantIdParameter },
+    query: {
+      from: monthParameter("from", "First month; by default this one."),
+      to: monthParameter("to", `Last month; by default this one. At most ${MONTHS_MAX} months in all.`),
+      format,
+    },
+    answers: {
+      200: {
+        description: "A record a month, oldest first, also for months without use.",
+        schema: Type.Object({ usage: Type.Array(Usage) }, { $id: "TenantUsage" }),
+        examples: [{ usage: [example] }],
+        otherTypes: ["text/csv"],
+        headers: { "Content-Disposition": "A name for the file." },
       },
-      answers: {
-        200: {
-          description: "A record a month, oldest first, also for months without use.",
-          schema: Type.Object({ usage: Type.Array(Usage) }, { $id: "TenantUsage" }),
-          examples: [{ usage: [example] }],
-          otherTypes: ["text/csv"],
-          headers: { "Content-Disposition": "A name for the file, with CSV." },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ door, exchange, params: { id }, query }) {
+      const now = monthOf(door.ports.clock.nowMs());
+      const range = { from: query.from ?? query.to ?? now, to: query.to ?? now };
+      requireRange(range);
+      const { name } = resultOf(await ports.registry.tenant(id));
+      const usage = await read(ports, channels, { tenantIds: [id], ...range }, new Map([[id, name]]));
+      const file = `usage-${id}`;
+      if (!wantsCsv(exchange, query.format)) return reply(200, { usage }, jsonHeaders(file));
+      return exchange.body(200, usageCsv(usage, channels), csvHeaders(file));
+    },
+  });
+}
+
+function usageListEndpoint(
+  ports: UsagePorts,
+  channels: readonly ChannelName[],
+  { Usage, example }: UsageSchema,
+): Endpoint {
+  return operatorEndpoint({
+    ...COMMON,
+    path: "/dash/api/usage",
+    operation: "listUsage",
+    summary: "All tenants' usage in a month",
+    query: { month: monthParameter("month", "By default this one."), format, ...paging },
+    answers: {
+      200: {
+        description: "A record a tenant, ordered by id; CSV has its `next_cursor` in the header.",
+        schema: Type.Object({ usage: Type.Array(Usage), next_cursor: NextCursor }, { $id: "UsageList" }),
+        examples: [{ usage: [example], next_cursor: null }],
+        otherTypes: ["text/csv"],
+        headers: {
+          "Content-Disposition": "A name for the file.",
+          "Next-Cursor": "Pass it as `cursor`; empty on the last page.",
         },
       },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ door, exchange, params: { id }, query }) {
-        const now = monthOf(door.ports.clock.nowMs());
-        const range = { from: query.from ?? query.to ?? now, to: query.to ?? now };
-        requireRange(range);
-        const { name } = resultOf(await ports.registry.tenant(id));
-        const usage = await read(ports, channels, { tenantIds: [id], ...range }, new Map([[id, name]]));
-        if (!wantsCsv(exchange, query.format)) return reply(200, { usage });
-        return exchange.body(200, usageCsv(usage, channels), csvHeaders(`usage-${id}.csv`));
-      },
-    }),
-    operatorEndpoint({
-      ...COMMON,
-      path: "/dash/api/usage",
-      operation: "listUsage",
-      summary: "All tenants' usage in a month",
-      query: { month: monthParameter("month", "By default this one."), format, ...paging },
-      answers: {
-        200: {
-          description: "A record a tenant, ordered by id; CSV has its `next_cursor` in the header.",
-          schema: Type.Object({ usage: Type.Array(Usage), next_cursor: NextCursor }, { $id: "UsageList" }),
-          examples: [{ usage: [example], next_cursor: null }],
-          otherTypes: ["text/csv"],
-          headers: {
-            "Content-Disposition": "A name for the file, with CSV.",
-            "Next-Cursor": "Pass it as `cursor`; empty on the last page.",
-          },
-        },
-      },
-      async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await ports.registry.tenants(cursor, limit));
-        const names = new Map(items.map(({ id, name }) => [id, name]));
-        const of = month ?? monthOf(door.ports.clock.nowMs());
-        const usage = await read(ports, channels, { tenantIds: [...names.keys()], from: of, to: of }, names);
-        const next = { "next-cursor": nextCursor ?? "" };
-        if (!wantsCsv(exchange, asked)) return reply(200, { usage, next_cursor: nextCursor }, next);
-        return exchange.body(200, usageCsv(usage, channels), { ...csvHeaders(`usage-${of}.csv`), ...next });
-      },
-    }),
-  ];
+    },
+    async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {
+      const { items, nextCursor } = resultOf(await ports.registry.tenants(cursor, limit));
+      const names = new Map(items.map(({ id, name }) => [id, name]));
+      const of = month ?? monthOf(door.ports.clock.nowMs());
+      const usage = await read(ports, channels, { tenantIds: [...names.keys()], from: of, to: of }, names);
+      const next = { "next-cursor": nextCursor ?? "" };
+      const file = `usage-${of}`;
+      if (!wantsCsv(exchange, asked)) {
+        return reply(200, { usage, next_cursor: nextCursor }, { ...jsonHeaders(file), ...next });
+      }
+      return exchange.body(200, usageCsv(usage, channels), { ...csvHeaders(file), ...next });
+    },
+  });
 }
 
 async function read(
@@ -127,10 +146,15 @@ function wantsCsv({ request }: Exchange, asked: "json" | "csv" | null): boolean 
   return asked === null ? /^\s*text\/csv\b/i.test(request.headers.get("accept") ?? "") : asked === "csv";
 }
 
-function csvHeaders(name: string) {
+/** Shown where it is opened, under this name where it is saved. */
+function jsonHeaders(file: string) {
+  return { "content-disposition": `inline; filename="${file}.json"` };
+}
+
+function csvHeaders(file: string) {
   return {
     "content-type": CSV,
-    "content-disposition": `attachment; filename="${name}"`,
+    "content-disposition": `attachment; filename="${file}.csv"`,
     "cache-control": "no-store",
   };
 }
