@@ -984,7 +984,7 @@ export type Health = { status: "ok" };
 
 export type Ready = {
   status: "ready";
-  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  /** All parts that are away, including those that the process can do without. Left out while none is. */
   away?: readonly { part: string; since: string }[];
 };
 
@@ -993,7 +993,7 @@ export type NotReady = {
   status: "unavailable";
   /** Names of the parts that are down. */
   failing: readonly string[];
-  /** All parts that are away, those too without which work goes on. Left out while none is. */
+  /** All parts that are away, including those that the process can do without. Left out while none is. */
   away?: readonly { part: string; since: string }[];
 };
 
