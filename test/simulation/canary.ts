@@ -44,9 +44,9 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a job is settled before its provider has answered",
     file: `${DISPATCH}/deliveries.ts`,
-    find: "const outcome = await deliver(this.ports, job, tenant, { aborter, onHandOver });",
+    find: "const outcome = await deliver(this.ports, job, tenant, { aborter, provider, onHandOver });",
     replace:
-      'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, { aborter, onHandOver }), Promise.resolve()]);',
+      'const outcome: Outcome = { kind: "delivered", result: {} };\n    await Promise.race([deliver(this.ports, job, tenant, { aborter, provider, onHandOver }), Promise.resolve()]);',
     seed: 4,
   },
   {
@@ -358,7 +358,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a message fails as soon as its relay is away",
     file: `${DISPATCH}/tenant-actor.ts`,
-    find: "    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;\n    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, holdMs));",
+    find: "    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;\n    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, tenant));",
     replace: "    const spent = [...this.waiting];",
   },
   {
