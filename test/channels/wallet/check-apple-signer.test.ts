@@ -151,7 +151,7 @@ test("without an intermediate a certificate of an unknown issuer signs alone, an
 
 test("the metric of a certificate's end goes on with the time, also where nobody uses the certificate", async () => {
   let nowMs = Date.now();
-  const gauges: unknown[] = [];
+  const gauges: unknown[][] = [];
   const telemetry = Object.assign(new QuietTelemetry(), { gauge: (...set: unknown[]) => void gauges.push(set) });
   const signers = new PassSigners({ telemetry, nowMs: () => nowMs });
   await signers.open(good, "acme");
@@ -159,10 +159,12 @@ test("the metric of a certificate's end goes on with the time, also where nobody
   nowMs += 30 * DAY_MS;
   signers.measure();
   const labels = { tenant: "acme", pass_type: PASS_TYPE };
-  expect(gauges).toEqual([
+  expect(gauges.filter(([name]) => name === "apple_certificate_expiry_days")).toEqual([
     ["apple_certificate_expiry_days", 364, labels],
     ["apple_certificate_expiry_days", 334, labels],
   ]);
+  const seconds = gauges.flatMap(([name, value]) => (name === "credential_expiry_seconds" ? [Number(value)] : []));
+  expect(seconds.map((left) => Math.floor((left * 1000) / DAY_MS))).toEqual([364, 334]);
 });
 
 test("hostile PEM texts are refused, in a sentence that holds nothing of the key", () => {
