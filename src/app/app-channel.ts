@@ -12,6 +12,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
+import { registryKeys } from "../storage/tables.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
 import { credentials } from "../tenants/tables.ts";
 import type { ApiPorts } from "./api-ports.ts";
@@ -85,7 +86,7 @@ export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<Channe
 
 /** Every column that holds secrets which the vault sealed. */
 export function sealedColumnsOf(channels: readonly AppChannel[]) {
-  return [credentials.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+  return [credentials.sealed, registryKeys.sealed, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
 }
 
 /** Of the channels whose messages can come from templates. */

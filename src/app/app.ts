@@ -162,7 +162,7 @@ async function openBase(
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 
-  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer, owner });
+  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
@@ -291,7 +291,7 @@ function startDelivering(
 
 /** For a process that only delivers and has no ClickHouse server to ask. */
 const NO_EVENT_STORE = {
-  writer: { write: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   reader: {
     name: "clickhouse",
     check: () => Promise.resolve(),

@@ -9,11 +9,13 @@ import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } from "../domain/tenant.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
+import { openRecipientIndex } from "../storage/recipient-index.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
 import { requireMasterKeys } from "../storage/require-master-keys.ts";
@@ -46,6 +48,7 @@ export interface OpenRegistry {
   readonly googleClasses: GoogleClassOwners;
   readonly payloads: PayloadStore;
   readonly directory: TenantDirectory;
+  readonly recipients: RecipientIndex;
   readonly probe: ReadinessProbe;
   /** Starts following changes made elsewhere. Without this, cached data is usable for only a minute. */
   start(): void;
@@ -67,6 +70,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const database = new Database(options.db, clock);
   const version = await prepare(database, shards);
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
+  const recipients = await openRecipientIndex(database, vault, random);
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const snapshots = new TenantSnapshots({ source, version, feed, clock, telemetry });
@@ -89,6 +93,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),
     directory: snapshots,
+    recipients,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     start: () => snapshots.start(),
     stop: () => snapshots.stop(),

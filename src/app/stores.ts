@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
@@ -88,7 +89,8 @@ async function connectShared(url: string): Promise<OpenDatabase & Shared> {
 const NOTHING = () => undefined;
 
 export interface OpenEventStore {
-  readonly writer: ClickHouseEventWriter;
+  /** Stores recipients by this index. */
+  writer(recipients: RecipientIndex): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
@@ -151,7 +153,7 @@ function eventStoreOver(
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   return {
-    writer: new ClickHouseEventWriter(over(clients.writer), target, clock),
+    writer: (recipients) => new ClickHouseEventWriter(over(clients.writer), target, clock, recipients),
     reader: new ClickHouseEventReader(reading, target, clock),
     exports: new ClickHouseEventExport(exporting, target, files),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

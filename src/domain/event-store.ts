@@ -19,6 +19,8 @@ export interface FinishedJob {
   readonly result: JsonObject;
   /** The tenant's name of the template that the job was made from; absent: none. */
   readonly template?: string;
+  /** The job's normalised recipient, of which only a keyed hash and the domain are stored; absent: not known. */
+  readonly recipient?: string;
 }
 
 /**

@@ -210,14 +210,20 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
 }
 
 function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): StoredEventRow[] {
-  const { tenantId, channel, jobId, template } = settlement.job;
+  const { tenantId, channel, jobId, template, recipient } = settlement.job;
   const { status, result } = ending;
   const { attempts: counted, waits } = countOf(settlement);
   const attempts = Math.max(1, counted);
   const written = newEvent(shard, ending.event, nowMs);
   const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
   let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
-  const finished = { status, attempts, result, ...(template !== undefined && { template }) };
+  const finished = {
+    status,
+    attempts,
+    result,
+    ...(template !== undefined && { template }),
+    ...(recipient !== "" && { recipient }),
+  };
   const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
   for (const report of stored.kept) {
     if (hasEvent(record, report)) continue;

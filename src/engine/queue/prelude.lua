@@ -119,6 +119,10 @@ local function entry_job(text) return text:sub(1, JOB_ID_CHARS) end
 local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
+-- As JSON text: a recipient has no control characters.
+local function entry_recipient_json(text)
+  return '"' .. (entry_recipient(text) or ''):gsub('[\\"]', '\\%0') .. '"'
+end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
 
@@ -260,9 +264,10 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- The template as JSON text, "" none.
-local function end_in_row(status, attempts, result, template)
+-- Template and recipient as JSON texts, "" none. What follows the last that there is, is left out.
+local NOTHING = '""'
+local function end_in_row(status, attempts, result, template, recipient)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
-  if template == '' then return row end
-  return row .. ',' .. template
+  if recipient == '' or recipient == NOTHING then return template == '' and row or row .. ',' .. template end
+  return row .. ',' .. (template == '' and NOTHING or template) .. ',' .. recipient
 end

@@ -6,10 +6,10 @@ import { groupText, groupToken } from "../../simulation/memory-queue-record.ts";
 import {
   alive,
   countText,
+  endingOf,
   entryText,
   type ShardState,
   type StoredJob,
-  templateOf,
   tenantQueueOf,
 } from "../../simulation/memory-queue-shard.ts";
 import type { QueueSnapshot } from "../../simulation/memory-queue-state.ts";
@@ -213,7 +213,7 @@ function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: 
   const ending =
     finished === null
       ? []
-      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...templateOf(finished)];
+      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...endingOf(finished)];
   return JSON.stringify([tenantId, jobId, letters.letterOf(channel), eventId, EVENT_LETTER[type], result, ...ending]);
 }
 
