@@ -254,8 +254,8 @@ export function countText({ attempts, waits }: { readonly attempts: number; read
 }
 
 /** What ends the text of a finished job's row. */
-export function endingOf({ template = "", recipient = "" }: FinishedJob): readonly string[] {
-  if (recipient === "") return template === "" ? [] : [template];
+export function endingOf({ template = null, recipient = "" }: FinishedJob): readonly (string | null)[] {
+  if (recipient === "") return template === null ? [] : [template];
   return [template, recipient];
 }
 

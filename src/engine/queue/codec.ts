@@ -259,16 +259,16 @@ function suppressionReason(text: string): SuppressionReason {
 
 /**
  * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
- * status, attempts, result, template ("" none) and recipient, the last two only if they are needed. A former release reads
- * the members that it knows.
+ * status, attempts, result, template (null: none) and recipient, the last two only if needed. A former release reads the
+ * members that it knows.
  */
-type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?, string?];
+type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, (string | null)?, string?];
 
 export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, ...ending] = fields;
-  const [template = "", recipient = ""] = ending;
+  const [template = null, recipient = ""] = ending;
   return {
     tenantId,
     jobId,
@@ -283,7 +283,7 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
             status: finalStatus(status),
             attempts,
             result: jobResult,
-            ...(template !== "" && { template }),
+            ...(template !== null && { template }),
             ...(recipient !== "" && { recipient }),
           },
   };

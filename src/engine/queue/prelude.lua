@@ -264,10 +264,9 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- Template and recipient as JSON texts, "" none. What follows the last that there is, is left out.
-local NOTHING = '""'
+-- Template and recipient as JSON texts, "" none.
 local function end_in_row(status, attempts, result, template, recipient)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
-  if recipient == '' or recipient == NOTHING then return template == '' and row or row .. ',' .. template end
-  return row .. ',' .. (template == '' and NOTHING or template) .. ',' .. recipient
+  if recipient == '' or recipient == '""' then return template == '' and row or row .. ',' .. template end
+  return row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
 end
