@@ -1,8 +1,18 @@
 import type { SuppressionReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
+/** What operators see of a delivery. Never holds a secret, nor text that the tenant must not see. */
+export interface Traced {
+  /** Where the message was handed over, such as `mx.example.org:25`; absent: nowhere. */
+  readonly relay?: string;
+  /** What the relay or provider said; absent: nothing. */
+  readonly reply?: string;
+}
+
 /** The result of one delivery. A closed union: a new kind forces a decision wherever outcomes are handled. */
-export type Outcome =
+export type Outcome = Ended & Traced;
+
+type Ended =
   | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
   /** The next try may succeed. `afterMs`: the provider asked for at least this wait. */
   /** `isUncounted`: nothing was tried with the provider, so the wait costs the job only time and no attempt. */

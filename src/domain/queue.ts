@@ -1,6 +1,14 @@
 import type { EventType } from "./event.ts";
 import type { StoredEventRow } from "./event-store.ts";
-import type { ChannelName, FinalStatus, JobRecord, QueuedJob, StoredPayload, SuppressionReason } from "./job.ts";
+import type {
+  Attempt,
+  ChannelName,
+  FinalStatus,
+  JobRecord,
+  QueuedJob,
+  StoredPayload,
+  SuppressionReason,
+} from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { TenantRef } from "./tenant.ts";
 
@@ -249,6 +257,8 @@ export type Settlement =
       readonly providerRef?: string;
       /** Its tries ended without a clear answer. If a report waits with the job, its provider has it: success. */
       readonly isGivenUp?: true;
+      /** For the job's history; absent: there is nothing to tell. */
+      readonly attempt?: Attempt;
     }
   /** `status`: pending if no delivery was started, because the content could not be checked. */
   | {
@@ -258,6 +268,7 @@ export type Settlement =
       readonly status: "running" | "pending";
       /** An uncounted wait: it costs the job no attempt. */
       readonly isUncounted?: true;
+      readonly attempt?: Attempt;
     }
   /** The content was checked and its delivery starts: the job is running. */
   | { readonly kind: "start"; readonly job: QueuedJob }

@@ -31,6 +31,7 @@ const JOB_COLUMNS = [
   "template",
   "recipient_hash",
   "recipient_domain",
+  "attempts_log",
 ] as const;
 
 /**
@@ -260,10 +261,10 @@ function eventLine(row: StoredEventRow): string {
 function jobLine(row: StoredEventRow, recipients: RecipientIndex | null): string[] {
   const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return [];
-  const { status, attempts, result, template = "", recipient = "" } = finished;
+  const { status, attempts, result, template = "", recipient = "", tries = [] } = finished;
   const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(tenantId, recipient);
   const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
-  return [`${JSON.stringify([...state, hash, recipientDomain(recipient)])}\n`];
+  return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries)])}\n`];
 }
 
 interface Refusal {

@@ -36,7 +36,7 @@ export function rollups(target: EventStoreTarget): readonly string[] {
 }
 
 /**
- * A job's recipient as a keyed hash, which is how it is found, and its domain in clear. Rows from before have neither. The
+ * A job's tries as JSON text, and its recipient as a keyed hash, which is how it is found, and its domain in clear. Rows from before have none. The
  * filter skips almost every place that does not have the hash, so a search costs about two bytes of index for each job.
  */
 export function jobRecipients(target: EventStoreTarget): readonly string[] {
@@ -44,6 +44,7 @@ export function jobRecipients(target: EventStoreTarget): readonly string[] {
   const columns = [
     "recipient_hash UUID CODEC(ZSTD(1))",
     "recipient_domain LowCardinality(String) DEFAULT '' CODEC(ZSTD(1))",
+    "attempts_log String DEFAULT '[]' CODEC(ZSTD(3))",
   ];
   const tables = [...new Set([localName(target, "jobs"), "jobs"])];
   return [

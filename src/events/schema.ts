@@ -48,7 +48,7 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
     },
     { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
     { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
-    { version: 4, name: "recipients of jobs", statements: jobRecipients(target) },
+    { version: 4, name: "recipients and attempts of jobs", statements: jobRecipients(target) },
   ];
 }
 

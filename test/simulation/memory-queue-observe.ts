@@ -93,6 +93,7 @@ function add(
       result: {},
       ...(template !== undefined && { template }),
       ...(recipient !== "" && { recipient }),
+      ...(job.tries !== undefined && { tries: job.tries }),
     };
     rows.push({ tenantId, jobId, channel, ...sent, finished });
   }

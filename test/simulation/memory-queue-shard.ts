@@ -1,6 +1,6 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
-import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
+import type { Attempt, ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
@@ -68,6 +68,7 @@ export interface StoredJob {
   /** Reports that wait for its end, one a type. */
   readonly kept: readonly Report[];
   readonly result: JsonObject | null;
+  readonly tries?: readonly Attempt[];
 }
 
 /** What somebody says about a job. */
@@ -254,9 +255,9 @@ export function countText({ attempts, waits }: { readonly attempts: number; read
 }
 
 /** What ends the text of a finished job's row. */
-export function endingOf({ template = null, recipient = "" }: FinishedJob): readonly (string | null)[] {
-  if (recipient === "") return template === null ? [] : [template];
-  return [template, recipient];
+export function endingOf({ template, recipient = "", tries = [] }: FinishedJob): readonly unknown[] {
+  if (recipient === "" && tries.length === 0) return template === undefined ? [] : [template];
+  return [template ?? null, recipient, ...(tries.length === 0 ? [] : [tries])];
 }
 
 /** An entry as the queue writes it, `channel` being one letter. */

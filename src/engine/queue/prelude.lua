@@ -42,7 +42,8 @@
 -- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
--- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id>". Then one line per event:
+-- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id> <tries>", the last two only if there
+-- are any; tries that did not end the job are JSON objects with a tab between them. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result): "<KEPT><type> <result>".
@@ -230,6 +231,16 @@ end
 
 -- A record's tenant, channel and status, nothing if it is unreadable.
 local function record_state(record) return record:match('^(%S+) (%a)(%a)') end
+-- The tries in a record, and with one more ("" none); a former release leaves them out.
+local function record_tries(record) return record:match('^%S+ %S+ %S* ([^\n]*)') or '' end
+local function with_try(tries, try)
+  if try == '' then return tries end
+  tries = tries == '' and try or tries .. '\t' .. try
+  local count = select(2, tries:gsub('\t', '')) + 1
+  for _ = TRIES_MAX + 1, count do tries = tries:sub(tries:find('\t', 1, true) + 1) end
+  return tries
+end
+local function tries_in_head(tries) return tries == '' and '' or '  ' .. tries end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
@@ -264,9 +275,11 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- Template and recipient as JSON texts, "" none.
-local function end_in_row(status, attempts, result, template, recipient)
+-- Template and recipient as JSON texts, "" none; tries as their record has them.
+local function end_in_row(status, attempts, result, template, recipient, tries)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
-  if recipient == '' or recipient == '""' then return template == '' and row or row .. ',' .. template end
-  return row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
+  if recipient == '' then recipient = '""' end
+  if tries == '' and recipient == '""' then return template == '' and row or row .. ',' .. template end
+  row = row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
+  return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
 end

@@ -87,7 +87,8 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   const recipient = job.recipient === "" ? "" : JSON.stringify(job.recipient);
-  const texts = [detail, result, template, recipient];
+  const attempt = "attempt" in settlement ? settlement.attempt : undefined;
+  const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
   args.push(
     encodeTenantQueue(channels, job),
     job.jobId,

@@ -1,5 +1,6 @@
 import { CHANNELS } from "../../../src/app/channels.ts";
 import type { StoredEventRow } from "../../../src/domain/event-store.ts";
+import type { Attempt } from "../../../src/domain/job.ts";
 import { ChannelLetters, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../../src/engine/queue/codec.ts";
 import { jobBucket, jobField } from "../../../src/engine/queue/keys.ts";
 import { groupText, groupToken } from "../../simulation/memory-queue-record.ts";
@@ -197,16 +198,21 @@ function recordText({
   events,
   kept,
   result,
+  tries = [],
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}`;
+  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}${triesText(tries)}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
   return [head, ...[...lines, ...waiting].map((line) => line.trimEnd()), ...(ending === "" ? [] : [`=${ending}`])].join(
     "\n",
   );
+}
+
+function triesText(tries: readonly Attempt[]): string {
+  return tries.length === 0 ? "" : `  ${tries.map((one) => JSON.stringify(one)).join("\t")}`;
 }
 
 function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: StoredEventRow): string {
