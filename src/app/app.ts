@@ -117,6 +117,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       registry: registry.registry,
       domains: openDomains(config, registry.domains, directory),
       eventStore: eventStore.reader,
+      finishedJobs: eventStore.finishedJobs(registry.recipients),
       exports: eventStore.exports,
       ...machine,
       ...answers,
@@ -298,5 +299,9 @@ const NO_EVENT_STORE = {
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: () => Promise.resolve(null),
   },
+  finishedJobs: () => ({
+    finished: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+  }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

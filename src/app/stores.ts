@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -10,6 +11,7 @@ import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
@@ -92,6 +94,8 @@ export interface OpenEventStore {
   /** Stores recipients by this index. */
   writer(recipients: RecipientIndex): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  /** Finds recipients by this index. */
+  finishedJobs(recipients: RecipientIndex): FinishedJobs;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -155,6 +159,7 @@ function eventStoreOver(
   return {
     writer: (recipients) => new ClickHouseEventWriter(over(clients.writer), target, clock, recipients),
     reader: new ClickHouseEventReader(reading, target, clock),
+    finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     exports: new ClickHouseEventExport(exporting, target, files),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     close: () => clients.close(),

@@ -1,8 +1,9 @@
 import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
+import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage } from "../../../src/domain/job-search.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader {
+export class FakeEventStore implements EventReader, FinishedJobs {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   /** Rejects every call, as an event store that is away does. */
@@ -19,6 +20,16 @@ export class FakeEventStore implements EventReader {
       .filter(({ type }) => query.type === null || type === query.type)
       .sort((one, other) => other.eventId - one.eventId);
     return { events: matching.slice(0, query.limit), hasMore: matching.length > query.limit };
+  }
+
+  async finished(): Promise<FinishedJobsPage> {
+    if (this.failure !== null) throw this.failure;
+    return { jobs: [], moreBelow: null };
+  }
+
+  async finishedJob(): Promise<FinishedJobSummary | null> {
+    if (this.failure !== null) throw this.failure;
+    return null;
   }
 
   async job(tenantId: string, jobId: string): Promise<JobRecord | null> {

@@ -120,6 +120,7 @@ export class Front {
           random,
         }),
         eventStore,
+        finishedJobs: eventStore,
         exports: { open: async () => (async function* () {})() },
         clock,
         random,
