@@ -25,6 +25,7 @@ const DRIVERS = {
   chdb: ["storage"],
   "@electric-sql/pglite": ["storage"],
   "drizzle-orm": ["storage", "tenants", "channels"],
+  negotiator: ["http"],
   nodemailer: ["channels/email"],
   "smtp-server": ["channels/email/sandbox"],
   pkijs: ["channels/wallet"],

@@ -1107,7 +1107,7 @@ export type Operations = {
     };
     answer: null;
   };
-  /** A page that asks whether to unsubscribe. */
+  /** A page that asks whether to unsubscribe, or says that it is done already. */
   askUnsubscribe: {
     path: {
       /** The signed token of a link in a message. */

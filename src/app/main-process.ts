@@ -58,8 +58,8 @@ const KEEP_MS = 2_000;
  * The main process's side of its children: what it tells them, and what it knows about all of them.
  *
  * M1. Counts and durations never decrease when a child ends: its last report stays in the sums.
- * M2. The leases of a child that ended are dropped at once: the main process saw it end, so no successor has to wait for them
- *     to expire.
+ * M2. The leases of a child that ended are dropped at once: the main process saw it end, so no successor has to wait
+ *     until they count as silent.
  */
 export class MainProcess {
   private readonly supervisor: Supervisor;

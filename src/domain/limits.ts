@@ -11,6 +11,11 @@ export const limits = {
   /** How long an accept whose effect is unknown is repeated before the caller is told. */
   acceptRetryMs: 5_000,
 
+  /**
+   * How long an owner's lease stays unchanged until others count the owner as dead. If two releases with different values
+   * run side by side, the one with the shorter value may replace an owner that still believes it is safe: stop all
+   * processes before a release that changes it.
+   */
   leaseTtlMs: 10_000,
   leaseRenewMs: 3_000,
   /** Subtracted from a lease's end: later, no provider call may start. */

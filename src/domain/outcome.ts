@@ -14,20 +14,19 @@ export type Outcome = Ended & Traced;
 
 type Ended =
   | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
-  /** The next try may succeed. `afterMs`: the provider asked for at least this wait. */
-  /** `isUncounted`: nothing was tried with the provider, so the wait costs the job only time and no attempt. */
-  /** `isUnsent`: the provider surely has not taken the message, so it does not count as sent today. */
-  /** `attemptsMax`: fewer attempts than other failures have. */
-  /**
-   * `isSilence`: the relay stopped answering in the middle of the message: an attempt, and a strike against the relay.
-   */
+  /** The next try may succeed. */
   | {
       readonly kind: "retry";
       readonly why: string;
+      /** The provider asked for at least this wait. */
       readonly afterMs?: number;
+      /** Fewer attempts than other failures have. */
       readonly attemptsMax?: number;
+      /** Nothing was tried with the provider: the wait costs the job time, but no attempt (a snooze). */
       readonly isUncounted?: true;
+      /** The provider certainly has not taken the message, so it does not count as sent today. */
       readonly isUnsent?: true;
+      /** The relay stopped answering in the middle of the message: an attempt, and a strike against the relay. */
       readonly isSilence?: true;
     }
   /**

@@ -20,7 +20,7 @@ export const engineLimits = {
   pullEntriesPerTenantQueueMax: 64,
   pullTenantQueuesMax: 64,
   pullDueMax: 256,
-  /** How far a shard's time may be from its owner's estimate: more than a call takes, less than any retry's wait. */
+  /** How far a shard's time may be from its owner's estimate: more than a call takes, less than most retries' waits. */
   shardTimeSlackMs: 1_000,
   pullReadyMax: 256,
   /** An actor pulls more when fewer entries than this wait for a slot. */

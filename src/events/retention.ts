@@ -11,7 +11,10 @@ export interface Retention {
   readonly jobsDays: number;
 }
 
-/** The retention that tables are created with. */
+/**
+ * The retention that tables are created with. Released steps of the schema contain it, so it never changes; what holds is
+ * the setting (`EVENTS_KEPT_MONTHS`, `JOBS_KEPT_DAYS`), applied at each start.
+ */
 export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
 
 export const eventsTtl = (months: number) =>

@@ -19,6 +19,8 @@ export class Exchange {
   rate: RateState | null = null;
   /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
+  /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */
+  errorPage: ((error: ApiError, headers: AnswerHeaders) => Response | null) | null = null;
 
   constructor(
     readonly request: Request,
@@ -50,7 +52,8 @@ export class Exchange {
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
     // The caller is still sending the body that this answers.
     if (error.status === 408) extra["connection"] = "close";
-    return this.json(error.status, { error: error.message, ...error.members }, extra);
+    const page = this.errorPage?.(error, extra) ?? null;
+    return page ?? this.json(error.status, { error: error.message, ...error.members }, extra);
   }
 
   /** An answer without a body, or with one that is not JSON. */

@@ -13,9 +13,13 @@ export interface Failure {
   readonly headers: readonly ("WWW-Authenticate" | "Retry-After")[];
   /** Schema of its body; null stands for `{error}`. */
   readonly schema: TSchema | null;
+  /** Whether browsers get a page instead. */
+  readonly hasPage: boolean;
 }
 
-type Extras = Partial<Pick<Failure, "headers" | "schema">> & { readonly members?: Readonly<Record<string, Json>> };
+type Extras = Partial<Pick<Failure, "headers" | "schema" | "hasPage">> & {
+  readonly members?: Readonly<Record<string, Json>>;
+};
 
 /** A failure of an endpoint that tenants call. */
 export function tenantFailure(name: string, description: string, error: string, extras: Extras = {}): Failure {
@@ -23,8 +27,8 @@ export function tenantFailure(name: string, description: string, error: string, 
 }
 
 export function failure(name: string, description: string, error: string, extras: Extras = {}): Failure {
-  const { headers = [], schema = null, members = {} } = extras;
-  return { name, description, example: { error, ...members }, isLimited: false, headers, schema };
+  const { headers = [], schema = null, hasPage = false, members = {} } = extras;
+  return { name, description, example: { error, ...members }, isLimited: false, headers, schema, hasPage };
 }
 
 export const BAD_REQUEST = tenantFailure("BadRequest", "The request is malformed.", "to_address is required");

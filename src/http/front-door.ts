@@ -48,7 +48,8 @@ export type Work = (exchange: Exchange) => Response | Promise<Response>;
  * What every route goes through: request id, authentication, the rate window, error answers, metrics.
  *
  * Invariants:
- * F1. Every request is answered once. Errors are answered in JSON and reveal nothing internal.
+ * F1. Every request is answered once. Errors are answered in JSON, to people who follow a link in a message with a page, and
+ *     reveal nothing internal.
  * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` if it queues a job and its body is small,
  *     otherwise by `queue.admit`. Requests refused for a limit that this process knows of (`KnownLimits`) are not counted.
  * F3. A request over the limit is answered with 429 and nothing else, whatever else is wrong with it.

@@ -84,11 +84,12 @@ class Components {
     return { $ref: `#/components/responses/${failure.name}` };
   }
 
-  private failureJson({ description, example, isLimited, headers, schema }: Failure): JsonObject {
+  private failureJson({ description, example, isLimited, headers, schema, hasPage }: Failure): JsonObject {
     const own = Object.fromEntries(
       headers.map((name) => [name, { $ref: `#/components/headers/${OWN_HEADERS[name]}` }]),
     );
-    const content = { "application/json": { schema: this.schema(schema ?? ErrorBody), example } };
+    const page = hasPage ? { "text/html": { schema: { type: "string" } } } : null;
+    const content = { "application/json": { schema: this.schema(schema ?? ErrorBody), example }, ...page };
     return { description, headers: { ...(isLimited ? LIMITED : TRACED), ...own }, content };
   }
 
@@ -274,6 +275,8 @@ const DESCRIPTION = `Every send is asynchronous: a request answers 202 with a \`
 
 **Errors** have one shape, \`{"error": "<a sentence>"}\`. The checks run in this order: 401, 429, 403 (channel), 400,
 403 (permission), 422, 402, 500. An unknown address is 404; a method that an address does not take is 405 with \`Allow\`.
+Browsers, which prefer \`text/html\`, get a page with the same status for unknown addresses and broken links of messages, and
+one at \`/\`, in English or Spanish by \`Accept-Language\`.
 
 **Rate limit.** Never more than the plan's number of \`/v1\` requests in any 60 seconds; every authenticated request
 counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`.

@@ -13,7 +13,7 @@ export function enumOf<const T extends string>(values: readonly T[], description
   return Type.Unsafe<T>({ type: "string", enum: values, ...(description === undefined ? null : { description }) });
 }
 
-/** What a text that must not be blank adds to its schema: for the document, the store says it in its own words. */
+/** Says in the document that a text must not be blank. The store checks it, and words the error. */
 export const NOT_BLANK = { allOf: [{ type: "string", pattern: "\\S" }] } as const;
 
 /** A text without control characters, and therefore without line breaks, that is not blank. For bodies. */

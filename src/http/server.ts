@@ -8,7 +8,9 @@ import { docsEndpoints } from "./docs.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
+import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
 import { serviceEndpoints } from "./service.ts";
+import { NOWHERE, startPage } from "./unrouted-pages.ts";
 
 export interface Server {
   /** Answers a request without a socket. */
@@ -165,10 +167,11 @@ const LAST_ANSWERS_MS = 250;
 
 /**
  * Answers what no route matches: HEAD (as its GET, without the body), OPTIONS, methods that the path does not support (405 with
- * `Allow`, RFC 9110, 15.5.6), and unknown addresses (404).
+ * `Allow`, RFC 9110, 15.5.6), and unknown addresses (404). Browsers get pages at `/` and at unknown addresses.
  */
 class Unrouted {
   private readonly methodsByPath: readonly { readonly pattern: RegExp; readonly methods: readonly string[] }[];
+  private readonly start: InLanguages<PageContent>;
 
   /** `get` answers a GET request. */
   constructor(
@@ -179,6 +182,7 @@ class Unrouted {
     const methods = new Map<string, string[]>();
     for (const { path, method } of routes) methods.set(path, [...(methods.get(path) ?? []), method]);
     this.methodsByPath = Array.from(methods, ([path, known]) => ({ pattern: toPattern(path), methods: known }));
+    this.start = startPage((path) => methods.has(path));
   }
 
   async answer(request: Request): Promise<Response> {
@@ -187,12 +191,22 @@ class Unrouted {
     if (request.method === "HEAD" && methods.includes("GET")) return this.head(request);
     return this.door.serve("unrouted", request, async (exchange) => {
       await this.guard(exchange, path);
-      if (methods.length === 0) throw new ApiError(404, "there is nothing at this address");
+      if (methods.length === 0) return this.nothingAt(exchange, path);
       const allow = allowOf(methods);
       if (request.method === "OPTIONS") return exchange.body(204, null, { allow });
       const error = `${path} does not take ${request.method.slice(0, 20)}: it takes ${allow}`;
       return exchange.json(405, { error }, { allow });
     });
+  }
+
+  private nothingAt(exchange: Exchange, path: string): Response {
+    const { request } = exchange;
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (!isRead || OF_PROGRAMS.test(path) || !wantsPage(request)) {
+      throw new ApiError(404, "there is nothing at this address");
+    }
+    const page = path === "/" ? { status: 200, content: this.start } : { status: 404, content: NOWHERE };
+    return pageAnswer(this.door, exchange, page);
   }
 
   private async head(request: Request): Promise<Response> {
@@ -211,6 +225,9 @@ class Unrouted {
     if (tenant !== null) await this.door.admit(exchange, tenant);
   }
 }
+
+/** Addresses that only programs call, whatever they accept. */
+const OF_PROGRAMS = /^\/(?:v1|dash\/api|webhook|wallet)(?:\/|$)/;
 
 function pathOf(url: string): string {
   const start = url.indexOf("/", url.indexOf("://") + 3);

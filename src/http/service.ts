@@ -12,7 +12,7 @@ import { MetricsGate } from "./metrics-gate.ts";
 import { Timestamp } from "./schemas.ts";
 
 const AwayParts = Type.Array(Type.Object({ part: Type.String(), since: Timestamp }), {
-  description: "All parts that are away, those too without which work goes on. Left out while none is.",
+  description: "All parts that are away, including those that the process can do without. Left out while none is.",
 });
 
 const HEALTH = {
@@ -25,7 +25,7 @@ const HEALTH = {
 
 const READY = {
   200: {
-    description: "All are that it cannot do without. What else is away is listed.",
+    description: "All parts that it needs are up. Others that are away are listed.",
     schema: Type.Object({ status: Type.Literal("ready"), away: Type.Optional(AwayParts) }, { $id: "Ready" }),
     examples: [{ status: "ready", away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }] }],
   },

@@ -54,7 +54,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
         200: {
           description: "All of them.",
           schema: listOf("KeyList", "keys", Key),
-          examples: [{ keys: [{ key_id: "k1", prefix: "wb_live_a1", created_at: "2026-11-21T07:30:00.000Z" }] }],
+          examples: [{ keys: [{ key_id: "k1", prefix: "wb_live_a1", created_at: "2026-11-21T07:30:00Z" }] }],
         },
       },
       fails: { 404: OPERATOR_NOT_FOUND },

@@ -37,7 +37,7 @@ const EXAMPLE = {
   allow_custom: [],
   tokens: 0,
   shard: 7,
-  created_at: "2026-11-21T07:30:00.000Z",
+  created_at: "2026-11-21T07:30:00Z",
 } as const;
 
 function onePageOf(Tenant: ReturnType<typeof tenantOf>) {

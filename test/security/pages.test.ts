@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { BROWSER } from "../http/support/browser-headers.ts";
 import { Front, linkTokens } from "../http/support/front.ts";
 
 let front: Front;
@@ -12,14 +13,18 @@ const UNSUBSCRIBE = linkTokens.sign({
   recipient: "ann@example.com",
 });
 /** What a browser shows or runs. */
-const PAGES = ["/dash", "/docs", `/u/${UNSUBSCRIBE}`];
+const PAGES = ["/", "/dash", "/docs", `/u/${UNSUBSCRIBE}`];
+/** Pages with another status. */
+const BROKEN = ["/nowhere", "/u/x", "/t/c/x"];
+const AS_BROWSER = { headers: BROWSER };
 const PARTS = ["/dash/dashboard.js", "/dash/dashboard.css", "/docs/start.js", "/docs/swagger-ui-bundle.js"];
 
 test("every page says where its parts may come from, and that nobody may frame it", async () => {
   front = await Front.start();
-  for (const path of PAGES) {
-    const { status, headers } = await front.fetch(path);
-    expect([path, status, headers.get("content-type")]).toEqual([path, 200, "text/html; charset=utf-8"]);
+  for (const path of [...PAGES, ...BROKEN]) {
+    const { status, headers } = await front.fetch(path, AS_BROWSER);
+    const expected = BROKEN.includes(path) ? 404 : 200;
+    expect([path, status, headers.get("content-type")]).toEqual([path, expected, "text/html; charset=utf-8"]);
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toStartWith("default-src 'none'; ");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -34,8 +39,12 @@ test("every page says where its parts may come from, and that nobody may frame i
 test("behind TLS, pages and their parts demand TLS for a year", async () => {
   front = await Front.start({ publicUrl: "https://send.example.com" });
   for (const path of [...PAGES, ...PARTS]) {
-    const { status, headers } = await front.fetch(path);
+    const { status, headers } = await front.fetch(path, AS_BROWSER);
     expect([path, status, headers.get("strict-transport-security")]).toEqual([path, 200, "max-age=31536000"]);
+  }
+  for (const path of BROKEN) {
+    const { headers } = await front.fetch(path, AS_BROWSER);
+    expect([path, headers.get("strict-transport-security")]).toEqual([path, "max-age=31536000"]);
   }
   const done = await front.fetch(`/u/${UNSUBSCRIBE}`, { method: "POST" });
   expect([done.status, done.headers.get("strict-transport-security")]).toEqual([200, "max-age=31536000"]);
@@ -43,7 +52,8 @@ test("behind TLS, pages and their parts demand TLS for a year", async () => {
 
 test("without TLS no page demands it", async () => {
   front = await Front.start({ publicUrl: "http://127.0.0.1:3000" });
-  for (const path of PAGES) expect((await front.fetch(path)).headers.has("strict-transport-security")).toBe(false);
+  for (const path of PAGES)
+    expect((await front.fetch(path, AS_BROWSER)).headers.has("strict-transport-security")).toBe(false);
 });
 
 test("no route sets a cookie, or lets other origins read its answer", async () => {

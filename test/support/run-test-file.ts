@@ -5,6 +5,8 @@ export interface FileResult {
   readonly passed: number;
   readonly failed: number;
   readonly seconds: number;
+  /** Of the test's process and the children that it has waited for. */
+  readonly cpuSeconds: number;
   /** Shown after a failure. */
   readonly output: string;
 }
@@ -59,7 +61,14 @@ export async function runTestFile(
   const failed = countOf(text, "fail");
   // A file that crashes, hangs or contains no test has failed, even if none of its tests has.
   const crashed = failed === 0 && (exitCode !== 0 || passed + countOf(text, "skip") === 0);
-  return { file, passed, failed: crashed ? 1 : failed, seconds: (performance.now() - startedMs) / 1000, output: text };
+  return {
+    file,
+    passed,
+    failed: crashed ? 1 : failed,
+    seconds: (performance.now() - startedMs) / 1000,
+    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
+    output: text,
+  };
 }
 
 /** Standard output and error, in order of arrival. */

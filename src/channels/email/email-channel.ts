@@ -277,7 +277,7 @@ type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "da
 
 /** The sender, with a name that fits into a header. */
 function named({ address, name }: NamedAddress): NamedAddress {
-  return { address, name: headerText(name ?? "", emailLimits.subjectCharsMax) };
+  return { address, name: headerText(name ?? "", emailLimits.displayNameCharsMax) };
 }
 
 /** Null if the domain's key is not published, because a signature would then only fail. */

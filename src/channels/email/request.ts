@@ -19,7 +19,7 @@ export const EmailSend = Type.Object(
         "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
     }),
     to_name: optional(
-      Type.String({ maxLength: emailLimits.subjectCharsMax, description: "The recipient's display name." }),
+      Type.String({ maxLength: emailLimits.displayNameCharsMax, description: "The recipient's display name." }),
     ),
     subject: optional(
       Type.String({
@@ -103,8 +103,8 @@ function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal 
   const text = body[field];
   if (typeof text !== "string") return null;
   if (CONTROL.test(text)) return malformed(`${field} must not contain control characters`);
-  if (text.length <= emailLimits.subjectCharsMax) return null;
-  return malformed(`${field} must not be longer than ${emailLimits.subjectCharsMax} characters`);
+  const most = field === "subject" ? emailLimits.subjectCharsMax : emailLimits.displayNameCharsMax;
+  return text.length <= most ? null : malformed(`${field} must not be longer than ${most} characters`);
 }
 
 function noContent(body: JsonObject): Refusal | null {

@@ -59,8 +59,7 @@ export interface PassBundle {
   readonly modifiedAt: number;
 }
 
-/**
- * The passes, in the registry. Rejects with `UnavailableError` if the registry cannot be reached. */
+/** The passes, in the registry. Rejects with `UnavailableError` if the registry cannot be reached. */
 export interface PassStore {
   /**
    * Stores the pass and takes one token for its job, both or neither. `serial_used`: the tenant has a pass with the

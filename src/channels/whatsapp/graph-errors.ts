@@ -24,7 +24,7 @@ export interface GraphError {
  * | `fail` | fails | |
  * | `lock_account` | fails | pauses: the account is locked |
  * | `refuse_sender` | fails | pauses until its credentials change, for a bounded time |
- * | `unknown_fate` | waits for callbacks, then is retried | |
+ * | `unknown_outcome` | waits for callbacks, then is retried | |
  * | `away` | waits until the whole API is back, at no cost | |
  */
 export type Consequence =

@@ -51,7 +51,7 @@ interface SentMessage {
 
 /**
  * Sends template messages through WhatsApp's Cloud API: one job, one request. The API has no idempotency key, so a
- * request without a reply is not repeated until `limits.ambiguousWaitMs` have passed: a callback that names the job
+ * request without a reply is not repeated until `chatLimits.ambiguousWaitMs` have passed: a callback that names the job
  * settles it before then.
  */
 export class WhatsappChannel implements Channel {

@@ -51,8 +51,8 @@ export interface ChannelSlotsOptions {
  * others.
  *
  * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay). A delivery
- *     lasts longer than `PROMPT_MS` and a sweep there only when no patient slot is free. C2. All three pools are shared
- *     by the rules of `FairScheduler`.
+ *     lasts longer than `PROMPT_MS` and a sweep there only when no patient slot is free.
+ * C2. All three pools are shared by the rules of `FairScheduler`.
  */
 export class ChannelSlots {
   readonly prompt: FairScheduler;

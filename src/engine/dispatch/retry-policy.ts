@@ -18,10 +18,9 @@ export type RetryDecision =
  * together, and never less than the provider asked for. Uncounted waits do not lengthen later waits, except where the
  * provider names no length: then the wait grows with their number, too.
  *
- * A job is given up after its last attempt, or when it has waited for a day in all. It may have been in its tenant
- * queue for longer than a day before its turn came, so its age alone proves nothing. The second estimate is the number
- * of its waits times the length of the next one, because waits hardly get shorter. Only if both exceed a day is the job
- * given up.
+ * A job is given up after its last attempt, or when it has waited for a day in all. How long it has waited is the
+ * smaller of two estimates: its age, which includes the time in its tenant queue before its turn came, and the number of
+ * its waits times the length of the next one, since waits hardly get shorter.
  */
 export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random: Random): RetryDecision {
   const isCounted = outcome.isUncounted === undefined;

@@ -25,8 +25,7 @@ const ANSWER = {
 
 const script = new Script(acceptLua, "refuse", ANSWER);
 const RATE_SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
-/** Stands for "no bound". */
-const NONE = -1;
+const NO_BOUND = -1;
 
 /** A request to count, and the job that it queues, if any. */
 interface Entrant {
@@ -155,7 +154,7 @@ function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): 
     args.push(shard, tenants.length);
     for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
       args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
-      args.push(quota?.jobs ?? NONE, quota?.bytes ?? NONE, entrants.length);
+      args.push(quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, entrants.length);
       for (const { job } of entrants) {
         if (job === null) args.push("", "");
         else args.push(encodeEntry(letters, job), encodeIdempotency(job.idempotency));

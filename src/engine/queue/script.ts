@@ -12,8 +12,9 @@ export type ScriptConstants = Readonly<Record<string, string | number>>;
 const SHARED: ScriptConstants = { ...FORMAT_IN_LUA, JOBS_CHANNEL, RELEASED_CHANNEL };
 
 /**
- * One of the queue's scripts. Its text begins with the constants, as Lua locals, and `prelude.lua`. `whenFull` says what happens when Redis is out of memory: new work enters only while
- * there is room, but queued work must always be able to leave.
+ * One of the queue's scripts. Its text begins with the constants, as Lua locals, and `prelude.lua`. `whenFull` says what
+ * happens when Redis is out of memory: new work enters only while there is room, but queued work must always be able to
+ * leave.
  */
 export class Script {
   private readonly text: string;

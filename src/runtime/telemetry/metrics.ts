@@ -4,9 +4,9 @@ import { METRIC_HELP } from "./metric-help.ts";
 import type { MetricsParts } from "./summed-metrics.ts";
 
 const PREFIX = "waybill_";
-/** Seconds. From a script call in a fraction of a millisecond to a provider that takes a minute. */
 /** Series per metric. Labels have few values; a bug that creates more must not fill the scraper's memory. */
 const SERIES_MAX = 1_000;
+/** Seconds, from a script call in a fraction of a millisecond to a provider that takes a minute. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** The process's metrics, in Prometheus' text format (exposition format 0.0.4). */

@@ -94,7 +94,9 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
       forgotten.push(pushToken);
     },
   };
-  const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock });
+  // Waits between connections are hurried like those between tries. Deadlines are not: a busy machine would miss them.
+  const waits: Clock = { ...clock, setTimer: (delayMs, run) => systemClock.setTimer(delayMs, run) };
+  const connections = new ApnsConnections({ url, ca: apple.root.certificatePem, verifies: true, clock: waits });
   const pusher = new PassPusher({ connections, devices, clock: timers, random: systemRandom, telemetry });
   ends.push(() => pusher.stop());
   return {

@@ -6,6 +6,7 @@ import type { Documented, DocumentedAnswer, Schema } from "./documented.ts";
 const OF_TRANSPORT = new Set([
   "cache-control",
   "connection",
+  "content-language",
   "content-length",
   "content-type",
   "content-security-policy",
@@ -15,6 +16,7 @@ const OF_TRANSPORT = new Set([
   "referrer-policy",
   "strict-transport-security",
   "transfer-encoding",
+  "vary",
   "x-content-type-options",
   "x-frame-options",
   "x-robots-tag",

@@ -11,6 +11,11 @@ export interface OperatorDomainEndpointPorts {
 }
 
 const ofTenant = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
+const ofDomain = {
+  ...ofTenant,
+  path: "/dash/api/tenants/:id/domains/:domain",
+  params: { id: tenantIdParameter, domain: domainParameter },
+} as const;
 
 /** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
 export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts): readonly Endpoint[] {
@@ -51,23 +56,19 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
       },
     }),
     operatorEndpoint({
-      ...ofTenant,
+      ...ofDomain,
       method: "GET",
-      path: "/dash/api/tenants/:id/domains/:domain",
       operation: "getTenantDomain",
       summary: "One domain: which record fails, and why",
-      params: { id: tenantIdParameter, domain: domainParameter },
       answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
       handle: async ({ params: { id, domain } }) =>
         reply(200, toOperatorDomain(resultOf(await domains.one(id, domain)))),
     }),
     operatorEndpoint({
-      ...ofTenant,
+      ...ofDomain,
       method: "DELETE",
-      path: "/dash/api/tenants/:id/domains/:domain",
       operation: "deleteDomain",
       summary: "Forget a domain and its key: nothing can be sent from it any more",
-      params: { id: tenantIdParameter, domain: domainParameter },
       answers: { 204: { description: "Deleted.", schema: null } },
       async handle({ params: { id, domain } }) {
         resultOf(await domains.delete(id, domain));

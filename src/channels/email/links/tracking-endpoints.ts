@@ -2,8 +2,9 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import type { FrontDoor } from "../../../http/front-door.ts";
 import { noSuch } from "../../../http/store-results.ts";
+import { BROKEN_CLICK, FAILED } from "./link-pages.ts";
 import type { LinkReader } from "./link-tokens.ts";
-import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
+import { explainErrors, humanLink, linkToken, publicLink } from "./public-link.ts";
 
 export interface TrackingEndpointPorts {
   readonly links: LinkReader;
@@ -40,7 +41,7 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
       handle: (_, exchange) => answerOpen(ports, exchange),
     }),
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "GET",
       path: "/t/c/:token",
       name: "click",
@@ -53,7 +54,6 @@ export function trackingEndpoints(ports: TrackingEndpointPorts): readonly Endpoi
           headers: { Location: "The address that the token carries." },
         },
       },
-      fails: { 404: NO_SUCH_LINK },
       handle: (door, exchange) => answerClick(ports, door, exchange),
     }),
   ];
@@ -71,6 +71,7 @@ function answerOpen({ links, engagements }: TrackingEndpointPorts, exchange: Exc
 
 /** Redirects only to the target in a valid token, so nobody can disguise other links with our domain. */
 function answerClick({ links, engagements }: TrackingEndpointPorts, door: FrontDoor, exchange: Exchange): Response {
+  explainErrors(door, exchange, { broken: BROKEN_CLICK, failed: FAILED });
   const { request } = exchange;
   const link = links.read("click", linkToken(request));
   if (link === null || !/^https?:\/\//i.test(link.url)) throw noSuch("link");

@@ -1,12 +1,15 @@
 import { Type } from "@sinclair/typebox";
+import { isOutage } from "../../../domain/errors.ts";
+import type { SuppressionReason } from "../../../domain/job.ts";
 import type { Done, Missing } from "../../../domain/store-result.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
+import { pageAnswer } from "../../../http/page.ts";
 import { noSuch, resultOf } from "../../../http/store-results.ts";
+import { alreadyPage, askPage, BROKEN_UNSUBSCRIBE, donePage, FAILED, UNSUBSCRIBE_FAILED } from "./link-pages.ts";
 import type { LinkOf, LinkReader } from "./link-tokens.ts";
-import { linkToken, NO_SUCH_LINK, publicLink } from "./public-link.ts";
-import { askPage, donePage, PAGE_HEADERS } from "./unsubscribe-page.ts";
+import { explainErrors, humanLink, linkToken } from "./public-link.ts";
 
 export interface UnsubscribeEndpointPorts {
   readonly links: LinkReader;
@@ -15,6 +18,8 @@ export interface UnsubscribeEndpointPorts {
   readonly suppressions: {
     put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
   };
+  /** `address` is normalised. */
+  readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
 }
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
@@ -27,21 +32,22 @@ const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("O
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
   return [
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "GET",
       path: "/u/:token",
       name: "unsubscribe_page",
       operation: "askUnsubscribe",
-      summary: "A page that asks whether to unsubscribe",
+      summary: "A page that asks whether to unsubscribe, or says that it is done already",
       answers: { 200: { description: "The page.", schema: null, mediaType: "text/html" } },
-      fails: { 404: NO_SUCH_LINK },
       async handle(door, exchange) {
-        const { tenant } = await find(ports, exchange);
-        return exchange.body(200, askPage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: FAILED });
+        const { tenant, link } = await find(ports, exchange);
+        const page = (await hasUnsubscribed(ports, link)) ? alreadyPage : askPage;
+        return pageAnswer(door, exchange, { status: 200, content: page(tenant.name) });
       },
     }),
     endpoint({
-      ...publicLink,
+      ...humanLink,
       method: "POST",
       path: "/u/:token",
       name: "unsubscribe",
@@ -53,12 +59,12 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         isOptional: true,
       },
       answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
-      fails: { 404: NO_SUCH_LINK },
       async handle(door, exchange) {
+        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: UNSUBSCRIBE_FAILED });
         const { tenant, link } = await find(ports, exchange);
         // Stored before the answer is sent: the reader relies on the answer.
         resultOf(await ports.suppressions.put(tenant, link.recipient, "unsubscribed"));
-        return exchange.body(200, donePage(tenant.name), { ...door.ofPages, ...PAGE_HEADERS });
+        return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
       },
     }),
   ];
@@ -73,4 +79,17 @@ async function find(
   const tenant = link === null ? null : await directory.byId(link.tenantId);
   if (link === null || tenant === null) throw noSuch("link");
   return { tenant, link };
+}
+
+/** Whether the reader did it before. While nobody can tell, they are asked: a second click does no harm. */
+async function hasUnsubscribed(
+  { registry }: UnsubscribeEndpointPorts,
+  { tenantId, recipient }: LinkOf<"unsubscribe">,
+): Promise<boolean> {
+  try {
+    return (await registry.suppressionReason(tenantId, recipient)) === "unsubscribed";
+  } catch (error) {
+    if (isOutage(error)) return false;
+    throw error;
+  }
 }

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { alreadyPage, askPage, donePage } from "../../../../src/channels/email/links/link-pages.ts";
+import { UnavailableError } from "../../../../src/domain/errors.ts";
+import type { SuppressionReason } from "../../../../src/domain/job.ts";
+import { BROWSER } from "../../../http/support/browser-headers.ts";
+import { type Answer, Front, linkTokens } from "../../../http/support/front.ts";
+import { must } from "../../../support/must.ts";
+
+const JOB = "01a1fd15-0a3f-702b-89f2-ebefa432acf3";
+const ANN = "ann@example.com";
+const SPANISH = { ...BROWSER, "accept-language": "es-MX,es;q=0.9,en;q=0.8" };
+
+const wayOut = (tenantId: string) => linkTokens.sign({ purpose: "unsubscribe", tenantId, jobId: JOB, recipient: ANN });
+const OUT = `/u/${wayOut("acme")}`;
+
+let front: Front;
+beforeAll(async () => {
+  front = await Front.start();
+});
+beforeEach(async () => {
+  front.queue.failure = null;
+  front.database.isAway = false;
+  await front.registry.deleteSuppression("acme", ANN);
+});
+afterAll(() => front.stop(), 15_000);
+
+const get = (path: string, headers: Readonly<Record<string, string>> = BROWSER) => front.fetch(path, { headers });
+const post = (path: string, headers: Readonly<Record<string, string>> = BROWSER) =>
+  front.fetch(path, { method: "POST", headers });
+
+/** Status, language and heading of a page; fails if it is none. */
+function pageOf({ status, headers, text }: Answer): readonly [number, string | null, string] {
+  expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const [, language = ""] = /<html lang="(\w+)">/.exec(text) ?? [];
+  expect(headers.get("content-language")).toBe(language);
+  expect(headers.get("vary")).toBe("Accept, Accept-Language");
+  const headings = Array.from(text.matchAll(/<h1>([^<]*)<\/h1>/g), ([, heading = ""]) => heading);
+  expect(headings).toHaveLength(1);
+  const [heading = ""] = headings;
+  expect(text).toContain(`<title>${heading}</title>`);
+  return [status, language, heading];
+}
+
+describe("unsubscribing", () => {
+  test("is asked for, with the tenant's name and what follows, in the reader's language", async () => {
+    const english = await get(OUT);
+    expect(pageOf(english)).toEqual([200, "en", "Unsubscribe"]);
+    expect(english.text).toContain("stop receiving emails from <bdi><strong>Acme</strong></bdi>?");
+    expect(english.text).toContain("You cannot undo it here.");
+    expect(english.text).toContain('<button type="submit">Unsubscribe</button>');
+    const spanish = await get(OUT, SPANISH);
+    expect(pageOf(spanish)).toEqual([200, "es", "Darse de baja"]);
+    expect(spanish.text).toContain("dejar de recibir correos de <bdi><strong>Acme</strong></bdi>?");
+    expect(spanish.text).toContain('<button type="submit">Darme de baja</button>');
+  });
+
+  test("is confirmed each time, and the form is gone", async () => {
+    for (const _ of [1, 2]) {
+      const english = await post(OUT);
+      expect(pageOf(english)).toEqual([200, "en", "You are unsubscribed"]);
+      expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
+      expect(english.text).not.toContain("<form");
+    }
+    expect(pageOf(await post(OUT, SPANISH))).toEqual([200, "es", "Se ha dado de baja"]);
+    expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
+  });
+
+  test("is not asked for again once it is done", async () => {
+    await post(OUT);
+    for (const _ of [1, 2]) {
+      const english = await get(OUT);
+      expect(pageOf(english)).toEqual([200, "en", "You are already unsubscribed"]);
+      expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
+      expect(english.text).not.toContain("<form");
+    }
+    expect(pageOf(await get(OUT, SPANISH))).toEqual([200, "es", "Ya se había dado de baja"]);
+  });
+
+  test("is asked for where the address is suppressed for another reason, or by another tenant", async () => {
+    const reasons: readonly SuppressionReason[] = ["bounced", "complained", "manual"];
+    for (const reason of reasons) {
+      await front.registry.putSuppression("acme", ANN, reason);
+      expect([reason, ...pageOf(await get(OUT))]).toEqual([reason, 200, "en", "Unsubscribe"]);
+    }
+    await post(OUT);
+    await front.registry.createTenant({ id: "other", name: "Other" });
+    expect(pageOf(await get(`/u/${wayOut("other")}`))).toEqual([200, "en", "Unsubscribe"]);
+  });
+
+  test("is asked for while nobody can tell whether it is done", async () => {
+    await post(OUT);
+    front.database.isAway = true;
+    expect(pageOf(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
+  });
+
+  test("is a page for programs too, in English", async () => {
+    for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+      expect(pageOf(await get(OUT, headers))).toEqual([200, "en", "Unsubscribe"]);
+      expect(pageOf(await post(OUT, headers))).toEqual([200, "en", "You are unsubscribed"]);
+      await front.registry.deleteSuppression("acme", ANN);
+    }
+  });
+
+  test("never shows the address, which the token hides", async () => {
+    const pages = [await get(OUT), await post(OUT), await get(OUT), await get("/u/x")];
+    for (const { text } of pages) expect(text).not.toMatch(/\bann\b|example\.com/);
+  });
+});
+
+describe("a broken link", () => {
+  const BROKEN = [
+    "x",
+    "%zz",
+    `${wayOut("acme")}A`,
+    wayOut("acme").slice(0, -1),
+    wayOut("gone"),
+    "A".repeat(9_000),
+    "<script>",
+  ];
+
+  test("is a page that says so, with the same status, whatever is wrong with it", async () => {
+    const shown = new Set<string>();
+    for (const token of BROKEN) {
+      for (const answer of [await get(`/u/${token}`), await post(`/u/${token}`)]) {
+        expect(pageOf(answer)).toEqual([404, "en", "This link does not work"]);
+        expect(answer.text).not.toContain("<form");
+        shown.add(answer.text);
+      }
+      expect(pageOf(await get(`/u/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
+      const click = await get(`/t/c/${token}`);
+      expect(pageOf(click)).toEqual([404, "en", "This link does not work"]);
+      expect(click.headers.get("location")).toBeNull();
+      expect(pageOf(await get(`/t/c/${token}`, SPANISH))).toEqual([404, "es", "Este enlace no funciona"]);
+    }
+    expect(shown.size).toBe(1);
+    expect(await front.registry.suppressionReason("acme", ANN)).toBeNull();
+  });
+
+  test("is JSON for programs, as ever", async () => {
+    for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+      const click = await get("/t/c/x", headers);
+      expect([click.status, click.text]).toEqual([404, '{"error":"there is no such link"}']);
+      for (const answer of [await get("/u/x", headers), await post("/u/x", headers)]) {
+        expect([answer.status, answer.text]).toEqual([404, '{"error":"there is no such link"}']);
+        expect(answer.headers.get("content-type")).toBe("application/json");
+        expect(answer.headers.has("vary")).toBe(false);
+      }
+    }
+  });
+
+  test("is a page for HEAD too, without a body", async () => {
+    const { status, headers, text } = await front.fetch("/t/c/x", { method: "HEAD", headers: BROWSER });
+    expect([status, headers.get("content-type"), text]).toEqual([404, "text/html; charset=utf-8", ""]);
+  });
+
+  test("leaves the pixel the picture that it is", async () => {
+    const { status, headers } = await get("/t/o/x.gif");
+    expect([status, headers.get("content-type")]).toEqual([200, "image/gif"]);
+  });
+});
+
+describe("a failure of ours", () => {
+  test("is a page from which the reader can try again, and JSON for programs", async () => {
+    front.queue.failure = new UnavailableError("redis is away");
+    const failed = await post(OUT);
+    expect(pageOf(failed)).toEqual([500, "en", "You may still be subscribed"]);
+    expect(failed.text).toContain('<button type="submit">Try again</button>');
+    expect(pageOf(await post(OUT, SPANISH))).toEqual([500, "es", "Es posible que aún no se haya dado de baja"]);
+    const json = await post(OUT, {});
+    expect([json.status, json.text]).toEqual([
+      500,
+      '{"error":"a part of the service cannot be reached at the moment: try again"}',
+    ]);
+    front.queue.failure = null;
+    expect((await post(OUT)).status).toBe(200);
+  });
+
+  test("tells nothing internal, also where the page itself cannot be made", async () => {
+    await front.forgetAcme();
+    front.database.isAway = true;
+    const failed = await get(OUT);
+    expect(pageOf(failed)).toEqual([500, "en", "Something went wrong"]);
+    expect(failed.text).not.toMatch(/postgres|registry|server/i);
+    expect(pageOf(await get(OUT, SPANISH))).toEqual([500, "es", "Algo ha fallado"]);
+  });
+});
+
+describe("a tenant's name", () => {
+  const nameIn = (text: string) => /<bdi><strong>([^<]*)<\/strong><\/bdi>/.exec(text)?.[1];
+  const PAGES = [askPage, donePage, alreadyPage];
+  const textsFor = (name: string) => PAGES.flatMap((page) => [page(name).en.main.text, page(name).es.main.text]);
+
+  test.each([
+    [
+      "markup",
+      `<img src=x onerror="alert('1')">&amp;`,
+      "&#60;img src=x onerror=&#34;alert(&#39;1&#39;)&#34;&#62;&#38;amp;",
+    ],
+    [
+      "an end of its element",
+      "</strong></bdi></p><h1>Hacked</h1>",
+      "&#60;/strong&#62;&#60;/bdi&#62;&#60;/p&#62;&#60;h1&#62;Hacked&#60;/h1&#62;",
+    ],
+    ["a placeholder", "{{.name}} ${name} $& $1", "{{.name}} ${name} $&#38; $1"],
+    ["marks that reverse text", "\u202egnp.\u2066exe\u2069\u202c\u200f Acme\u061c", "gnp.exe Acme"],
+    ["Hebrew and Arabic", "שלום Acme عالم", "שלום Acme عالم"],
+    ["line ends and other control characters", "Acme\r\n\t\u0000\u0085\u2028Ltd", "Acme Ltd"],
+    ["characters that nobody sees", "Ac\u200b\u2060\ufeff\u00adme\u{e0041}", "Acme"],
+    ["joiners that a script and an emoji need", "می\u200cخواهم 👩\u200d💻", "می\u200cخواهم 👩\u200d💻"],
+    ["accents", "Cafe\u0301 Ñandú Việt", "Cafe\u0301 Ñandú Việt"],
+    ["a pile of accents", `Z${"\u0316".repeat(500)}a`, `Z${"\u0316".repeat(4)}a`],
+    ["half a character", "Acme\ud800", "Acme\ufffd"],
+  ])("with %s is shown as text", (_, name, expected) => {
+    expect(textsFor(name).map(nameIn)).toEqual(textsFor(name).map(() => expected));
+  });
+
+  test.each(["x", "👩", "w ", "é"])("of 10,000 characters is cut short: %p", (char) => {
+    for (const text of textsFor(char.repeat(10_000))) {
+      const name = nameIn(text) ?? "";
+      expect(Array.from(name).length).toBeLessThanOrEqual(100);
+      expect(name).toEndWith("…");
+      expect(name.isWellFormed()).toBe(true);
+      expect(text.length).toBeLessThan(1_000);
+    }
+  });
+
+  test.each(["", " \u3000 ", "\u202e\u2069", "\u200d\u200d", "\u0301", "\u3164"])(
+    "of which nothing can be seen is left out: %p",
+    (name) => {
+      for (const text of textsFor(name)) {
+        expect(nameIn(text)).toBeUndefined();
+        expect(text).toMatch(/this sender|este remitente/);
+      }
+    },
+  );
+
+  test("is the one that it has now", async () => {
+    const path = `/u/${wayOut("renamed")}`;
+    await must(front.registry.createTenant({ id: "renamed", name: "<i>Before" }));
+    expect(nameIn((await get(path)).text)).toBe("&#60;i&#62;Before");
+    await must(front.registry.changeTenant("renamed", { name: "After" }));
+    expect(nameIn((await get(path)).text)).toBe("After");
+  });
+});

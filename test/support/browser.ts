@@ -1,0 +1,66 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readlink, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+const BINARY = "/usr/bin/chromium";
+
+/** How a reader sees pages. */
+export interface Reader {
+  /** Pixels. */
+  readonly width: number;
+  readonly colours: "light" | "dark";
+  /** As `Accept-Language` says it. */
+  readonly language: string;
+}
+
+/** Why no browser can run here, or null. */
+export function browserMissing(): string | null {
+  return existsSync(BINARY) ? null : `chromium is not installed (${BINARY})`;
+}
+
+/** Where the browser keeps its profile, while there is one. */
+let profile: string | null = null;
+
+/** A tab of a headless Chromium that all tabs of this process share. */
+export async function openTab({ width, colours, language }: Reader): Promise<Bun.WebView> {
+  profile ??= await mkdtemp(join(tmpdir(), "waybill-browser-"));
+  const tab = new Bun.WebView({
+    width,
+    height: 700,
+    dataStore: { directory: profile },
+    // Its own sandbox does not work for root, nor in most containers.
+    backend: { type: "chrome", url: false, path: BINARY, argv: ["--no-sandbox", "--disable-dev-shm-usage"] },
+  });
+  await tab.navigate("about:blank");
+  await tab.cdp("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: colours }] });
+  await tab.cdp("Network.enable");
+  await tab.cdp("Network.setExtraHTTPHeaders", { headers: { "Accept-Language": language } });
+  return tab;
+}
+
+/** Ends the browser with all its tabs, and removes what it left. */
+export async function closeBrowser(): Promise<void> {
+  if (profile === null) return;
+  // It keeps a socket elsewhere.
+  const socket = await readlink(join(profile, "SingletonSocket"));
+  Bun.WebView.closeAll();
+  for (const folder of [profile, dirname(socket)]) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  profile = null;
+}
+
+interface AxeResult {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string }[];
+}
+
+/** What axe finds wrong with the page, or cannot decide: a line per finding. */
+export async function accessibilityFindings(tab: Bun.WebView): Promise<readonly string[]> {
+  // The page's policy allows no script; the debugger runs this beside the page.
+  const axe = Bun.fileURLToPath(import.meta.resolve("axe-core/axe.min.js"));
+  await tab.cdp("Runtime.evaluate", { expression: await Bun.file(axe).text() });
+  const found = await tab.evaluate<readonly AxeResult[]>(
+    "axe.run(document).then(({ violations, incomplete }) => [...violations, ...incomplete])",
+  );
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
