@@ -65,7 +65,10 @@ test("a recipient is found by the index of its tenant, and is nowhere stored in 
 
 test("pages are newest first, without gaps or repeats, whatever their size", async () => {
   const made = Array.from({ length: 23 }, () => ids.next());
-  await writer.write("t2", made.map((jobId) => ended("paged", jobId)));
+  await writer.write(
+    "t2",
+    made.map((jobId) => ended("paged", jobId)),
+  );
   for (const limit of [1, 7, 23, 24]) {
     const seen: string[] = [];
     for (let before: string | null = null, isMore = true; isMore; ) {

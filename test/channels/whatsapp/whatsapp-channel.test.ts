@@ -226,11 +226,12 @@ test("an answer without an end costs bounded memory and a bounded time", async (
 
 test("an API that refuses connections, or whose name does not exist, is away, and no attempt is spent", async () => {
   const refused = await channelTo(`http://127.0.0.1:${await freePort()}`).deliver(chatJob(), chatTenant(), LIVE);
-  expect(refused).toMatchObject({ kind: "away", why: "WhatsApp could not be reached" });
+  const away = { kind: "away", why: "WhatsApp could not be reached" };
+  expect(refused).toMatchObject(away);
   const nowhere = await channelTo("http://no-such-host.invalid").deliver(chatJob(), chatTenant(), LIVE);
-  expect(nowhere).toMatchObject(refused);
+  expect(nowhere).toMatchObject(away);
   const noTls = await rawProvider((socket) => socket.end("no TLS here"));
-  expect(await channelTo(noTls.replace("http:", "https:")).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(refused);
+  expect(await channelTo(noTls.replace("http:", "https:")).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(away);
   const aborted = await channelTo("http://127.0.0.1:1").deliver(chatJob(), chatTenant(), AbortSignal.abort());
   expect(aborted).toMatchObject({ kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true });
 });
