@@ -116,9 +116,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
       directory,
       registry: registry.registry,
       domains: openDomains(config, registry.domains, directory),
-      eventStore: eventStore.reader,
-      finishedJobs: eventStore.finishedJobs(registry.recipients),
-      exports: eventStore.exports,
+      ...historyOf(base),
       ...machine,
       ...answers,
       passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
@@ -174,6 +172,12 @@ async function openBase(
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return { owner, stores, queue, eventStore, registry, suppressions, reports, payloads, away, clickhouseUrl };
+}
+
+/** How the API reads what was recorded. */
+function historyOf({ eventStore, registry }: Pick<Awaited<ReturnType<typeof openBase>>, "eventStore" | "registry">) {
+  const { reader, exports, finishedJobs } = eventStore;
+  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients) };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

@@ -59,7 +59,7 @@ export async function findJobs(
     .reverse()
     // Below this id the event store has jobs that were not read.
     .filter((jobId) => stored.moreBelow === null || jobId >= stored.moreBelow);
-  const look = (jobId: string) => {
+  const look = async (jobId: string) => {
     const ended = finished.get(jobId);
     return ended === undefined ? unfinished(queue, tenant, queued.get(jobId)) : foundFinished(ended);
   };
