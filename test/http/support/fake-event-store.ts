@@ -1,6 +1,6 @@
 import type { EventPage, EventQuery, EventReader, TenantEvent } from "../../../src/domain/event-store.ts";
-import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage } from "../../../src/domain/job-search.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
+import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
 export class FakeEventStore implements EventReader, FinishedJobs {
