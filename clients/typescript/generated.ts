@@ -803,6 +803,67 @@ export type JobEvent =
 
 export type JobEvents = { job_id: string; events: readonly JobEvent[] };
 
+export type OperatorJob = {
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+};
+
+export type OperatorJobPage = {
+  jobs: readonly OperatorJob[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+  /** More jobs are waiting in the queue than are looked through: older ones may be missing. */
+  incomplete: boolean;
+};
+
+export type JobResult = PassResult | FailedJobResult | SuppressedResult | EmptyResult;
+
+export type JobAttempt = {
+  at: string;
+  /** A snooze was a wait that cost no attempt. */
+  outcome: "retry" | "snooze" | "sent" | "failed";
+  /** The mail server or provider that was asked. */
+  relay?: string;
+  /** What it said, without the recipient; or why it was not asked. */
+  reply?: string;
+  next_attempt_at?: string;
+};
+
+export type JobHistory = {
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  /** The latest tries, oldest first; at most 20. */
+  history: readonly JobAttempt[];
+  events: readonly JobEvent[];
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+  result?: JobResult;
+};
+
 export type Event =
   | {
       /** Increasing: newer events have larger ids. */
@@ -1727,6 +1788,45 @@ export type Operations = {
     answer: JobEvents;
   };
   /**
+   * A tenant's jobs, newest first. Unfinished and finished ones. A job is on one page only, even if it ends
+   * meanwhile.
+   */
+  listJobs: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query?: {
+      /** Only this status. */
+      status?: "pending" | "running" | "success" | "failed" | "suppressed";
+      /** Only this channel. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** Only to this e-mail address or phone number. */
+      recipient?: string;
+      /** Only from this template. */
+      template?: string;
+      /** First UTC day on which a job was accepted, inclusive. */
+      from?: string;
+      /** Last UTC day, inclusive. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: OperatorJobPage;
+  };
+  /** A job with its tries and events. */
+  getJobHistory: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** A job's id. */
+      job_id: string;
+    };
+    answer: JobHistory;
+  };
+  /**
    * Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
    * Unknown parameters are refused.
    */
@@ -2331,6 +2431,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
+  listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
+  getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
   listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },

@@ -15,6 +15,7 @@ import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import type { SealedColumn } from "../storage/sealed-column.ts";
+import { registryKeys } from "../storage/tables.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
 import { credentials } from "../tenants/tables.ts";
 import type { ApiPorts } from "./api-ports.ts";
@@ -96,9 +97,18 @@ const CREDENTIALS: SealedColumn = {
   place: (tenantId, [, kind = ""]) => ({ tenantId, kind, field: "credentials" }),
 };
 
+const REGISTRY_KEYS: SealedColumn = {
+  name: "keys of the registry",
+  column: registryKeys.sealed,
+  key: [registryKeys.name],
+  // They belong to no tenant, and their place does not ask.
+  tenantId: registryKeys.name,
+  place: (_tenantId, [name = ""]) => ({ tenantId: "", kind: "registry", field: name }),
+};
+
 /** Every column that holds secrets which the vault sealed. */
 export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
-  return [CREDENTIALS, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+  return [CREDENTIALS, REGISTRY_KEYS, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
 }
 
 /** Of the channels whose messages can come from templates. */

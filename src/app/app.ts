@@ -102,7 +102,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   broken.catch(() => {});
 
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
-  const { stores, queue, eventStore, registry, reports, payloads, away } = base;
+  const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
@@ -124,8 +124,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     payloads: payloads.store,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),
-    eventStore: eventStore.reader,
-    exports: eventStore.exports,
+    ...historyOf(base),
     ...machine,
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
@@ -171,7 +170,7 @@ async function openBase(
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 
-  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer, owner });
+  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
@@ -201,6 +200,12 @@ async function openBase(
 /** Reports on mail, which the metrics of e-mail count. */
 function ofEmail(reports: DeliveryReports) {
   return { take: (report: DeliveryReport) => reports.take(report, "email") };
+}
+
+/** How the API reads what was recorded. */
+function historyOf({ eventStore, registry }: Pick<Awaited<ReturnType<typeof openBase>>, "eventStore" | "registry">) {
+  const { reader, exports, finishedJobs } = eventStore;
+  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients) };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -366,7 +371,7 @@ function startUsage({ registry }: OpenRegistry, telemetry: ProcessTelemetry, shu
 
 /** For a process that only delivers and has no ClickHouse server to ask. */
 const NO_EVENT_STORE = {
-  writer: { write: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   reader: {
     name: "clickhouse",
     check: () => Promise.resolve(),
@@ -374,5 +379,9 @@ const NO_EVENT_STORE = {
     job: () => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
+  finishedJobs: () => ({
+    finished: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+  }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -2,6 +2,7 @@ import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
+import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -24,6 +25,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   return [
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
+    ...operatorJobEndpoints(ports, names),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
@@ -10,6 +12,7 @@ import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
+import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
 import { applyRetention } from "../events/retention.ts";
@@ -94,8 +97,11 @@ async function connectShared(url: string): Promise<OpenDatabase & Shared> {
 const NOTHING = () => undefined;
 
 export interface OpenEventStore {
-  readonly writer: ClickHouseEventWriter;
+  /** Stores recipients by this index. */
+  writer(recipients: RecipientIndex): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  /** Finds recipients by this index. */
+  finishedJobs(recipients: RecipientIndex): FinishedJobs;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -162,11 +168,14 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
-  const writer = new ClickHouseEventWriter(over(clients.writer), target, clock);
+  const writer = (recipients: RecipientIndex) =>
+    new ClickHouseEventWriter(over(clients.writer), target, clock, recipients);
   return {
     writer,
-    demo: { reading, writer, target },
+    // A history that never happened has no recipients.
+    demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
+    finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -1,5 +1,5 @@
 import type { DeliveryEvent, EventType } from "./event.ts";
-import type { ChannelName, FinalStatus, JobRecord } from "./job.ts";
+import type { Attempt, ChannelName, FinalStatus, JobRecord } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /** One event to be written to the event store, with the job's final state if the event ended the job. */
@@ -19,6 +19,10 @@ export interface FinishedJob {
   readonly result: JsonObject;
   /** The tenant's name of the template that the job was made from; absent: none. */
   readonly template?: string;
+  /** The job's normalised recipient, of which only a keyed hash and the domain are stored; absent: not known. */
+  readonly recipient?: string;
+  /** Absent: none was kept. */
+  readonly tries?: readonly Attempt[];
 }
 
 /**

@@ -43,6 +43,12 @@ export function isSampled(jobId: string, share: number): boolean {
   return share > 0 && Number.parseInt(jobId.slice(-8), 16) < share * 2 ** 32;
 }
 
+/** Below every id that is created at that time or later, above all earlier ones. */
+export function jobIdAt(unixMs: number): string {
+  const hex = Math.max(0, Math.floor(unixMs)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
+}
+
 /** Unix milliseconds at which the id was created. The caller has checked it with `isJobId`. */
 export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);

@@ -72,6 +72,23 @@ export interface JobRecord {
   readonly result: JsonObject | null;
   /** In the order in which they became known, oldest first. */
   readonly events: readonly DeliveryEvent[];
+  /** The latest tries that did not end it, oldest first; once its end is in the event store, with the one that did. */
+  readonly tries?: readonly Attempt[];
+}
+
+/**
+ * One try of a job, as it is stored. A `snooze` cost no attempt. Texts have at most `limits.attemptCharsMax` characters;
+ * a job keeps its last `limits.attemptsKeptMax`.
+ */
+export interface Attempt {
+  /** When it ended, Unix time in ms. */
+  readonly at: number;
+  readonly outcome: "retry" | "snooze" | "sent" | "failed";
+  readonly relay?: string;
+  /** In the relay's or provider's words, without the recipient; or why there are none. */
+  readonly reply?: string;
+  /** When the next try is due, Unix time in ms; absent: there is none. */
+  readonly next?: number;
 }
 
 /** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */

@@ -4,6 +4,9 @@ import { assert } from "./errors.ts";
 export const limits = {
   requestBodyBytesMax: 10 * 1024 * 1024,
   addressBytesMax: 254,
+  /** Tries that a job's history keeps, and the characters of what each of them names and quotes. */
+  attemptsKeptMax: 20,
+  attemptCharsMax: 300,
   idempotencyKeyCharsMax: 255,
   /** How long an accept whose effect is unknown is repeated before the caller is told. */
   acceptRetryMs: 5_000,

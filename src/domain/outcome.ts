@@ -7,8 +7,18 @@ import type { JsonObject } from "./json.ts";
  */
 export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_away" | "gone";
 
+/** What operators see of a delivery. Never holds a secret, nor text that the tenant must not see. */
+export interface Traced {
+  /** Where the message was handed over, such as `mx.example.org:25`; absent: nowhere. */
+  readonly relay?: string;
+  /** What the relay or provider said; absent: nothing. */
+  readonly reply?: string;
+}
+
 /** The result of one delivery. A closed union: a new kind forces a decision wherever outcomes are handled. */
-export type Outcome =
+export type Outcome = Ended & Traced;
+
+type Ended =
   | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
   /** The next try may succeed. */
   | {

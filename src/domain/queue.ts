@@ -1,6 +1,14 @@
 import type { EventType } from "./event.ts";
 import type { StoredEventRow } from "./event-store.ts";
-import type { ChannelName, FinalStatus, JobRecord, QueuedJob, StoredPayload, SuppressionReason } from "./job.ts";
+import type {
+  Attempt,
+  ChannelName,
+  FinalStatus,
+  JobRecord,
+  QueuedJob,
+  StoredPayload,
+  SuppressionReason,
+} from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { FailureCause } from "./outcome.ts";
 import type { TenantRef } from "./tenant.ts";
@@ -252,6 +260,8 @@ export type Settlement =
       readonly isGivenUp?: true;
       /** For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer. */
       readonly cause?: FailureCause;
+      /** For the job's history; absent: there is nothing to tell. */
+      readonly attempt?: Attempt;
     }
   /** `status`: pending if no delivery was started, because the content could not be checked. */
   | {
@@ -261,6 +271,7 @@ export type Settlement =
       readonly status: "running" | "pending";
       /** An uncounted wait: it costs the job no attempt. */
       readonly isUncounted?: true;
+      readonly attempt?: Attempt;
     }
   /** The content was checked and its delivery starts: the job is running. */
   | { readonly kind: "start"; readonly job: QueuedJob }

@@ -87,4 +87,10 @@ export const engineLimits = {
   jobKeptMs: 15 * 60 * 1000,
   /** Opens and clicks that a process remembers until the queue has them; further ones are not recorded. */
   engagementsPendingMax: 10_000,
+
+  // Operators' look through the queue, for each place: a tenant queue, the parked jobs and the outbox of its shard.
+  surveyEntriesMax: 10_000,
+  /** About how much one call reads, and its most entries. */
+  surveyBytes: 1024 * 1024,
+  surveyStepMax: 256,
 } as const;

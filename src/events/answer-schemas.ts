@@ -50,6 +50,9 @@ const ClickedResult = Type.Object(
 
 const SuppressedResult = Type.Object({ reason: enumOf(SUPPRESSION_REASONS) }, { $id: "SuppressedResult" });
 
+/** A finished job's result, whatever its status. */
+export const JobResult = Type.Union([PassResult, FailedJobResult, SuppressedResult, EmptyResult], { $id: "JobResult" });
+
 export const Job = Type.Union(
   [
     Type.Object({ job_id: Uuid, status: enumOf(["pending", "running"]) }, { description: "In progress." }),

@@ -11,7 +11,14 @@ import type {
   TenantEvent,
 } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
-import { type ChannelName, type FinalStatus, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
+import {
+  type Attempt,
+  type ChannelName,
+  type FinalStatus,
+  isFinal,
+  JOB_STATUSES,
+  type JobRecord,
+} from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { remember } from "../domain/remember.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
@@ -101,7 +108,7 @@ SETTINGS ${this.settings}`,
     const which = "tenant_id = {tenant:String} AND job_id = {job:UUID}";
     const params = { tenant: tenantId, job: jobId };
     const [found] = await this.clickhouse.rows(
-      `SELECT channel, status, attempts, result
+      `SELECT channel, status, attempts, result, attempts_log
 FROM ${database}.jobs
 WHERE ${which}
 ORDER BY version DESC
@@ -110,7 +117,7 @@ SETTINGS ${this.settings}`,
       params,
     );
     if (found === undefined) return null;
-    const [channel, status, attempts, result] = found;
+    const [channel, status, attempts, result, log] = found;
     // The time in the job's id is no lower bound: the clock of the machine that made it may be years off from the one that made
     // the events' ids. The filter on job ids finds the few matching places without it.
     const events = await this.clickhouse.rows(
@@ -130,6 +137,7 @@ SETTINGS ${this.settings}`,
       attempts: readInteger(attempts),
       result: readResult(result),
       events: distinct(events.map(readEvent)),
+      tries: readTries(log),
     };
   }
 
@@ -232,6 +240,16 @@ function readStatus(value: unknown): FinalStatus {
 function readInteger(value: unknown): number {
   assert(typeof value === "number" && Number.isSafeInteger(value), "a stored number is whole and exact");
   return value;
+}
+
+/** As the queue wrote them; none where they were damaged by hand. */
+function readTries(value: unknown): readonly Attempt[] {
+  try {
+    const parsed: unknown = JSON.parse(String(value));
+    return Array.isArray(parsed) ? (parsed as readonly Attempt[]) : [];
+  } catch {
+    return [];
+  }
 }
 
 /** A result damaged by hand loses only its own content, not the page it is on. */

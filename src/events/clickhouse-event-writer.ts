@@ -9,6 +9,7 @@ import {
   type WriteOutcome,
 } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
+import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/recipient-index.ts";
 import { remember } from "../domain/remember.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
@@ -19,7 +20,19 @@ import { type StoredRows, storedRows } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
 
 const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type", "result"] as const;
-const JOB_COLUMNS = ["tenant_id", "job_id", "channel", "status", "attempts", "result", "version", "template"] as const;
+const JOB_COLUMNS = [
+  "tenant_id",
+  "job_id",
+  "channel",
+  "status",
+  "attempts",
+  "result",
+  "version",
+  "template",
+  "recipient_hash",
+  "recipient_domain",
+  "attempts_log",
+] as const;
 
 /**
  * Counted from a batch's newest event. The batch's first insert is younger than that event, and tables remember their last
@@ -63,6 +76,8 @@ export class ClickHouseEventWriter implements EventWriter {
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
+    /** Null: jobs are stored without their recipients. */
+    private readonly recipients: RecipientIndex | null = null,
   ) {}
 
   /**
@@ -83,7 +98,7 @@ export class ClickHouseEventWriter implements EventWriter {
   private async insertAll(token: string, rows: readonly StoredEventRow[]): Promise<void> {
     // Events first: any job that can be found then has its events.
     await this.insert(token, "events", rows.map(eventLine));
-    await this.insert(token, "jobs", rows.flatMap(jobLine));
+    await this.insert(token, "jobs", this.jobLines(rows));
   }
 
   /** Writes the missing rows of a batch. */
@@ -110,7 +125,7 @@ export class ClickHouseEventWriter implements EventWriter {
     if (events.length > 0 || gaps.length > 0) this.waitUntilSettled(token, JSON.stringify([events.length, gaps]));
     // These are not the rows that the batch's own token stood for, so they get a token of their own.
     await this.insert(`${token}:rest-${events[0]?.eventId ?? 0}-${events.length}`, "events", events.map(eventLine));
-    await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", jobs.flatMap(jobLine));
+    await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", this.jobLines(jobs));
     // Rows added to `events` reach the derived tables by themselves.
     const left = events.length === 0 ? gaps : await derivedGaps(this.clickhouse, this.target, rows);
     await insertGaps(this.clickhouse, this.target, { token, gaps: left });
@@ -161,7 +176,7 @@ export class ClickHouseEventWriter implements EventWriter {
     const [first] = rows;
     if (first === undefined) return;
     try {
-      const lines = table === "events" ? rows.map(eventLine) : rows.flatMap(jobLine);
+      const lines = table === "events" ? rows.map(eventLine) : this.jobLines(rows);
       await this.insert(`${token}:apart-${first.eventId}-${rows.length}`, table, lines);
     } catch (error) {
       if (!(error instanceof RowsRefusedError)) throw error;
@@ -181,6 +196,10 @@ export class ClickHouseEventWriter implements EventWriter {
         refusedLine(row, { atMs: this.clock.nowMs(), token, fault }),
       );
     }
+  }
+
+  private jobLines(rows: readonly StoredEventRow[]): string[] {
+    return rows.flatMap((row) => jobLine(row, this.recipients));
   }
 
   private async insert(token: string, table: "events" | "jobs", lines: readonly string[]): Promise<void> {
@@ -239,12 +258,13 @@ function eventLine(row: StoredEventRow): string {
   return `${JSON.stringify([tenantId, eventId, jobId, channel, type, JSON.stringify(result)])}\n`;
 }
 
-function jobLine({ tenantId, jobId, channel, finished, eventId }: StoredEventRow): string[] {
+function jobLine(row: StoredEventRow, recipients: RecipientIndex | null): string[] {
+  const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return [];
-  const { status, attempts, result, template = "" } = finished;
-  return [
-    `${JSON.stringify([tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template])}\n`,
-  ];
+  const { status, attempts, result, template = "", recipient = "", tries = [] } = finished;
+  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(tenantId, recipient);
+  const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
+  return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries)])}\n`];
 }
 
 interface Refusal {
@@ -253,10 +273,16 @@ interface Refusal {
   readonly fault: string;
 }
 
-/** All columns are text, so the table accepts any row. */
+/** All columns are text, so the table accepts any row. A recipient is nowhere stored in clear. */
 function refusedLine(row: StoredEventRow, { atMs, token, fault }: Refusal): string {
-  const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row)].map((one) => one.toWellFormed());
+  const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row, withoutRecipient)].map((one) =>
+    one.toWellFormed(),
+  );
   return `${JSON.stringify([Math.floor(atMs / 1000), ...text])}\n`;
+}
+
+function withoutRecipient(name: string, value: unknown): unknown {
+  return name === "recipient" ? undefined : value;
 }
 
 /** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound gets its own stretch. */

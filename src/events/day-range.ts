@@ -20,6 +20,12 @@ export function dayParameter(name: "from" | "to", description: string, example: 
   return { description, schema, example, isRequired: true, read: (text) => parseDay(name, text) };
 }
 
+/** The same, null if the parameter is absent. */
+export function optionalDay(name: "from" | "to", description: string, example: string): QueryParameter<number | null> {
+  const schema = Type.String({ format: "date" });
+  return { description, schema, example, read: (text) => (text === undefined ? null : parseDay(name, text)) };
+}
+
 /** Throws an `ApiError` 400 for a range that ends before it begins. */
 export function requireOrder({ fromMs, toMs }: DayRange): void {
   if (toMs < fromMs) throw new ApiError(400, "to must not be before from");

@@ -58,6 +58,12 @@ export const registryState = pgTable(
   (table) => [check("registry_state_one_row", sql`${table.id} = 1`)],
 );
 
+/** The registry's own keys, sealed by the vault: what they made stays good when the master key changes. */
+export const registryKeys = pgTable("registry_keys", {
+  name: slug("name").primaryKey(),
+  sealed: text("sealed").notNull(),
+});
+
 export const plans = pgTable("plans", {
   name: slug("name").primaryKey(),
   requestsPerMinute: integer("requests_per_minute").notNull(),

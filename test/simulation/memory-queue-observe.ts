@@ -79,7 +79,7 @@ function add(
   const { tenantId, channel } = job;
   if (isEarly) {
     const entry = shard.parked.get(jobId)?.entry;
-    const template = entry?.template;
+    const { template, recipient = "" } = entry ?? {};
     if (entry !== undefined) count(shard, tenantId, -1, payloadBytes(entry));
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
@@ -87,7 +87,14 @@ function add(
     const attempts = Math.max(1, job.attempts);
     const ended = { status: "success", isHeldPending: false, attempts, entryId: null, result: {} } as const;
     job = { ...job, ...ended, events: [...job.events, sent] };
-    const finished = { status: ended.status, attempts, result: {}, ...(template !== undefined && { template }) };
+    const finished = {
+      status: ended.status,
+      attempts,
+      result: {},
+      ...(template !== undefined && { template }),
+      ...(recipient !== "" && { recipient }),
+      ...(job.tries !== undefined && { tries: job.tries }),
+    };
     rows.push({ tenantId, jobId, channel, ...sent, finished });
   }
   if (!isEarly || type !== "sent") {

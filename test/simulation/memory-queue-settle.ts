@@ -1,5 +1,6 @@
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import { type Attempt, isFinal, type QueuedJob } from "../../src/domain/job.ts";
+import { limits } from "../../src/domain/limits.ts";
 import type { Lease, Settlement } from "../../src/domain/queue.ts";
 import {
   count,
@@ -162,7 +163,11 @@ function settleOne(shard: ShardState, settling: Settling): StoredEventRow[] {
   return end(shard, settling, isReported && settlement.isGivenUp ? SENT : settlement);
 }
 
-type Ending = Pick<Extract<Settlement, { kind: "final" }>, "status" | "event" | "result">;
+type Ending = Pick<Extract<Settlement, { kind: "final" }>, "status" | "event" | "result" | "attempt">;
+
+function triesWith({ tries = [] }: StoredJob, attempt: Attempt | undefined): readonly Attempt[] {
+  return attempt === undefined ? tries : [...tries, attempt].slice(-limits.attemptsKeptMax);
+}
 
 const SENT: Ending = { status: "success", event: { type: "sent", result: {} }, result: {} };
 
@@ -194,8 +199,10 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
   const isHeldPending = as === "pending" && stored.status !== "running";
   const status = isHeldPending ? "pending" : "running";
   const { attempts, waits = 0 } = entry;
+  const tries = triesWith(stored, settlement.kind === "retry" ? settlement.attempt : undefined);
   const record = {
     ...stored,
+    ...(tries.length > 0 && { tries }),
     tenantId,
     channel,
     attempts,
@@ -210,14 +217,22 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
 }
 
 function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): StoredEventRow[] {
-  const { tenantId, channel, jobId, template } = settlement.job;
-  const { status, result } = ending;
+  const { tenantId, channel, jobId, template, recipient } = settlement.job;
+  const { status, result, attempt } = ending;
+  const tries = triesWith(stored, attempt);
   const { attempts: counted, waits } = countOf(settlement);
   const attempts = Math.max(1, counted);
   const written = newEvent(shard, ending.event, nowMs);
   const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
   let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
-  const finished = { status, attempts, result, ...(template !== undefined && { template }) };
+  const finished = {
+    status,
+    attempts,
+    result,
+    ...(template !== undefined && { template }),
+    ...(recipient !== "" && { recipient }),
+    ...(tries.length > 0 && { tries }),
+  };
   const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
   for (const report of stored.kept) {
     if (hasEvent(record, report)) continue;

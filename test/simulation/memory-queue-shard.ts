@@ -1,6 +1,6 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
-import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import type { ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
+import type { Attempt, ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
@@ -68,6 +68,7 @@ export interface StoredJob {
   /** Reports that wait for its end, one a type. */
   readonly kept: readonly Report[];
   readonly result: JsonObject | null;
+  readonly tries?: readonly Attempt[];
 }
 
 /** What somebody says about a job. */
@@ -254,8 +255,9 @@ export function countText({ attempts, waits }: { readonly attempts: number; read
 }
 
 /** What ends the text of a finished job's row. */
-export function templateOf({ template }: { readonly template?: string }): readonly string[] {
-  return template === undefined ? [] : [template];
+export function endingOf({ template, recipient = "", tries = [] }: FinishedJob): readonly unknown[] {
+  if (recipient === "" && tries.length === 0) return template === undefined ? [] : [template];
+  return [template ?? null, recipient, ...(tries.length === 0 ? [] : [tries])];
 }
 
 /** An entry as the queue writes it, `channel` being one letter. */
@@ -276,6 +278,6 @@ export function publish(shard: ShardState, rows: readonly StoredEventRow[], nowM
 /** The queue writes a channel, a type and a status as one letter each. */
 function bytesOf({ tenantId, jobId, eventId, result, finished }: StoredEventRow): number {
   const letter = "x";
-  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...templateOf(finished)];
+  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...endingOf(finished)];
   return Buffer.byteLength(JSON.stringify([tenantId, jobId, letter, eventId, letter, result, ...ending]));
 }

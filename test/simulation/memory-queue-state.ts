@@ -80,11 +80,12 @@ export class QueueState {
     const shard = this.shard(tenant.shard);
     const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
-    const { tenantId, channel, attempts, events, result, entryId, isHeldPending } = stored;
+    const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries } = stored;
     const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
     const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
-    return { jobId, tenantId, channel, status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
+    const state = { status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
+    return { jobId, tenantId, channel, ...state, ...(tries !== undefined && { tries }) };
   }
 
   observeNow(tenant: TenantRef, observation: Observation): ObserveResult {

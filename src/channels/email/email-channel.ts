@@ -20,7 +20,7 @@ import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-messa
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { type EmailPayload, parsePayload } from "./payload.ts";
 import { SmtpPools } from "./smtp-pools.ts";
-import { asksForSlowness, failureOf, queueIdOf, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import { asksForSlowness, failureOf, queueIdOf, quotable, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
 import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
@@ -207,14 +207,18 @@ export class EmailChannel implements Channel {
     const pool = this.pools.at({ smtpUrl, guard: own ? this.options.ownRelays : null });
     if (pool === null) return unanswered(NO_POOL);
     const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
+    const name = `${server.host}:${server.port}`;
     try {
-      const queueId = queueIdOf(await pool.send(await message(), signal));
-      const providerRef = queueId === null ? {} : { providerRef: queueId };
-      return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...providerRef } };
+      const reply = await pool.send(await message(), signal);
+      const queueId = queueIdOf(reply);
+      const traced = { relay: name, reply: quotable(reply, relay), ...(queueId !== null && { providerRef: queueId }) };
+      return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...traced } };
     } catch (error) {
       // A message that cannot be composed was not offered either.
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
-      return { answer: asksForSlowness(failure) ? "refused" : "other", outcome: smtpOutcome(failure, relay) };
+      const said = failure.reply === null ? {} : { reply: quotable(failure.reply, relay) };
+      const outcome = { ...smtpOutcome(failure, relay), relay: name, ...said };
+      return { answer: asksForSlowness(failure) ? "refused" : "other", outcome };
     }
   }
 

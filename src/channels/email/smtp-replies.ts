@@ -160,7 +160,7 @@ const CONFIDENTIAL_CHARS_MIN = 4;
  * A server's reply in a form that a tenant may read: one line, bounded, without the platform's names and private
  * addresses.
  */
-function quotable(reply: string, relay: SmtpRelay): string {
+export function quotable(reply: string, relay: SmtpRelay): string {
   // A reply can be a megabyte; the part that is cut off needs no processing.
   let text = reply
     .slice(0, QUOTED_CHARS_MAX * 4)

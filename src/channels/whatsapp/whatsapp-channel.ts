@@ -95,7 +95,8 @@ export class WhatsappChannel implements Channel {
     const [{ phoneNumberId }, { tenantId, jobId }] = [sender, job];
     const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
     const reply = await this.client.send(sender, templateMessage(payload, callbackData), signal);
-    return this.outcomeOf(reply, { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs });
+    const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
+    return { ...this.outcomeOf(reply, sent), relay: this.relay.name, ...saidBy(reply, sender) };
   }
 
   private outcomeOf(reply: GraphReply, delivery: SentMessage): Outcome {
@@ -191,6 +192,12 @@ function spacedOut(afterMs: number): Outcome {
 }
 
 /** The provider's error text as shown to a tenant, without the access token that it may repeat. */
+/** What operators see of the reply. */
+function saidBy(reply: GraphReply, sender: WhatsappSender): { readonly reply?: string } {
+  if (reply.kind === "accepted") return { reply: `accepted as ${reply.messageId}` };
+  return reply.kind === "refused" ? { reply: sayingOf(reply.error, sender) } : {};
+}
+
 function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
   const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
   return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { QueuedJob } from "../../domain/job.ts";
+import type { Attempt, QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
@@ -18,10 +19,12 @@ export interface Attempted {
 /** What the queue is to write down for an attempt. */
 export function settlementOf(attempted: Attempted, clock: Clock, random: Random): Settlement {
   const { job, outcome, wasStarted, reportsNameReference } = attempted;
+  const nowMs = clock.nowMs();
   switch (outcome.kind) {
     case "delivered": {
       const { result, providerRef } = outcome;
-      const sent = { kind: "final", job, status: "success", result, event: { type: "sent", result: {} } } as const;
+      const event = { type: "sent", result: {} } as const;
+      const sent = { kind: "final", job, status: "success", result, event, ...traceOf(attempted, nowMs) } as const;
       return providerRef !== undefined && reportsNameReference ? { ...sent, providerRef } : sent;
     }
     case "failed": {
@@ -34,6 +37,7 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
         result: { error, ...detail },
         event: { type: "failed", result: { error } },
         ...(cause !== undefined && { cause }),
+        ...traceOf(attempted, nowMs),
       };
     }
     case "suppressed": {
@@ -45,11 +49,46 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
       const decision = decideRetry(job, outcome, clock, random);
       if (decision.kind === "wait") {
         const status = wasStarted ? "running" : "pending";
-        return { kind: "retry", job, delayMs: decision.delayMs, status, ...(isUncounted && { isUncounted }) };
+        const { delayMs } = decision;
+        const traced = traceOf(attempted, nowMs, nowMs + Math.ceil(delayMs));
+        return { kind: "retry", job, delayMs, status, ...(isUncounted && { isUncounted }), ...traced };
       }
-      return givenUp(job, decision.error);
+      return { ...givenUp(job, decision.error), ...traceOf(attempted, nowMs) };
     }
   }
+}
+
+/** What the job's history says of the try; nothing where the relay said nothing and there is no reason to tell. */
+function traceOf({ job, outcome }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
+  const { relay } = outcome;
+  const reply = outcome.reply ?? reasonOf(outcome);
+  if (outcome.kind === "suppressed" || (relay === undefined && reply === undefined)) return {};
+  const said = reply === undefined ? {} : { reply: shown(reply, job.recipient) };
+  const attempt = {
+    at,
+    outcome: wordOf(outcome, next),
+    ...(relay !== undefined && { relay: shown(relay, "") }),
+    ...said,
+  };
+  return { attempt: next === undefined ? attempt : { ...attempt, next } };
+}
+
+function wordOf(outcome: Attempted["outcome"], next: number | undefined): Attempt["outcome"] {
+  if (outcome.kind === "delivered") return "sent";
+  if (next === undefined || outcome.kind !== "retry") return "failed";
+  return outcome.isUncounted ? "snooze" : "retry";
+}
+
+function reasonOf(outcome: Attempted["outcome"]): string | undefined {
+  if (outcome.kind === "retry") return outcome.why;
+  return outcome.kind === "failed" ? outcome.error : undefined;
+}
+
+/** One bounded line. Stores that keep it have no recipient in clear. */
+function shown(text: string, recipient: string): string {
+  const line = text.slice(0, 4 * limits.attemptCharsMax).replace(/[\p{C}\s]+/gu, " ");
+  const masked = recipient === "" ? line : line.replaceAll(new RegExp(RegExp.escape(recipient), "gi"), "(recipient)");
+  return masked.trim().slice(0, limits.attemptCharsMax).toWellFormed();
 }
 
 /** Ends a job whose tries never got a clear answer. */

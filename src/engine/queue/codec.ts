@@ -1,6 +1,7 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, EVENT_IDS_PER_MS, type EventType } from "../../domain/event.ts";
 import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
+  Attempt,
   ChannelName,
   FinalStatus,
   JobRecord,
@@ -11,6 +12,7 @@ import type {
 } from "../../domain/job.ts";
 import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 
 /** A channel as the queue writes it. */
@@ -111,6 +113,7 @@ export const FORMAT_IN_LUA = {
   KEPT,
   RESULT,
   REPORTED,
+  TRIES_MAX: limits.attemptsKeptMax,
 } as const;
 
 /** JSON text, or nothing for the empty object, which most results are. */
@@ -146,7 +149,8 @@ export function decodeRecord(
   cursorOf: (channel: ChannelName) => string,
 ): JobRecord {
   const [head = "", ...lines] = text.split("\n");
-  const [tenantId = "", state = "", entryId = ""] = head.split(" ");
+  const [tenantId = "", state = "", entryId = "", ...rest] = head.split(" ");
+  const tries = decodeTries(rest.join(" "));
   const events: DeliveryEvent[] = [];
   let result: JsonObject | null = null;
   for (const line of lines) {
@@ -163,7 +167,13 @@ export function decodeRecord(
     attempts: Number.parseInt(state.slice(2), 10),
     result: isFinal(status) ? (result ?? {}) : null,
     events,
+    ...(tries.length > 0 && { tries }),
   };
+}
+
+function decodeTries(text: string): readonly Attempt[] {
+  // Written by settle.lua, from what encodeSettlement gives it.
+  return text === "" ? [] : text.split("\t").map((one) => JSON.parse(one) as Attempt);
 }
 
 function decodeStatus(letter: string, entryId: string, cursor: string): JobStatus {
@@ -259,14 +269,17 @@ function suppressionReason(text: string): SuppressionReason {
 
 /**
  * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
- * status, attempts and result, and its template if it has one.
+ * status, attempts, result, template (null: none), recipient and tries, the last ones only if needed. A former release
+ * reads the members that it knows.
  */
-type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, string?];
+type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, ...Ending];
+type Ending = [(string | null)?, string?, (readonly Attempt[])?];
 
 export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
-  const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, template] = fields;
+  const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, ...ending] = fields;
+  const [template = null, recipient = "", tries = []] = ending;
   return {
     tenantId,
     jobId,
@@ -277,7 +290,14 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
     finished:
       status === undefined
         ? null
-        : { status: finalStatus(status), attempts, result: jobResult, ...(template !== undefined && { template }) },
+        : {
+            status: finalStatus(status),
+            attempts,
+            result: jobResult,
+            ...(template !== null && { template }),
+            ...(recipient !== "" && { recipient }),
+            ...(tries.length > 0 && { tries }),
+          },
   };
 }
 

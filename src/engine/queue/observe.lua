@@ -48,12 +48,15 @@ for k = 1, #KEYS do
         redis.call('ZREM', prefix .. ':later', job)
         redis.call('HDEL', prefix .. ':loans', job)
         count_ended(ended, tenant, payload_bytes(parked))
+        local _, _, text = read_parked(parked)
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
         local id = clock.next()
-        record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0) .. lines
-          .. record_line(EVENT_SENT, id, '')
-        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', entry_template(parked))
+        local tries = record_tries(record)
+        record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0)
+          .. tries_in_head(tries) .. lines .. record_line(EVENT_SENT, id, '')
+        local template, recipient = entry_template(text), entry_recipient_json(text)
+        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries)
         rows[#rows + 1] = row .. event_in_row(EVENT_SENT, id, '') .. ended_as .. ']'
       end
       if not (parked and type == EVENT_SENT) then

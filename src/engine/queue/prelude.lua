@@ -42,7 +42,8 @@
 -- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
--- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id>". Then one line per event:
+-- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id> <tries>", the last two only if there
+-- are any; tries that did not end the job are JSON objects with a tab between them. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result): "<KEPT><type> <result>".
@@ -119,6 +120,10 @@ local function entry_job(text) return text:sub(1, JOB_ID_CHARS) end
 local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
+-- As JSON text: a recipient has no control characters.
+local function entry_recipient_json(text)
+  return '"' .. (entry_recipient(text) or ''):gsub('[\\"]', '\\%0') .. '"'
+end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
 
@@ -226,6 +231,16 @@ end
 
 -- A record's tenant, channel and status, nothing if it is unreadable.
 local function record_state(record) return record:match('^(%S+) (%a)(%a)') end
+-- The tries in a record, and with one more ("" none); a former release leaves them out.
+local function record_tries(record) return record:match('^%S+ %S+ %S* ([^\n]*)') or '' end
+local function with_try(tries, try)
+  if try == '' then return tries end
+  tries = tries == '' and try or tries .. '\t' .. try
+  local count = select(2, tries:gsub('\t', '')) + 1
+  for _ = TRIES_MAX + 1, count do tries = tries:sub(tries:find('\t', 1, true) + 1) end
+  return tries
+end
+local function tries_in_head(tries) return tries == '' and '' or '  ' .. tries end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
@@ -260,9 +275,11 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- The template as JSON text, "" none.
-local function end_in_row(status, attempts, result, template)
+-- Template and recipient as JSON texts, "" none; tries as their record has them.
+local function end_in_row(status, attempts, result, template, recipient, tries)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
-  if template == '' then return row end
-  return row .. ',' .. template
+  if recipient == '' then recipient = '""' end
+  if tries == '' and recipient == '""' then return template == '' and row or row .. ',' .. template end
+  row = row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
+  return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
 end

@@ -4,6 +4,7 @@ import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
+import type { JobFilter, QueuedJobSummary, QueuedJobs } from "../../domain/job-search.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -51,6 +52,7 @@ import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { SettleCalls } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
+import { QueueSurvey } from "./survey.ts";
 
 export interface RedisQueueOptions {
   readonly channels: readonly QueuedChannel[];
@@ -67,7 +69,9 @@ export interface RedisQueueOptions {
  * (`front`), leases, large transfers (`bulk`: pulls and batches of the outbox), and all small calls (`owner`). The
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
-export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex {
+export class RedisQueue
+  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+{
   readonly probe: ReadinessProbe = {
     name: "redis",
     check: () => probeRedis(this.front, this.options.clock),
@@ -90,6 +94,7 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
   private readonly puller: Puller;
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
+  private readonly survey: QueueSurvey;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
@@ -120,6 +125,8 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     this.puller = new Puller({ connection: this.bulk, ...ports });
     this.settler = new SettleCalls({ connection: this.owner, ...ports });
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
+    // Behind large transfers, and never before a request.
+    this.survey = new QueueSurvey(this.bulk, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -200,6 +207,14 @@ export class RedisQueue implements Queue, IdempotencyKeys, ProviderReferences, C
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
     const job = decodeRecord(this.letters, jobId, text, (channel) => String(cursors[names.indexOf(channel)] ?? ""));
     return job.tenantId === tenant.tenantId ? job : null;
+  }
+
+  waitingJobs(tenant: TenantRef, filter: JobFilter) {
+    return this.survey.waitingJobs(tenant, filter);
+  }
+
+  async waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
+    return isJobId(jobId) ? this.survey.waitingJob(tenant, jobId) : null;
   }
 
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

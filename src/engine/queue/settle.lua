@@ -18,8 +18,8 @@
 --                     be screened yet), START (screened and running), LEND
 --             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), else -
 --             type:   of the event, - none
---   5       "<event result>\n<job result>\n<template>" ("" if all are empty): JSON text, but a retry's or loan's event
---           result is the ms until it is due
+--   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
+--           retry's or loan's event result is the ms until it is due
 --
 -- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was
 -- quarantined.
@@ -31,6 +31,7 @@
 
 local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
+local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$'
 local KEPT_REPORT = KEPT_LINE .. '(%a) ?([^\n]*)'
 
 local function take_kept(lines)
@@ -113,8 +114,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local tenant_queue, job, id, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
     local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
     attempts, waits = tonumber(attempts), tonumber(waits)
-    local detail, result, template = '', '', ''
-    if texts ~= '' then detail, result, template = texts:match('^([^\n]*)\n([^\n]*)\n(.*)$') end
+    local detail, result, template, recipient, try = '', '', '', '', ''
+    if texts ~= '' then detail, result, template, recipient, try = texts:match(TEXTS) end
     local tenant, channel = tenant_queue:sub(1, -3), tenant_queue:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
@@ -152,19 +153,23 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       if status == STATUS_HELD_PENDING and current == STATUS_RUNNING then status = STATUS_RUNNING end
       if is_lent then status = current == STATUS_HELD_PENDING and STATUS_HELD_PENDING or STATUS_RUNNING end
       if #kept > 0 and (not is_over or how == GIVEN_UP) then
-        is_over, status, type, detail, result = true, STATUS_SUCCESS, EVENT_SENT, '', ''
+        is_over, status, type, detail, result, try = true, STATUS_SUCCESS, EVENT_SENT, '', '', ''
         attempts = math.max(1, attempts)
       end
       if were_lent then
         unparked[#unparked + 1] = job
         lent[job] = nil
       end
-      record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. lines
+      -- The try that ends the job is told to the event store alone.
+      local tries = record_tries(record)
+      local all_tries = with_try(tries, try)
+      if not is_over then tries = all_tries end
+      record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. tries_in_head(tries) .. lines
       if is_over then
         -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
         local row, event = row_of(tenant, job, channel), clock.next()
-        local ended_as = end_in_row(status, attempts, result, template)
+        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries)
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if #kept > 0 then record = take_reports(record, row, kept) end

@@ -86,13 +86,15 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
-  const texts = detail === "" && result === "" && template === "" ? "" : `${detail}\n${result}\n${template}`;
+  const recipient = job.recipient === "" ? "" : JSON.stringify(job.recipient);
+  const attempt = "attempt" in settlement ? settlement.attempt : undefined;
+  const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
   args.push(
     encodeTenantQueue(channels, job),
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
-    texts,
+    texts.every((text) => text === "") ? "" : texts.join("\n"),
   );
 }
 

@@ -120,7 +120,7 @@ describe("a message", () => {
 
   test("of a template that is gone fails and says which", async () => {
     const outcome = await deliver({ to: someone(), template: "gone" });
-    expect(outcome).toEqual({ kind: "failed", error: 'the template "gone" does not exist any more' });
+    expect(outcome).toMatchObject({ kind: "failed", error: 'the template "gone" does not exist any more' });
   });
 
   test("that its data would make too large fails", async () => {
@@ -293,7 +293,11 @@ describe("a recipient of the sandbox", () => {
   test("at any other domain is accepted, and delivery is reported for the job", async () => {
     const job = emailJob({ ...LETTER, to: "x@sub.bounce.test" });
     const outcome = await channel.deliver(job, aTenant(), NEVER);
-    expect(outcome).toEqual({ kind: "delivered", result: {}, providerRef: expect.stringMatching(/^[0-9A-Z]{10}$/) });
+    expect(outcome).toMatchObject({
+      kind: "delivered",
+      result: {},
+      providerRef: expect.stringMatching(/^[0-9A-Z]{10}$/),
+    });
     const report = await eventually("a report", () => reports.find(({ jobId }) => jobId === job.jobId));
     expect(report).toEqual({
       tenantId: "acme",
@@ -318,7 +322,7 @@ describe("a recipient of the sandbox", () => {
 
   test("@reject.test fails with what the server said", async () => {
     const outcome = await deliver({ ...LETTER, to: "x@reject.test" });
-    expect(outcome).toEqual({
+    expect(outcome).toMatchObject({
       kind: "failed",
       error: "the mail server refused the message: 550 5.7.1 <x@reject.test>: Recipient refused by local policy",
     });
@@ -441,12 +445,12 @@ describe("a mail server", () => {
       const tenant = aTenant({ emailSender, domains: verified("acme.test"), allowCustom: new Set(["email"]) });
       return [await withChannel({}, (other) => deliver(LETTER, tenant, other)), await tryAt(smtpUrl)];
     });
-    expect(own).toEqual({
+    expect(own).toMatchObject({
       kind: "failed",
       error: "your mail server refused the credentials that are stored for it: 535 5.7.8 wrong for (…):(…)",
     });
     const why = "the mail server refused this service's credentials";
-    expect(platform).toEqual({ kind: "away", why });
+    expect(platform).toMatchObject({ kind: "away", why });
   });
 
   test("of the tenant is used only where the tenant may use its own and mail may leave the machine", async () => {

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { assert } from "../../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../../src/domain/event.ts";
 import { JobIds, jobTimeMs } from "../../../src/domain/ids.ts";
-import type { ChannelName, JobRecord, QueuedJob } from "../../../src/domain/job.ts";
+import type { Attempt, ChannelName, JobRecord, QueuedJob } from "../../../src/domain/job.ts";
 import {
   FENCED,
   type Lease,
@@ -425,11 +425,15 @@ function unreachable(): never {
   assert(false, "a list that is not empty has a first item");
 }
 
+function attemptOf({ attempts }: QueuedJob, outcome: Attempt["outcome"]): Attempt {
+  return { at: attempts, outcome, relay: "mx.example:25", reply: '451 4.7.1 "try" \\ later\tor not' };
+}
+
 function settlementOf(job: QueuedJob, { outcome, delayMs, providerRef }: OutcomePick): Settlement {
   const named = providerRef === null ? {} : { providerRef };
   switch (outcome) {
     case "retry":
-      return { kind: "retry", job, delayMs, status: "running" };
+      return { kind: "retry", job, delayMs, status: "running", attempt: attemptOf(job, "retry") };
     case "wait":
       return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
     case "held":
@@ -439,7 +443,15 @@ function settlementOf(job: QueuedJob, { outcome, delayMs, providerRef }: Outcome
     case "lend":
       return { kind: "lend", job, forMs: delayMs };
     case "sent":
-      return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, ...named };
+      return {
+        kind: "final",
+        job,
+        status: "success",
+        result: {},
+        event: { type: "sent", result: {} },
+        attempt: attemptOf(job, "sent"),
+        ...named,
+      };
     case "given up": {
       const result = { error: "gave up" };
       return { kind: "final", job, status: "failed", result, event: { type: "failed", result }, isGivenUp: true };

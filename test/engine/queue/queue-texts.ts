@@ -1,15 +1,16 @@
 import { CHANNELS } from "../../../src/app/channels.ts";
 import type { StoredEventRow } from "../../../src/domain/event-store.ts";
+import type { Attempt } from "../../../src/domain/job.ts";
 import { ChannelLetters, EVENT_LETTER, encodeResult, STATUS_LETTER } from "../../../src/engine/queue/codec.ts";
 import { jobBucket, jobField } from "../../../src/engine/queue/keys.ts";
 import { groupText, groupToken } from "../../simulation/memory-queue-record.ts";
 import {
   alive,
   countText,
+  endingOf,
   entryText,
   type ShardState,
   type StoredJob,
-  templateOf,
   tenantQueueOf,
 } from "../../simulation/memory-queue-shard.ts";
 import type { QueueSnapshot } from "../../simulation/memory-queue-state.ts";
@@ -197,10 +198,11 @@ function recordText({
   events,
   kept,
   result,
+  tries = [],
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}`;
+  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}${triesText(tries)}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
@@ -209,11 +211,15 @@ function recordText({
   );
 }
 
+function triesText(tries: readonly Attempt[]): string {
+  return tries.length === 0 ? "" : `  ${tries.map((one) => JSON.stringify(one)).join("\t")}`;
+}
+
 function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: StoredEventRow): string {
   const ending =
     finished === null
       ? []
-      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...templateOf(finished)];
+      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...endingOf(finished)];
   return JSON.stringify([tenantId, jobId, letters.letterOf(channel), eventId, EVENT_LETTER[type], result, ...ending]);
 }
 

@@ -64,5 +64,5 @@ test("entries of an earlier release, without templates, are read as jobs without
   expect(job).not.toHaveProperty("template");
   await queue.settle(at.lease, [sent(job)]);
   const row = first((await record(at.recorder, null))?.rows ?? []);
-  expect(row.finished).toEqual({ status: "success", attempts: 1, result: {} });
+  expect(row.finished).toEqual({ status: "success", attempts: 1, result: {}, recipient: job.recipient });
 });

@@ -8,9 +8,10 @@ import type {
   TenantEvent,
 } from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
+import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader, EventSums {
+export class FakeEventStore implements EventReader, EventSums, FinishedJobs {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
@@ -33,6 +34,16 @@ export class FakeEventStore implements EventReader, EventSums {
   async months({ tenantIds, from, to }: MonthsQuery): Promise<readonly MonthlyEvents[]> {
     if (this.failure !== null) throw this.failure;
     return this.monthly.filter(({ tenantId, month }) => tenantIds.includes(tenantId) && month >= from && month <= to);
+  }
+
+  async finished(): Promise<FinishedJobsPage> {
+    if (this.failure !== null) throw this.failure;
+    return { jobs: [], moreBelow: null };
+  }
+
+  async finishedJob(): Promise<FinishedJobSummary | null> {
+    if (this.failure !== null) throw this.failure;
+    return null;
   }
 
   async job(tenantId: string, jobId: string): Promise<JobRecord | null> {

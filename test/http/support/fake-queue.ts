@@ -1,5 +1,6 @@
 import { TransportError } from "../../../src/domain/errors.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
+import type { QueuedJobSummary, QueuedJobs } from "../../../src/domain/job-search.ts";
 import type {
   AcceptResult,
   FrontQueue,
@@ -20,7 +21,7 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
  * Its windows become empty, and its jobs end, when the test says so.
  */
-export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex {
+export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -93,6 +94,17 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex 
     return bytes > quota.bytes ? "bytes" : null;
   }
 
+  async waitingJobs({ tenantId }: TenantRef) {
+    await this.answer();
+    const own = this.queued.filter((entry) => entry.tenantId === tenantId);
+    return { jobs: own.map(({ job }) => summaryOf(job)).toReversed(), isIncomplete: false };
+  }
+
+  async waitingJob({ tenantId }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
+    const found = this.queued.find((entry) => entry.tenantId === tenantId && entry.job.jobId === jobId);
+    return found === undefined ? null : summaryOf(found.job);
+  }
+
   async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
     await this.answer();
     const first = this.keys.get(`${tenant.tenantId} ${key}`);
@@ -136,4 +148,8 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex 
     this.used.set(tenant.tenantId, used + 1);
     return { limited: false, rate: { limit, remaining: limit - used - 1, resetSeconds: 60 } };
   }
+}
+
+function summaryOf({ jobId, channel, recipient, template }: NewJob): QueuedJobSummary {
+  return { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
 }

@@ -125,6 +125,7 @@ export class Front {
           random,
         }),
         eventStore,
+        finishedJobs: eventStore,
         exports: { open: async () => (async function* () {})() },
         clock,
         random,

@@ -31,6 +31,7 @@ const days = { from: today, to: today };
 const none: Call = () => ({});
 const ofTenant: Call = ({ tenantId }) => ({ path: { id: tenantId } });
 const ofJob: Call = ({ jobId }) => ({ path: { id: jobId } });
+const ofTenantJob: Call = ({ tenantId, jobId }) => ({ path: { id: tenantId, job_id: jobId } });
 const ofPass: Call = ({ passId }) => ({ path: { id: passId } });
 const ofDomain: Call = ({ domain }) => ({ path: { domain } });
 const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, slug: template } });
@@ -124,6 +125,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getTenantUsage: ofTenant,
   listUsage: none,
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
+  listJobs: ofTenant,
+  getJobHistory: ofTenantJob,
   listSuppressions: ofTenant,
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
   putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),

@@ -1,0 +1,68 @@
+import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
+import type { JsonObject } from "./json.ts";
+import type { TenantRef } from "./tenant.ts";
+
+/** Which of a tenant's jobs are wanted; null: any. Job ids rise with time. */
+export interface JobFilter {
+  readonly status: JobStatus | null;
+  readonly channel: ChannelName | null;
+  /** Normalised as the queue has it. */
+  readonly recipient: string | null;
+  readonly template: string | null;
+  /** Jobs whose ids are at or above this one. */
+  readonly fromJobId: string | null;
+  /** Jobs whose ids are below this one. */
+  readonly beforeJobId: string | null;
+}
+
+/** A job in the queue, as far as its entry tells. */
+export interface QueuedJobSummary {
+  readonly jobId: string;
+  readonly channel: ChannelName;
+  readonly recipient: string;
+  readonly template: string | null;
+  /** When its next try is due, Unix time in ms; null: it waits for nothing but its turn, or is lent. */
+  readonly nextAttemptMs: number | null;
+}
+
+/** Jobs that the event store does not have yet. */
+export interface QueuedJobs {
+  /**
+   * Jobs that match all but the status, newest first, and those that ended and are not recorded yet. Reads a bounded number
+   * of entries in small pieces; `isIncomplete`: there were more. Finds each job that does not end meanwhile, and a caller
+   * that reads the event store afterwards finds the others there.
+   */
+  waitingJobs(
+    tenant: TenantRef,
+    filter: JobFilter,
+  ): Promise<{ readonly jobs: readonly QueuedJobSummary[]; readonly isIncomplete: boolean }>;
+  /** What is known of one unfinished job beside its record; null: nothing. */
+  waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null>;
+  job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
+}
+
+/** A finished job as the event store lists it. */
+export interface FinishedJobSummary {
+  readonly jobId: string;
+  readonly channel: ChannelName;
+  readonly status: FinalStatus;
+  readonly attempts: number;
+  readonly result: JsonObject;
+  readonly template: string;
+  readonly recipientDomain: string;
+  /** Unix time in ms. */
+  readonly finishedAtMs: number;
+}
+
+export interface FinishedJobsPage {
+  /** Newest first. */
+  readonly jobs: readonly FinishedJobSummary[];
+  /** All other jobs that match are below this id; null: there are none. */
+  readonly moreBelow: string | null;
+}
+
+export interface FinishedJobs {
+  /** Rejects with `UnavailableError`. */
+  finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage>;
+  finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null>;
+}

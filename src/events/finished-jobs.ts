@@ -1,0 +1,138 @@
+import { assert } from "../domain/errors.ts";
+import { isJobId } from "../domain/ids.ts";
+import { isFinal } from "../domain/job.ts";
+import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage, JobFilter } from "../domain/job-search.ts";
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
+import { selectSettings } from "./statement-settings.ts";
+import { type EventStoreTarget, eventTime } from "./table.ts";
+
+/** A page that meets outdated rows again and again ends short. */
+const ROUNDS_MAX = 4;
+
+/**
+ * Lists a tenant's finished jobs. A first query finds ids: a range of the primary key, newest first, in which the filter on
+ * recipients skips all places that do not have the hash. A second one reads the latest states of those few by key. A job
+ * whose latest state no longer matches, because it was tried again, is left out.
+ */
+export class ClickHouseFinishedJobs implements FinishedJobs {
+  private readonly settings: string;
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    private readonly target: EventStoreTarget,
+    private readonly recipients: RecipientIndex,
+  ) {
+    this.settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
+  }
+
+  async finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage> {
+    assert(TENANT_ID.test(tenantId), "a list of jobs belongs to a tenant");
+    const jobs: FinishedJobSummary[] = [];
+    let { beforeJobId } = filter;
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      const wanted = limit - jobs.length;
+      const ids = await this.ids(tenantId, { ...filter, beforeJobId }, wanted + 1);
+      const here = ids.slice(0, wanted);
+      jobs.push(...(await this.latest(tenantId, here)).filter(({ status }) => isWanted(status, filter)));
+      if (ids.length <= wanted) return { jobs, moreBelow: null };
+      beforeJobId = here.at(-1) ?? null;
+      if (jobs.length === limit) break;
+    }
+    return { jobs, moreBelow: beforeJobId };
+  }
+
+  async finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null> {
+    const [job = null] = await this.latest(tenantId, [jobId]);
+    return job;
+  }
+
+  private async ids(tenantId: string, filter: JobFilter, rows: number): Promise<readonly string[]> {
+    const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
+    const conditions: readonly (readonly [string | null, string])[] = [
+      [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
+      [fromJobId, "toUInt128(job_id) >= toUInt128({from:UUID})"],
+      [status, "status = {status:String}"],
+      [channel, "channel = {channel:String}"],
+      [recipient, "recipient_hash = {recipient:UUID}"],
+      [template, "template = {template:String}"],
+    ];
+    const params = {
+      tenant: tenantId,
+      rows,
+      ...(beforeJobId !== null && { before: beforeJobId }),
+      ...(fromJobId !== null && { from: fromJobId }),
+      ...(status !== null && { status }),
+      ...(channel !== null && { channel }),
+      ...(recipient !== null && { recipient: this.recipients.hashOf(tenantId, recipient) }),
+      ...(template !== null && { template }),
+    };
+    const all = ["tenant_id = {tenant:String}", ...conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]))];
+    const found = await this.clickhouse.rows(
+      `SELECT job_id
+FROM ${this.target.database}.jobs
+WHERE ${all.join(" AND ")}
+ORDER BY tenant_id DESC, toUInt128(job_id) DESC
+LIMIT 1 BY job_id
+LIMIT {rows:UInt32}
+SETTINGS ${this.settings}`,
+      params,
+    );
+    return found.map(([jobId]) => String(jobId));
+  }
+
+  /** In the order of the ids, which are in this event store. */
+  private async latest(tenantId: string, jobIds: readonly string[]): Promise<readonly FinishedJobSummary[]> {
+    if (jobIds.length === 0) return [];
+    assert(jobIds.every(isJobId), "ids become part of a statement");
+    const keys = jobIds.map((jobId) => `toUInt128(toUUID('${jobId}'))`).join(", ");
+    const rows = await this.clickhouse.rows(
+      `SELECT job_id, channel, status, attempts, result, template, recipient_domain,
+  toUnixTimestamp64Milli(${eventTime("version")})
+FROM ${this.target.database}.jobs
+WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${keys})
+ORDER BY toUInt128(job_id) DESC, version DESC
+LIMIT 1 BY job_id
+SETTINGS ${this.settings}`,
+      { tenant: tenantId },
+    );
+    return rows.map(readSummary);
+  }
+}
+
+function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): boolean {
+  return filter.status === null || filter.status === status;
+}
+
+function readSummary(row: readonly unknown[]): FinishedJobSummary {
+  const [jobId, channel, status, attempts, result, template, recipientDomain, finishedAtMs] = row;
+  return {
+    jobId: String(jobId),
+    channel: String(channel),
+    status: readStatus(String(status)),
+    attempts: Number(attempts),
+    result: readObject(String(result)),
+    template: String(template),
+    recipientDomain: String(recipientDomain),
+    finishedAtMs: Number(finishedAtMs),
+  };
+}
+
+function readStatus(text: string): FinishedJobSummary["status"] {
+  const status = (["success", "failed", "suppressed"] as const).find((word) => word === text);
+  assert(status !== undefined && isFinal(status), "a stored job has a final status");
+  return status;
+}
+
+/** Empty where the text was damaged by hand. */
+function readObject(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,265 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { parseAddress } from "../domain/email.ts";
+import type { EventReader } from "../domain/event-store.ts";
+import { isJobId, jobIdAt } from "../domain/ids.ts";
+import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
+import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { ApiError } from "../http/api-error.ts";
+import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import {
+  limitParameter,
+  type PathParameter,
+  type QueryParameter,
+  queryChoice,
+  queryText,
+  tenantIdParameter,
+} from "../http/parameters.ts";
+import { enumOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
+import { noSuch } from "../http/store-results.ts";
+import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
+import { DAY_MS, optionalDay, requireOrder } from "./day-range.ts";
+import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued } from "./find-jobs.ts";
+
+export interface OperatorJobPorts {
+  readonly queue: QueuedJobs;
+  readonly eventStore: Pick<EventReader, "job">;
+  readonly finishedJobs: FinishedJobs;
+  readonly directory: Pick<TenantDirectory, "byId">;
+}
+
+const jobMembers = (channels: readonly ChannelName[]) => ({
+  job_id: Uuid,
+  channel: enumOf(channels),
+  status: enumOf(JOB_STATUSES),
+  attempts: Type.Integer({ description: "Deliveries that were started and counted." }),
+  created_at: Timestamp,
+  finished_at: Type.Optional(Timestamp),
+  next_attempt_at: Type.Optional(Type.String({ format: "date-time", description: "It waits for this try." })),
+  error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
+  template: Type.Optional(Type.String({ description: "The template that it was made from." })),
+  recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
+});
+
+const JobAttempt = Type.Object(
+  {
+    at: Timestamp,
+    outcome: enumOf(["retry", "snooze", "sent", "failed"] as const, "A snooze was a wait that cost no attempt."),
+    relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
+    reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
+    next_attempt_at: Type.Optional(Timestamp),
+  },
+  { $id: "JobAttempt" },
+);
+
+const EXAMPLE_JOB = {
+  job_id: EXAMPLE_JOB_ID,
+  channel: "email",
+  status: "failed",
+  attempts: 2,
+  created_at: "2026-11-21T07:29:40Z",
+  finished_at: "2026-11-21T07:30:00Z",
+  error: "the mail server refused the message: 550 5.1.1 no such user",
+  template: "welcome",
+  recipient_domain: "example.com",
+} as const;
+
+const jobId: PathParameter<string> = {
+  description: "A job's id.",
+  example: EXAMPLE_JOB_ID,
+  read(text) {
+    const id = text?.toLowerCase() ?? "";
+    if (!isJobId(id)) throw noSuch("job");
+    return id;
+  },
+};
+
+const cursor: QueryParameter<string | null> = {
+  description: "The `next_cursor` of the previous page.",
+  schema: Type.String({ format: "uuid" }),
+  read(text) {
+    if (text === undefined) return null;
+    if (!isJobId(text)) throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+    return text;
+  },
+};
+
+const queryOf = (channels: readonly ChannelName[]) => ({
+  status: queryChoice("status", JOB_STATUSES, { description: "Only this status.", absent: null }),
+  channel: queryChoice("channel", channels, { description: "Only this channel.", absent: null }),
+  recipient: queryText("Only to this e-mail address or phone number."),
+  template: queryText("Only from this template."),
+  from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
+  to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
+  cursor,
+  limit: limitParameter,
+});
+
+/** `/dash/api/tenants/{id}/jobs`: a tenant's jobs, wherever they are, and the history of each. */
+export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
+  return [listJobs(ports, channels), getJobHistory(ports, channels)];
+}
+
+function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
+  const Job = Type.Object(jobMembers(channels), { $id: "OperatorJob" });
+  const Page = Type.Object(
+    {
+      jobs: Type.Array(Job),
+      next_cursor: NextCursor,
+      incomplete: Type.Boolean({
+        description: "More jobs are waiting in the queue than are looked through: older ones may be missing.",
+      }),
+    },
+    { $id: "OperatorJobPage" },
+  );
+  return operatorEndpoint({
+    method: "GET",
+    path: "/dash/api/tenants/:id/jobs",
+    name: "operator",
+    operation: "listJobs",
+    tag: "Jobs",
+    summary: "A tenant's jobs, newest first",
+    description: "Unfinished and finished ones. A job is on one page only, even if it ends meanwhile.",
+    params: { id: tenantIdParameter },
+    query: queryOf(channels),
+    answers: {
+      200: {
+        description: "One page.",
+        schema: Page,
+        examples: [{ jobs: [EXAMPLE_JOB], next_cursor: null, incomplete: false }],
+      },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id }, query }) {
+      const tenant = await tenantOf(ports, id);
+      const { status, channel, template, recipient, from, to, limit } = query;
+      requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
+      const end = to === null ? null : jobIdAt(to + DAY_MS);
+      const filter = {
+        status,
+        channel,
+        template,
+        recipient: recipient === null ? null : normalised(recipient),
+        fromJobId: from === null ? null : jobIdAt(from),
+        beforeJobId: query.cursor === null || (end !== null && end < query.cursor) ? end : query.cursor,
+      };
+      const page = await findJobs(ports, tenant, filter, limit);
+      const jobs = page.jobs.map(shownJob);
+      return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });
+    },
+  });
+}
+
+function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
+  const History = Type.Object(
+    {
+      ...jobMembers(channels),
+      result: Type.Optional(JobResult),
+      history: Type.Array(JobAttempt, { description: "The latest tries, oldest first; at most 20." }),
+      events: JobEvents.properties.events,
+    },
+    { $id: "JobHistory" },
+  );
+  return operatorEndpoint({
+    method: "GET",
+    path: "/dash/api/tenants/:id/jobs/:job_id",
+    name: "operator",
+    operation: "getJobHistory",
+    tag: "Jobs",
+    summary: "A job with its tries and events",
+    params: { id: tenantIdParameter, job_id: jobId },
+    answers: {
+      200: {
+        description: "The job.",
+        schema: History,
+        examples: [
+          {
+            ...EXAMPLE_JOB,
+            result: { error: EXAMPLE_JOB.error },
+            history: [
+              {
+                at: "2026-11-21T07:29:41Z",
+                outcome: "retry",
+                relay: "mx.example.com:25",
+                reply: "451 4.7.1 try again later",
+                next_attempt_at: "2026-11-21T07:29:59Z",
+              },
+            ],
+            events: [EXAMPLE_EVENT],
+          },
+        ],
+      },
+    },
+    fails: { 404: OPERATOR_NOT_FOUND },
+    async handle({ params: { id, job_id: job } }) {
+      const tenant = await tenantOf(ports, id);
+      const found = await historyOf(ports, tenant, job);
+      if (found === null) throw noSuch("job");
+      const { job: summary, result, tries, events } = found;
+      // What finished the job stored the result that belongs to its status.
+      const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
+      const shown = { history: tries.map(shownAttempt), events: events.map(shownJobEvent) };
+      return reply(200, { ...shownJob(summary), ...ended, ...shown });
+    },
+  });
+}
+
+/** The queue first: what it still has is newer. Only the event store has the try that ended a job. */
+async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, tenant: Tenant, jobId: string) {
+  const waiting = await queue.waitingJob(tenant, jobId);
+  const record = await queue.job(tenant, jobId);
+  if (record !== null && !isFinal(record.status)) {
+    return { job: foundQueued(record, waiting), result: null, tries: record.tries ?? [], events: record.events };
+  }
+  const [stored, summary] = await Promise.all([
+    eventStore.job(tenant.tenantId, jobId),
+    finishedJobs.finishedJob(tenant.tenantId, jobId),
+  ]);
+  const latest = record ?? stored;
+  if (latest === null) return null;
+  const job = summary === null ? foundEnded(latest, waiting) : foundFinished(summary);
+  return { job, result: latest.result ?? {}, tries: stored?.tries ?? latest.tries ?? [], events: latest.events };
+}
+
+async function tenantOf({ directory }: OperatorJobPorts, id: string): Promise<Tenant> {
+  const tenant = await directory.byId(id);
+  if (tenant === null) throw noSuch("tenant");
+  return tenant;
+}
+
+/** As the queue has recipients: addresses in lower case, phone numbers as digits. */
+function normalised(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.includes("@") ? (parseAddress(trimmed) ?? trimmed.toLowerCase()) : trimmed.replace(/[\s+().-]/g, "");
+}
+
+function shownJob(job: FoundJob) {
+  const { jobId: job_id, channel, status, attempts, createdAtMs, finishedAtMs, nextAttemptMs } = job;
+  return {
+    job_id,
+    channel,
+    status,
+    attempts,
+    created_at: timeText(createdAtMs),
+    ...(finishedAtMs !== null && { finished_at: timeText(finishedAtMs) }),
+    ...(nextAttemptMs !== null && { next_attempt_at: timeText(nextAttemptMs) }),
+    ...(job.error !== null && { error: job.error }),
+    ...(job.template !== "" && { template: job.template }),
+    ...(job.recipientDomain !== "" && { recipient_domain: job.recipientDomain }),
+  };
+}
+
+function shownAttempt({ at, outcome, relay, reply: said, next }: Attempt): Static<typeof JobAttempt> {
+  return {
+    at: timeText(at),
+    outcome,
+    ...(relay !== undefined && { relay }),
+    ...(said !== undefined && { reply: said }),
+    ...(next !== undefined && { next_attempt_at: timeText(next) }),
+  };
+}
+
+function timeText(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
+}

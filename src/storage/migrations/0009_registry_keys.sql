@@ -1,0 +1,4 @@
+CREATE TABLE "registry_keys" (
+	"name" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"sealed" text NOT NULL
+);

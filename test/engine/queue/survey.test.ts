@@ -1,0 +1,116 @@
+import { expect, test } from "bun:test";
+import type { Attempt } from "../../../src/domain/job.ts";
+import type { FinishedJobSummary, FinishedJobs, JobFilter } from "../../../src/domain/job-search.ts";
+import { limits } from "../../../src/domain/limits.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
+import { findJobs } from "../../../src/events/find-jobs.ts";
+import { redisUseOf } from "../../guard/redis-use.ts";
+import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+
+const ANY: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
+const idsOf = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
+const newestFirst = (ids: readonly string[]) => ids.toSorted().toReversed();
+const aTry = (at: number): Attempt => ({ at, outcome: "retry", relay: "mx.example:25", reply: `451 "${at}"`, next: 9 });
+
+test("a job is found wherever it waits, until the event store has it", async () => {
+  const at = await world();
+  const tenant = at.tenant;
+  const waits = await accept(tenant, { template: "hi", recipient: "bob@example.org" });
+  await accept({ ...tenant, tenantId: "beta" });
+  const look = async (filter: Partial<JobFilter> = {}) => (await queue.waitingJobs(tenant, { ...ANY, ...filter })).jobs;
+  expect(await look()).toEqual([
+    { jobId: waits, channel: "email", recipient: "bob@example.org", template: "hi", nextAttemptMs: null },
+  ]);
+  const job = first(await pullOne(at.lease, "acme"));
+  await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 60_000, status: "running", attempt: aTry(1) }]);
+  const parked = first(await look());
+  expect(parked.nextAttemptMs).toBeWithin(Date.now() + 50_000, Date.now() + 70_000);
+  expect(await queue.waitingJob(tenant, waits)).toMatchObject({ jobId: waits, template: "hi" });
+  expect(await queue.waitingJob({ ...tenant, tenantId: "beta" }, waits)).toBeNull();
+
+  const fails = await accept(tenant);
+  const next = first(await pullOne(at.lease, "acme"));
+  await queue.settle(at.lease, [failed(next)]);
+  expect(idsOf(await look())).toEqual(newestFirst([waits, fails]));
+  expect(idsOf(await look({ recipient: "bob@example.org" }))).toEqual([waits]);
+  expect(idsOf(await look({ template: "hi" }))).toEqual([waits]);
+  expect(idsOf(await look({ channel: "wallet" }))).toEqual([]);
+  expect(idsOf(await look({ beforeJobId: first(newestFirst([waits, fails])) }))).toHaveLength(1);
+
+  const batch = await record(at.recorder, null);
+  expect(batch?.rows.map(({ finished }) => finished?.recipient)).toEqual(["ann@example.com"]);
+  await record(at.recorder, batch);
+  expect(idsOf(await look())).toEqual([waits]);
+});
+
+test("a job keeps its latest tries, and its end takes them along", async () => {
+  const at = await world();
+  const jobId = await accept(at.tenant);
+  const count = limits.attemptsKeptMax + 5;
+  for (let n = 0; n < count; n += 1) {
+    const job = first(await pullOne(at.lease, "acme"));
+    await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 0, status: "running", attempt: aTry(n) }]);
+  }
+  const kept = Array.from({ length: limits.attemptsKeptMax }, (_, n) => aTry(n + 5));
+  expect((await queue.job(at.tenant, jobId))?.tries).toEqual(kept);
+  const last = { at: 99, outcome: "sent", reply: "250 ok" } as const;
+  await queue.settle(at.lease, [{ ...sent(first(await pullOne(at.lease, "acme"))), attempt: last } as never]);
+  const rows = (await record(at.recorder, null))?.rows ?? [];
+  expect(rows.map(({ finished }) => finished?.tries)).toEqual([[...kept.slice(1), last]]);
+  expect(await queue.job(at.tenant, jobId)).toMatchObject({ status: "success", attempts: count + 1, tries: kept });
+});
+
+test("pages show each job once while jobs end between them", async () => {
+  const at = await world();
+  const made: string[] = [];
+  for (let n = 0; n < 9; n += 1) made.push(await accept(at.tenant));
+  const stored = new Map<string, FinishedJobSummary>();
+  const finishedJobs: FinishedJobs = {
+    async finished(_, { beforeJobId }, limit) {
+      const below = newestFirst([...stored.keys()]).filter((id) => beforeJobId === null || id < beforeJobId);
+      const jobs = below.slice(0, limit).flatMap((id) => stored.get(id) ?? []);
+      return { jobs, moreBelow: below.length > limit ? (jobs.at(-1)?.jobId ?? null) : null };
+    },
+    finishedJob: async (_, jobId) => stored.get(jobId) ?? null,
+  };
+  const seen: string[] = [];
+  for (let before: string | null = null, isMore = true; isMore; ) {
+    const filter: JobFilter = { ...ANY, beforeJobId: before };
+    const page = await findJobs({ queue, finishedJobs }, at.tenant, filter, 2);
+    seen.push(...idsOf(page.jobs));
+    before = page.moreBelow;
+    isMore = before !== null;
+    // Two more end, one of them is recorded.
+    const jobs = (await pullOne(at.lease, "acme")).slice(0, 2);
+    await queue.settle(at.lease, jobs.map(sent));
+    const batch = await record(at.recorder, null);
+    for (const { jobId, channel, finished } of batch?.rows ?? []) {
+      if (finished === null) continue;
+      stored.set(jobId, { jobId, channel, ...finished, template: "", recipientDomain: "", finishedAtMs: 0 });
+    }
+    if (batch !== null && seen.length % 4 === 0) await record(at.recorder, batch);
+  }
+  expect(seen).toEqual(newestFirst(made));
+});
+
+test("however much is queued, a look reads a bounded part in small pieces", async () => {
+  const at = await world();
+  const most = engineLimits.surveyEntriesMax;
+  for (let n = 0; n < most + 100; n += 1_010) {
+    await Promise.all(Array.from({ length: 1_010 }, () => accept(at.tenant)));
+  }
+  const use = await redisUseOf(redis.client, async () => {
+    const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY);
+    expect([jobs.length, isIncomplete]).toEqual([most, true]);
+  });
+  expect(use.scripts).toBeGreaterThan(most / engineLimits.surveyStepMax);
+  expect(use.scripts).toBeLessThan((2 * most) / engineLimits.surveyStepMax);
+  expect(use.appended).toBe(0);
+});

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { JobFilter } from "../../src/domain/job-search.ts";
+import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
+import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { recipientIndex } from "../../src/storage/recipient-index.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+
+const index = recipientIndex(new Uint8Array(32).fill(7));
+const ids = new JobIds(systemClock, systemRandom);
+const ANY: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
+const TRY = { at: 1_767_225_600_000, outcome: "failed", relay: "mx.example:25", reply: "550 no" } as const;
+
+let chdb: Awaited<ReturnType<typeof startChdb>>;
+let store: TestEventStore;
+let writer: ClickHouseEventWriter;
+let jobs: ClickHouseFinishedJobs;
+let event = 4_096_000_000_000;
+
+beforeAll(async () => {
+  chdb = await startChdb();
+  store = await chdb.eventStore("finished_jobs", "process");
+  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, index);
+  jobs = new ClickHouseFinishedJobs(store.reading, store.target, index);
+});
+afterAll(() => chdb.stop());
+
+function ended(tenantId: string, jobId: string, finished: Partial<FinishedJob> = {}): StoredEventRow {
+  event += 4096;
+  const job = { status: "success", attempts: 1, result: {}, ...finished } as const;
+  return { tenantId, jobId, channel: "email", eventId: event, type: "sent", result: {}, finished: job };
+}
+
+const idsOf = async (tenantId: string, filter: Partial<JobFilter>, limit = 100) =>
+  (await jobs.finished(tenantId, { ...ANY, ...filter }, limit)).jobs.map(({ jobId }) => jobId);
+
+test("a recipient is found by the index of its tenant, and is nowhere stored in clear", async () => {
+  const [ann, bob, other] = [ids.next(), ids.next(), ids.next()];
+  await writer.write("t1", [
+    ended("acme", ann, { recipient: "ann@example.com", tries: [TRY] }),
+    ended("acme", bob, { recipient: "bob@example.org", template: "hi" }),
+    ended("beta", other, { recipient: "ann@example.com" }),
+  ]);
+  expect(await idsOf("acme", { recipient: "ann@example.com" })).toEqual([ann]);
+  expect(await idsOf("beta", { recipient: "ann@example.com" })).toEqual([other]);
+  expect(await idsOf("acme", { recipient: "eve@example.com" })).toEqual([]);
+  expect(await idsOf("acme", { template: "hi" })).toEqual([bob]);
+  const rows = await store.reading.rows("SELECT * FROM finished_jobs.jobs");
+  expect(JSON.stringify(rows)).not.toContain("ann@");
+  expect(await jobs.finishedJob("acme", ann)).toMatchObject({ recipientDomain: "example.com" });
+  expect((await store.reader.job("acme", ann))?.tries).toEqual([TRY]);
+  const hashes = await store.reading.rows("SELECT DISTINCT recipient_hash FROM finished_jobs.jobs");
+  expect(hashes).toHaveLength(3);
+});
+
+test("pages are newest first, without gaps or repeats, whatever their size", async () => {
+  const made = Array.from({ length: 23 }, () => ids.next());
+  await writer.write(
+    "t2",
+    made.map((jobId) => ended("paged", jobId)),
+  );
+  for (const limit of [1, 7, 23, 24]) {
+    const seen: string[] = [];
+    for (let before: string | null = null, isMore = true; isMore; ) {
+      const page = await jobs.finished("paged", { ...ANY, beforeJobId: before }, limit);
+      seen.push(...page.jobs.map(({ jobId }) => jobId));
+      before = page.moreBelow;
+      isMore = before !== null;
+    }
+    expect(seen).toEqual(made.toSorted().toReversed());
+  }
+});
+
+test("a job counts with its latest state alone", async () => {
+  const again = ids.next();
+  await writer.write("t3", [ended("retried", again, { status: "failed", result: { error: "no" } })]);
+  expect(await idsOf("retried", { status: "failed" })).toEqual([again]);
+  await writer.write("t4", [ended("retried", again, { attempts: 2 })]);
+  expect(await idsOf("retried", { status: "failed" })).toEqual([]);
+  expect(await idsOf("retried", { status: "success" })).toEqual([again]);
+});
+
+test("rows that are set aside do not have the recipient either", async () => {
+  const row = ended("acme", ids.next(), { recipient: "ann@example.com" });
+  await writer.write("t5", [{ ...row, tenantId: "no tenant" }], "apart");
+  const rows = await store.reading.rows("SELECT row FROM finished_jobs.refused_rows");
+  expect(rows).toHaveLength(1);
+  expect(JSON.stringify(rows)).not.toContain("ann@");
+});
+
+test("a search reads only the places that may have the recipient", async () => {
+  const many = Array.from({ length: 5_000 }, (_, n) => ended("large", ids.next(), { recipient: `r${n}@example.com` }));
+  await writer.write("t6", many);
+  const plan = await store.reading.rows(
+    `EXPLAIN indexes = 1 SELECT job_id FROM finished_jobs.jobs WHERE tenant_id = 'large' AND recipient_hash = '${index.hashOf("large", "r77@example.com")}'`,
+  );
+  const text = plan.map(([line]) => String(line)).join("\n");
+  expect(text).toContain("recipient_bloom");
+  const [, read, all] = /recipient_bloom[\s\S]*?Granules: (\d+)\/(\d+)/.exec(text) ?? [];
+  expect(Number(read)).toBeLessThan(Number(all));
+  expect(await idsOf("large", { recipient: "r77@example.com" })).toEqual([many[77]?.jobId ?? ""]);
+});

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { JobIds } from "../../src/domain/ids.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { Database } from "../../src/storage/database.ts";
+import { openRecipientIndex, recipientIndex } from "../../src/storage/recipient-index.ts";
+import { Vault } from "../../src/storage/vault.ts";
+import { Front } from "../http/support/front.ts";
+import { openRegistryDatabase } from "../support/registry-database.ts";
+
+const ids = new JobIds(systemClock, systemRandom);
+let front: Front;
+beforeAll(async () => {
+  front = await Front.start();
+});
+afterAll(() => front.stop(), 15_000);
+
+const PATH = "/tenants/acme/jobs";
+
+test("an operator lists a tenant's jobs and sees one with its tries", async () => {
+  const accepted = await front.send({ to_address: "Ann@Example.com", subject: "Hi", html: "<p>Hi</p>" });
+  const jobId = String(accepted.body["job_id"]);
+  const list = await front.operate("GET", `${PATH}?status=pending&channel=email`);
+  const job = { job_id: jobId, channel: "email", status: "pending", attempts: 0, recipient_domain: "example.com" };
+  expect([list.status, list.body]).toMatchObject([200, { jobs: [job], next_cursor: null, incomplete: false }]);
+  expect((await front.operate("GET", `${PATH}?status=failed`)).body).toMatchObject({ jobs: [] });
+  const one = await front.operate("GET", `${PATH}/${jobId}`);
+  expect([one.status, one.body]).toMatchObject([200, { ...job, history: [], events: [] }]);
+});
+
+test("an unknown job or tenant is 404, a wrong filter 400", async () => {
+  const calls = {
+    [`${PATH}/${ids.next()}`]: 404,
+    [`${PATH}/none`]: 404,
+    "/tenants/nobody/jobs": 404,
+    [`${PATH}?status=lost`]: 400,
+    [`${PATH}?cursor=x`]: 400,
+    [`${PATH}?from=2026-02-30`]: 400,
+    [`${PATH}?from=2026-02-03&to=2026-02-02`]: 400,
+    [`${PATH}?who=ann`]: 400,
+  };
+  for (const [path, status] of Object.entries(calls)) expect((await front.operate("GET", path)).status).toBe(status);
+});
+
+test("the index of recipients outlives the master key that sealed it", async () => {
+  const database = await openRegistryDatabase();
+  const [former, next] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+  const open = (...keys: Uint8Array[]) =>
+    openRecipientIndex(new Database(database.db, systemClock), new Vault(keys, systemRandom), systemRandom);
+  const hash = (await open(former)).hashOf("acme", "ann@example.com");
+  expect((await open(next, former)).hashOf("acme", "ann@example.com")).toBe(hash);
+  expect(recipientIndex(former).hashOf("acme", "ann@example.com")).not.toBe(hash);
+  expect((await open(former)).hashOf("beta", "ann@example.com")).not.toBe(hash);
+  await database.close();
+});
