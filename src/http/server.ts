@@ -81,7 +81,7 @@ class Site {
     const unrouted = new Unrouted(door, this.routes, this.answer);
     app.onError(({ request, code, error }) => {
       if (code === "NOT_FOUND") return unrouted.answer(request);
-      return door.serve("broken", request, () => {
+      return door.serve({ name: "broken" }, request, () => {
         throw error;
       });
     });
@@ -98,8 +98,9 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
     endpoint.caller === "operator"
       ? (exchange: Exchange, params: RawParameters) => serveOperator(door, endpoint, { exchange, params })
       : (exchange: Exchange, params: RawParameters) => endpoint.serve(door, exchange, params);
+  const route = { name, path, isProbe: PROBES.has(path) || path === "/metrics" };
   const serve = (request: Request, params: RawParameters) =>
-    door.serve(name, request, (exchange) => answer(exchange, params));
+    door.serve(route, request, (exchange) => answer(exchange, params));
   // The router allocates a parameter object per request. Routes without parameters avoid that.
   if (path.includes(":")) app.route(method, path, ({ request, params }) => serve(request, params));
   else app.route(method, path, ({ request }) => serve(request, NO_PARAMETERS));
@@ -228,7 +229,7 @@ class Unrouted {
     const path = pathOf(request.url);
     const methods = this.methodsByPath.find(({ pattern }) => pattern.test(path))?.methods ?? [];
     if (request.method === "HEAD" && methods.includes("GET")) return this.head(request);
-    return this.door.serve("unrouted", request, async (exchange) => {
+    return this.door.serve({ name: "unrouted" }, request, async (exchange) => {
       await this.guard(exchange, path);
       if (methods.length === 0) return this.nothingAt(exchange, path);
       const allow = allowOf(methods);

@@ -93,6 +93,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "google_messages",
     "Messages that were added to Google passes: alerted, silent (no alert left for today) or refused.",
   ],
+  ["trace_spans_exported", "Steps of traces that the collector took."],
+  [
+    "trace_spans_dropped",
+    "Steps of traces that were dropped, by reason: full or share (no room), away, refused or stopped (not taken).",
+  ],
   ["tenants_remembered", "Tenants that this process has a snapshot of."],
   ["passes_signed", "Apple passes that were signed."],
   [
