@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { BUFFER_SPANS_MAX, OtlpExporter, OWNER_SPANS_MAX } from "../../src/runtime/telemetry/otlp-exporter.ts";
-import { type Sampler, SampledTracer } from "../../src/runtime/telemetry/tracer.ts";
+import { SampledTracer, type Sampler } from "../../src/runtime/telemetry/tracer.ts";
 import { Collector } from "../support/collector.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
@@ -58,7 +58,12 @@ test("steps of a request arrive as one trace, with what they say of themselves",
   request?.end({ owner: "acme", attributes: { share: 0.5 } });
   await eventually("both are there", () => collector.spans.length === 2);
   const [deliver, post] = collector.spans;
-  expect(post).toMatchObject({ traceId: CALLER, parentSpanId: "00f067aa0ba902b7", kind: 2, attributes: { share: 0.5 } });
+  expect(post).toMatchObject({
+    traceId: CALLER,
+    parentSpanId: "00f067aa0ba902b7",
+    kind: 2,
+    attributes: { share: 0.5 },
+  });
   expect(post?.resource).toEqual({ "service.name": "waybill" });
   expect(deliver).toMatchObject({ traceId: CALLER, parentSpanId: post?.spanId, kind: 5, name: "deliver email" });
   expect(deliver?.attributes).toEqual({ "waybill.attempt": "1", ok: true, long: "x".repeat(300) });
@@ -70,7 +75,8 @@ test("steps of a request arrive as one trace, with what they say of themselves",
 });
 
 test("a malformed traceparent is no error: the trace begins here", async () => {
-  for (const header of ["", "rubbish", `00-${CALLER}-0-01`]) tracer().request("GET /x", header)?.end({ owner: "a", attributes: {} });
+  for (const header of ["", "rubbish", `00-${CALLER}-0-01`])
+    tracer().request("GET /x", header)?.end({ owner: "a", attributes: {} });
   await eventually("all are there", () => collector.spans.length === 3);
   for (const span of collector.spans) {
     expect(span.traceId).toMatch(/^(?!0{32})[0-9a-f]{32}$/);

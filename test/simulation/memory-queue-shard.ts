@@ -274,7 +274,8 @@ export function entryText(entry: QueueEntry, channel: string): string {
   const payload = payloadText(entry);
   const traced = traceparent === undefined ? "" : `\t${traceparent}`;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
-  const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}${traced}`;
+  const elsewhere =
+    stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}${traced}`;
   return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}${elsewhere}\n${payload}`;
 }
 

@@ -21,7 +21,9 @@ interface Attribute {
 interface Body {
   readonly resourceSpans: readonly {
     readonly resource: { readonly attributes: readonly Attribute[] };
-    readonly scopeSpans: readonly { readonly spans: readonly (ReceivedSpan & { attributes: readonly Attribute[] })[] }[];
+    readonly scopeSpans: readonly {
+      readonly spans: readonly (ReceivedSpan & { attributes: readonly Attribute[] })[];
+    }[];
   }[];
 }
 
@@ -46,7 +48,8 @@ export class Collector {
     this.requests += 1;
     this.headers.push(request.headers);
     const isTraces = request.method === "POST" && new URL(request.url).pathname === "/v1/traces";
-    if (!isTraces || request.headers.get("content-type") !== "application/json") return new Response("", { status: 404 });
+    if (!isTraces || request.headers.get("content-type") !== "application/json")
+      return new Response("", { status: 404 });
     // What the exporter sends is what is tested.
     const body = (await request.json()) as Body;
     const status = await this.answer();
