@@ -5,6 +5,8 @@ import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
 
+/** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
+const ACCEPTED_ENCODINGS = "gzip, identity";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** One request on its way to its answer, with the headers that every answer carries. */
@@ -68,6 +70,7 @@ export class Exchange {
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
+    if (error.status === 415) extra["accept-encoding"] = ACCEPTED_ENCODINGS;
     // The caller is still sending the body that this answers.
     if (error.status === 408) extra["connection"] = "close";
     const page = this.errorPage?.(error, extra) ?? null;

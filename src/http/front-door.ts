@@ -148,6 +148,11 @@ export class FrontDoor {
     return this.bodies.json(exchange);
   }
 
+  /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
+  decoded(exchange: Exchange): Promise<Uint8Array> {
+    return this.bodies.decoded(exchange);
+  }
+
   /** The raw body. Throws an `ApiError` as `RequestBodies.bytes` does. */
   bytes(exchange: Exchange, bytesMax?: number): Promise<Uint8Array> {
     return this.bodies.bytes(exchange, bytesMax);

@@ -10,7 +10,7 @@ import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
 import { serveOperator } from "./serve-operator.ts";
-import { serviceEndpoints } from "./service.ts";
+import { CONNECTION_IDLE_SECONDS, serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
 
 export interface Server {
@@ -140,7 +140,7 @@ class Listener {
       },
       // Bun answers its own 413 without a body and closes the connection, so the routes enforce the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      idleTimeout: CONNECTION_IDLE_SECONDS,
       // Explicit, because otherwise a port that another process holds would be shared silently.
       reusePort: at.isShared === true,
       development: false,
@@ -200,7 +200,6 @@ class Listener {
   }
 }
 
-const IDLE_TIMEOUT_SECONDS = 60;
 const LAST_ANSWERS_MS = 250;
 
 /**
