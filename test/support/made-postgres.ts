@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
-import { openPglite } from "../../src/storage/pglite.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { openPglite } from "../../src/storage/pglite.ts";
 import { makePrivate } from "../../src/storage/private-folder.ts";
 import { schemaHash } from "./schema-hash.ts";
 
