@@ -71,7 +71,7 @@ const ContentError = Type.Object(
 /** The 422 of every send. */
 export const UNPROCESSABLE = tenantFailure(
   "Unprocessable",
-  "The inline HTML cannot be sent (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
+  "The content cannot be sent as it would be with its placeholders filled (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
     "used with another body.",
   "the inline HTML cannot be sent: see violations",
   {
