@@ -39,6 +39,7 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
@@ -119,7 +120,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const metrics = measured({ ...options, place, queue }, wallet);
+  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -239,17 +240,23 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+interface Measured {
+  readonly place: Place;
+  readonly queue: RedisQueue;
+  readonly registry: RegistryMetricsPorts["registry"];
+}
+
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
-  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
-    await queueMetrics?.refresh();
+    await Promise.all(ofAll.map((metrics) => metrics.refresh()));
     return read();
   };
   return {

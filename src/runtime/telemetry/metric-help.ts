@@ -31,6 +31,12 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "credential_expiry_seconds",
     "Seconds until a certificate or key expires, by kind, tenant (-: the platform's) and name.",
   ],
+  [
+    "api_key_expiry_seconds",
+    "Seconds until an API key in use expires, by tenant and name: of those that expire within 30 days, the first 50.",
+  ],
+  ["tenants_paused", "Tenants whose deliveries an operator has paused, by channel."],
+  ["tenants_on_hold", "Tenants whose new sends are refused for an operator's hold, by channel."],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
   ["chat_provider_errors", "Errors of the chat provider, by code and consequence."],
   ["chat_numbers_paused", "Times that the chat provider stopped a phone number, by reason."],
