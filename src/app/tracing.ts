@@ -5,15 +5,20 @@ import { systemRandom } from "../runtime/system-random.ts";
 import { OtlpExporter } from "../runtime/telemetry/otlp-exporter.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { SampledTracer, type Sampler } from "../runtime/telemetry/tracer.ts";
-import type { AppOptions } from "./app.ts";
 import type { Shutdown } from "./shutdown.ts";
+
+interface TracingOptions {
+  readonly config: Config;
+  readonly telemetry: ProcessTelemetry;
+  readonly version: string;
+}
 
 /** How long a stop waits for the last traces, within the time of its stage. */
 const LAST_TRACES_MS = 300;
 
 /** The member `tracer` of whoever traces; none where no collector is configured. */
 export function startTracing(
-  { config, telemetry, version }: Pick<AppOptions, "config" | "telemetry" | "version">,
+  { config, telemetry, version }: TracingOptions,
   shutdown: Shutdown,
 ): { readonly tracer?: Tracer } {
   const { tracesUrl } = config;
