@@ -22,7 +22,8 @@ interface Link {
   readonly line: number;
 }
 
-const LINK = /\]\((?<inline>[^()\s]+(?:\([^()\s]*\)[^()\s]*)?)(?: "[^"]*")?\)|^\[[^\]]+\]: +(?<named>\S+)|<(?<auto>https?:[^>\s]*)>/g;
+const LINK =
+  /\]\((?<inline>[^()\s]+(?:\([^()\s]*\)[^()\s]*)?)(?: "[^"]*")?\)|^\[[^\]]+\]: +(?<named>\S+)|<(?<auto>https?:[^>\s]*)>/g;
 
 function linksOf(page: string): readonly Link[] {
   return prose(page).flatMap((text, at) =>
