@@ -18,7 +18,7 @@ import { PageShell } from "./page-shell.ts";
 
 const DOCS = join(import.meta.dir, "../../docs");
 /** In the order of docs/README.md; the rest after them. */
-const FIRST = ["quick-start.md", "sending.md", "events.md"];
+const FIRST = ["quick-start.md", "sending.md", "events.md", "operating.md"];
 /** Its blocks are files, which a test of their own builds. */
 const ELSEWHERE = "adding-a-channel.md";
 const CLIENT = join(import.meta.dir, "../../clients/typescript/waybill.ts");
