@@ -83,7 +83,8 @@ function likeText(text: string): RegExp {
 function formOf(found: string): string {
   if (found === "…") return "[^]*";
   if (/^\d+$/.test(found)) return "\\d+";
-  return found.includes("T") ? "[\\d:.TZ-]+" : "[0-9a-f-]+";
+  if (found.includes("T")) return "\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z";
+  return found.length === 10 ? "\\d{4}-\\d\\d-\\d\\d" : "[0-9a-f]{8}-[0-9a-f-]{27}";
 }
 
 function escaped(text: string): string {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { DnsServer } from "../support/dns-server.ts";
 import { freePort } from "../support/free-port.ts";
 import { Undo } from "../support/undo.ts";
@@ -11,8 +11,8 @@ import { blocksOf, differenceFrom, type PageBlock } from "./page-blocks.ts";
 import { PageShell } from "./page-shell.ts";
 
 /*
- * Runs what the pages tell a reader to run, word for word, against one Waybill: every block in `sh`, `ts` and `python` of every
- * page in docs/, but for those under a comment `<!-- not run: why -->`. A command that fails fails the test, and so does an answer
+ * Runs what the pages tell a reader to run, word for word, against one Waybill: every block in `sh`, `ts` and `python` of the
+ * README and of every page in docs/, but for those under a comment `<!-- not run: why -->`. A command that fails fails the test, and so does an answer
  * of another shape than the printed one.
  */
 
@@ -71,13 +71,13 @@ const pages = (await readdir(DOCS))
   .filter((name) => name.endsWith(".md") && ![...FIRST, ELSEWHERE].includes(name))
   .sort();
 
-test.each([...FIRST, ...pages])(
+test.each(["../README.md", ...FIRST, ...pages])(
   "%s: its commands do what it says",
   async (name) => {
     const blocks = blocksOf(await readFile(join(DOCS, name), "utf8")).filter((block) => block.notRun === null);
-    if (FIRST.includes(name)) expect(blocks.length).toBeGreaterThan(3);
+    if (FIRST.includes(name) || name.startsWith("..")) expect(blocks.length).toBeGreaterThan(3);
     if (blocks.length === 0) return;
-    const shell = await PageShell.open(join(folder, name), waybill.home);
+    const shell = await PageShell.open(join(folder, basename(name), "waybill"), waybill.home);
     try {
       const kept = new Map<string, string>();
       const waiting = new Map(RECEIVED);
