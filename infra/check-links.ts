@@ -51,14 +51,16 @@ function faultOf(path: string, page: string, target: string): string | null {
   if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return URL.canParse(target) ? null : "is no address";
   const [place = "", anchor] = target.split("#");
   const file = place === "" ? path : join(dirname(path), decodeURIComponent(place));
+  if (file === path) return anchor === undefined || headingsOf(page).has(anchor) ? null : NO_HEADING;
   const found = relative(ROOT, file);
   if (EXPECTED.includes(found)) return null;
-  if (found.startsWith("..") || (file !== path && !existsSync(file))) return "leads nowhere";
+  if (found.startsWith("..") || !existsSync(file)) return "leads nowhere";
   if (anchor === undefined) return null;
   if (statSync(file).isDirectory() || !file.endsWith(".md")) return "names a heading of something that has none";
-  const there = file === path ? page : readFileSync(file, "utf8");
-  return headingsOf(there).has(anchor) ? null : "names a heading that is not there";
+  return headingsOf(readFileSync(file, "utf8")).has(anchor) ? null : NO_HEADING;
 }
+
+const NO_HEADING = "names a heading that is not there";
 
 /** The anchors of a page's headings, as GitHub makes them. */
 export function headingsOf(page: string): ReadonlySet<string> {

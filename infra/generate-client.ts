@@ -171,7 +171,10 @@ function objectType(schema: Schema, outer: Members = {}): string {
 }
 
 function member(name: string, isRequired: boolean, schema: Schema): string {
-  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${typeOf(schema)};`;
+  const type = typeOf(schema);
+  // Generators make `unknown` of it.
+  if (type === "Json") throw new Error(`the member ${name} is declared without a type`);
+  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type};`;
 }
 
 function union(types: readonly string[]): string {

@@ -16,7 +16,7 @@ export class PageShell {
     private readonly bash: Bun.Subprocess<"pipe", "pipe", Bun.BunFile>,
   ) {
     this.output = bash.stdout[Symbol.asyncIterator]();
-    bash.stdin.write("set -euo pipefail\n");
+    void bash.stdin.write("set -euo pipefail\n");
   }
 
   /** In a folder that looks like the repository with this data folder; what blocks write stays in it. */
@@ -46,7 +46,7 @@ export class PageShell {
     const file = join(this.folder, `block-${this.blocks}.${language === "python" ? "py" : language}`);
     await writeFile(file, text);
     const command = { sh: "source", ts: process.execPath, python: "python3" }[language] ?? "source";
-    this.bash.stdin.write(`${command} '${file}'\nprintf '\\n%s\\n' '${END}${this.blocks}'\n`);
+    void this.bash.stdin.write(`${command} '${file}'\nprintf '\\n%s\\n' '${END}${this.blocks}'\n`);
     await this.bash.stdin.flush();
     return this.untilEnd(`\n${END}${this.blocks}\n`, text);
   }
