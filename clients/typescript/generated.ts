@@ -688,7 +688,7 @@ export type PassResult = {
   save_link?: string;
 };
 
-export type EmptyResult = Record<string, never>;
+export type EmptyResult = { readonly [name: string]: undefined };
 
 export type FailedJobResult = {
   error: string;

@@ -27,9 +27,10 @@ import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
+import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
-import { openDemoTenant } from "./demo-tenant.ts";
+import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
@@ -72,8 +73,7 @@ export interface App {
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
   readonly children: ReadonlyMap<string, number>;
-  /** The demo tenant's key; only on the first start of the embedded default with the sandbox. */
-  readonly demoKey: string | null;
+  readonly demo: DemoTenant;
   /** Rejects when a part has failed for good and the process should end. */
   readonly broken: Promise<never>;
   /**
@@ -110,7 +110,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
+  const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
   const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
   const served = { ...config, ...ports };
@@ -152,7 +152,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
-  return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
 /** Opens the stores and starts what depends on them alone. */
@@ -295,12 +295,13 @@ function startControl(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
   stores: MainStores,
-  { registry }: OpenRegistry,
+  { registry, audit }: OpenRegistry,
 ): void {
   const { redis, eventStore, database } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
+    create: createTask({ registry, audit }),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
     ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
   };
