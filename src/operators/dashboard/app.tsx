@@ -147,9 +147,9 @@ function PageAt({ route: { parts, query } }: { readonly route: Route }): JSX.Ele
       return <OverviewPage />;
     case "tenants":
       if (id === undefined) return <TenantsPage query={query} />;
-      if (sub === "jobs" && subId !== undefined) return <JobPage tenantId={id} jobId={subId} />;
       return <TenantPage id={id} tab={sub ?? "settings"} item={subId ?? null} />;
     case "messages":
+      if (id !== undefined && sub !== undefined) return <JobPage tenantId={id} jobId={sub} />;
       return <MessagesPage query={query} />;
     case "sandbox":
       return <SandboxPage query={query} />;

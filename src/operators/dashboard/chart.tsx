@@ -157,7 +157,7 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
     cursor: { show: false },
     scales: { y: { range: (_, _min, max) => [0, Math.max(max * 1.05, 4)] } },
     axes: [
-      { ...axis, space: 70, values: (_, splits) => splits.map(localMinute) },
+      { ...axis, space: 70, size: 32, values: (_, splits) => splits.map(localMinute) },
       {
         ...axis,
         size: 46,

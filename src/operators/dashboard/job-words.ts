@@ -86,9 +86,12 @@ function failureWords({ error, history, attempts, result }: JobHistory): string 
   const why = error ?? String(memberOf(result, "error") ?? "the reason is not known");
   const tries = attempts > 1 ? ` After ${counted(attempts, "try", "tries")}, it is not tried again.` : "";
   const reply = last?.reply;
-  const isSaid = reply === undefined || why.includes(reply);
+  // The error quotes the reply, but for the recipient in it.
+  const isSaid = reply === undefined || why.includes(reply.slice(0, QUOTED_CHARS));
   return `It failed: ${ended(why)}${isSaid || last === undefined ? "" : ` ${relayOf(last)} said: ${ended(reply)}`}${tries}`;
 }
+
+const QUOTED_CHARS = 9;
 
 function memberOf(value: object | undefined, name: string): unknown {
   return value === undefined ? undefined : Reflect.get(value, name);

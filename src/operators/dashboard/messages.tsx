@@ -199,7 +199,7 @@ function Jobs({
       head: "Accepted",
       isHead: true,
       cell: ({ tenant_id, job_id, created_at }) => (
-        <a href={hrefTo(["tenants", tenant_id, "jobs", job_id])}>
+        <a href={hrefTo(["messages", tenant_id, job_id])}>
           <Time at={created_at} />
         </a>
       ),

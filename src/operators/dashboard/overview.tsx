@@ -146,8 +146,6 @@ function Runbook({ place }: { readonly place: string }): JSX.Element {
 
 function Numbers({ overview: { totals, queue } }: { readonly overview: Overview }): JSX.Element {
   const { redis_memory_bytes: used = null, redis_memory_limit_bytes: limit = null } = queue ?? {};
-  const memory =
-    used === null ? null : limit === null || limit === 0 ? bytes(used) : `${bytes(used)} of ${bytes(limit)}`;
   return (
     <section aria-label="Numbers" class="numbers">
       <Tile name="Accepted today" value={shown(totals?.accepted_today)} note="since 00:00 UTC" />
@@ -163,7 +161,11 @@ function Numbers({ overview: { totals, queue } }: { readonly overview: Overview 
         value={queue?.outbox_oldest_seconds == null ? "none" : duration(queue.outbox_oldest_seconds)}
         note={queue?.outbox_oldest_seconds == null ? undefined : "age of the oldest"}
       />
-      <Tile name="Memory of Redis" value={memory ?? "?"} />
+      <Tile
+        name="Memory of Redis"
+        value={used === null ? "?" : bytes(used)}
+        note={limit === null || limit === 0 ? undefined : `of ${bytes(limit)}`}
+      />
       <Tile name="Tenants" value={shown(totals?.tenants)} />
     </section>
   );

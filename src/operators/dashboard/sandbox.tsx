@@ -38,7 +38,7 @@ export function SandboxPage({ query }: { readonly query: URLSearchParams }): JSX
           <div class="search">
             <Form
               label="Search"
-              fields={[{ kind: "text", name: "to", label: "To this address or number", value: to }]}
+              fields={[{ kind: "text", name: "to", label: "Recipient", value: to }]}
               submit={async (filled) => goTo(["sandbox"], { to: filled.text("to") })}
             />
           </div>

@@ -185,7 +185,7 @@ function TestDialog({
           "It goes out as the tenant's own sends do, with its sender and suppressions."
         ) : (
           <p role="status">
-            Queued: <a href={hrefTo(["tenants", id, "jobs", jobId])}>see what becomes of it</a>
+            Queued: <a href={hrefTo(["messages", id, jobId])}>see what becomes of it</a>
           </p>
         )
       }

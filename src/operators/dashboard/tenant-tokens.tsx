@@ -81,7 +81,7 @@ function columnsOf(id: string): readonly Column<Movement>[] {
     { head: "Why", cell: ({ reason }) => reason },
     {
       head: "Message",
-      cell: ({ job_id: job }) => (job === null ? null : <a href={hrefTo(["tenants", id, "jobs", job])}>its job</a>),
+      cell: ({ job_id: job }) => (job === null ? null : <a href={hrefTo(["messages", id, job])}>its job</a>),
     },
   ];
 }

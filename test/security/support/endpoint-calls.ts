@@ -92,6 +92,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getDomain: ofDomain,
   verifyDomain: ofDomain,
 
+  signIn: () => ({ body: { token: "an-invented-token" } }),
+  getSession: none,
+  signOut: none,
   listTenants: none,
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,
@@ -191,8 +194,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   docsStyle: none,
   docsIcon: none,
   dashboard: none,
-  dashboardScript: none,
-  dashboardStyle: none,
+  dashboardFile: () => ({ path: { file: "app-1a2b3c4d.js" } }),
 
   deleteEmailCredentials: ofTenant,
   deleteWhatsappCredentials: ofTenant,
