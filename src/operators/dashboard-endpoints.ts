@@ -13,6 +13,7 @@ const HEADERS = { "content-security-policy": POLICY, "referrer-policy": "no-refe
 
 const ASSETS = "/dash/assets";
 const ENTRY = join(import.meta.dir, "dashboard", "app.tsx");
+const TAGGED = { ETag: "Changes with the page." } as const;
 const NO_FILE = failure("NoFile", "The page is of another release: load it again.", "there is no such file");
 
 /** The dashboard as browsers get it. */
@@ -48,8 +49,8 @@ function pageEndpoint(bundled: () => Promise<Bundle>): Endpoint {
     tag: "Service",
     summary: "The operators' page",
     answers: {
-      200: { description: "The operators' page", schema: null, mediaType: "text/html" },
-      304: { description: "It has not changed.", schema: null },
+      200: { description: "The operators' page", schema: null, mediaType: "text/html", headers: TAGGED },
+      304: { description: "It has not changed.", schema: null, headers: TAGGED },
     },
     async handle(door, exchange) {
       const { page, tag } = await bundled();
