@@ -70,6 +70,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   getTenantUsage: ["from", "to"],
   listUsage: ["cursor"],
   createOperator: ["name"],
+  signIn: ["token"],
   createKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],

@@ -26,8 +26,8 @@ export function Dialog({
     <dialog ref={element} aria-labelledby={id} onClose={onClose}>
       <div class="dialog-head">
         <h2 id={id}>{title}</h2>
-        <button type="button" class="close" aria-label="Close" onClick={() => element.current?.close()}>
-          <span aria-hidden="true">✕</span>
+        <button type="button" onClick={() => element.current?.close()}>
+          Close
         </button>
       </div>
       {children}

@@ -154,7 +154,7 @@ function Previewed({ preview }: { readonly preview: TemplatePreview }): JSX.Elem
         ]}
       />
       {spam.rules.length === 0 ? null : (
-        <ul class="small">
+        <ul class="rules small">
           {spam.rules.map(({ rule, score, description }) => (
             <li key={rule}>
               {score}: {description}

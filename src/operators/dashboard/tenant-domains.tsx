@@ -24,7 +24,7 @@ export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
           </button>
         ) : null}
       </div>
-      <p class="small">
+      <p class="intro">
         The tenant has its domains verified itself, with POST /v1/domains/…/verify; here is what was found last.
       </p>
       <ProblemBox problem={problem} retry={reload} />

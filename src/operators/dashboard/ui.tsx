@@ -182,16 +182,10 @@ export function Ago({ at }: { readonly at: string }): JSX.Element {
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "quiet";
 
-/** A state: colour and sign say the same as the word. */
+/** A state: its colour, and the sign before it, say the same as the word. */
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }): JSX.Element {
-  return (
-    <span class={`badge ${tone}`}>
-      <span aria-hidden="true">{SIGNS[tone]}</span> {children}
-    </span>
-  );
+  return <span class={`badge ${tone}`}>{children}</span>;
 }
-
-const SIGNS: Readonly<Record<Tone, string>> = { good: "✓", bad: "✕", warn: "!", busy: "…", quiet: "–" };
 
 export function Channels({ names }: { readonly names: readonly string[] }): JSX.Element {
   if (names.length === 0) return <span class="soft">none</span>;

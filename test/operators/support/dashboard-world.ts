@@ -43,7 +43,14 @@ const HTML =
   `<a href="/dash/api/session">all of it</a><svg onload="top.owned=1"></svg><iframe srcdoc="&lt;script&gt;top.owned=1&lt;/script&gt;"></iframe>` +
   `<form action="/dash/api/session"><button>x</button></form><meta http-equiv="refresh" content="0;url=/dash/api/session">${CANARY}`;
 
-const CONTENT = { channel: "email", from: "shop@example.com", to: "ann@example.com", subject: CANARY, html: HTML, text: CANARY };
+const CONTENT = {
+  channel: "email",
+  from: "shop@example.com",
+  to: "ann@example.com",
+  subject: CANARY,
+  html: HTML,
+  text: CANARY,
+};
 
 const MAIL: SandboxMessage = {
   channel: "email",
@@ -90,13 +97,22 @@ function overview() {
         shards: [0],
         loop_delay_ms: 1.2,
         event_store_lag_seconds: 0.3,
-        breakers: [{ channel: "email", relay: `mx.example.com:25 ${CANARY}`, state: "open", since: AT, waiting_jobs: 14 }],
+        breakers: [
+          { channel: "email", relay: `mx.example.com:25 ${CANARY}`, state: "open", since: AT, waiting_jobs: 14 },
+        ],
         paused: [{ tenant_id: "acme", channel: "whatsapp" }],
       },
     ],
-    expiring: [{ kind: "apple_certificate", tenant_id: "acme", name: "pass.com.example", expires_at: "2026-12-01T00:00:00Z" }],
+    expiring: [
+      { kind: "apple_certificate", tenant_id: "acme", name: "pass.com.example", expires_at: "2026-12-01T00:00:00Z" },
+    ],
     alarms: [
-      { severity: "ticket", title: "A certificate expires", detail: "In nine days.", runbook: "docs/runbook.md#expiry" },
+      {
+        severity: "ticket",
+        title: "A certificate expires",
+        detail: "In nine days.",
+        runbook: "docs/runbook.md#expiry",
+      },
       { severity: "page", title: `A mail server is away ${CANARY}`, detail: "14 e-mails wait.", runbook: null },
     ],
   };
@@ -146,7 +162,8 @@ export class DashboardWorld {
 
   private async fixtureFor(request: Request, path: string, query: URLSearchParams): Promise<Response | null> {
     if (path === "/dash/api/overview") return Response.json(overview());
-    if (path === "/dash/api/overview/live") return this.isStreamBroken ? new Response(null, { status: 503 }) : streamed();
+    if (path === "/dash/api/overview/live")
+      return this.isStreamBroken ? new Response(null, { status: 503 }) : streamed();
     if (path === "/dash/api/jobs") return Response.json({ jobs: [{ tenant_id: "acme", ...job }] });
     if (path === "/dash/api/tenants/acme/jobs") {
       const jobs = query.get("status") === "running" ? [] : [job];
