@@ -129,7 +129,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     await shows(tab, ".outcome", "It failed: the mail server refused the message: 550 5.7.1");
     expect(
       await tab.evaluate("[...document.querySelectorAll('.timeline .badge')].map((each) => each.textContent)"),
-    ).toEqual(["Accepted", "Try 1: put off at mx.example.com:25", "Try 2: refused for good at mx.example.com:25"]);
+    ).toEqual(["Accepted", "Try 1: put off at mx.example.com:25", "Try 2: failed for good at mx.example.com:25"]);
     await shows(tab, ".timeline .said", "“451 4.7.1 Try again later” Next try after 6 min.");
     await clickButton(tab, "Send it again");
     await eventually("it is sent again", () => world.retries.length > 0);

@@ -12,7 +12,7 @@ import { OperatorsPage } from "./operators.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { hrefTo, type Route, useRoute } from "./route.ts";
 import { SandboxPage } from "./sandbox.tsx";
-import { SessionContext } from "./session.ts";
+import { SessionContext } from "./session.tsx";
 import { TenantPage } from "./tenant.tsx";
 import { TenantsPage } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";

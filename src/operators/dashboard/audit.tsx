@@ -55,13 +55,13 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
 
 const COLUMNS: readonly Column<AuditRow>[] = [
   { head: "When", isHead: true, cell: ({ at }) => <Time at={at} /> },
-  { head: "Operator", cell: ({ operator }) => operator },
+  { head: "Operator", isLong: true, cell: ({ operator }) => operator },
   { head: "Action", cell: ({ action }) => <code>{action}</code> },
   {
     head: "Tenant",
     cell: ({ tenant }) => (tenant === null ? null : <a href={hrefTo(["tenants", tenant])}>{tenant}</a>),
   },
-  { head: "On", cell: ({ target }) => target },
+  { head: "On", isLong: true, cell: ({ target }) => target },
   { head: "Answer", cell: ({ status }) => <Answer status={status} /> },
   { head: "More", cell: (row) => <Detail row={row} /> },
 ];

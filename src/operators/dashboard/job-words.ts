@@ -84,7 +84,10 @@ function successOf({ channel, events, history }: JobHistory): Sentence {
 function failureWords({ error, history, attempts, result }: JobHistory): string {
   const last = history.findLast(({ outcome }) => outcome === "failed") ?? history.at(-1);
   const why = error ?? String(memberOf(result, "error") ?? "the reason is not known");
-  const tries = attempts > 1 ? ` After ${counted(attempts, "try", "tries")}, it is not tried again.` : "";
+  const tries =
+    attempts > 1 && !why.includes("attempts")
+      ? ` After ${counted(attempts, "try", "tries")}, it is not tried again.`
+      : "";
   const reply = last?.reply;
   // The error quotes the reply, but for the recipient in it.
   const isSaid = reply === undefined || why.includes(reply.slice(0, QUOTED_CHARS));
@@ -138,13 +141,16 @@ export function timelineOf(job: JobHistory): readonly Step[] {
 function attemptStep({ at, outcome, relay, reply, next_attempt_at: next }: JobAttempt, number: number): Step {
   const where = relay === undefined ? "" : ` at ${relay}`;
   const said = reply === undefined ? null : `“${reply}”`;
-  const again = next === undefined ? null : `Next try ${ago(next, Date.parse(at)).replace(/^in /, "after ")}.`;
+  const again =
+    next === undefined
+      ? null
+      : `Next try ${ago(next, Date.parse(at)).replace(/^in /, "after ").replace("now", "at once")}.`;
   const detail = [said, again].filter((part) => part !== null).join(" ") || null;
   switch (outcome) {
     case "sent":
       return { at, tone: "good", title: `Try ${number}: taken${where}`, detail };
     case "failed":
-      return { at, tone: "bad", title: `Try ${number}: refused for good${where}`, detail };
+      return { at, tone: "bad", title: `Try ${number}: failed for good${where}`, detail };
     case "retry":
       return { at, tone: "warn", title: `Try ${number}: put off${where}`, detail };
     case "snooze":

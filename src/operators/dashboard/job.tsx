@@ -6,7 +6,7 @@ import { outcomeOf, type Step, statusTone, timelineOf } from "./job-words.ts";
 import { useAction, useLoad, useNow } from "./load.ts";
 import { Rendered } from "./rendered.tsx";
 import { hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
+import { useMayChange } from "./session.tsx";
 import { Ago, Badge, Card, Copy, Facts, Page, ProblemBox, Time, Waiting } from "./ui.tsx";
 import { channelName, count } from "./words.ts";
 

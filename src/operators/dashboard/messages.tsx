@@ -8,7 +8,7 @@ import { STATUSES, statusTone } from "./job-words.ts";
 import { useLoad, useLoadPages } from "./load.ts";
 import { RetryManyDialog } from "./retry-many.tsx";
 import { goTo, hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
+import { useMayChange } from "./session.tsx";
 import { Ago, Badge, type Column, More, Page, ProblemBox, Table, Time, Waiting } from "./ui.tsx";
 import { CHANNEL_CHOICES, CHANNELS, type Channel, channelName, count } from "./words.ts";
 

@@ -5,8 +5,8 @@ import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
 import { SecretDialog } from "./secret.tsx";
-import { useMayChange } from "./session.ts";
-import { Ago, Badge, type Column, Page, ProblemBox, Table, Time, Waiting } from "./ui.tsx";
+import { ChangeButton, useMayChange } from "./session.tsx";
+import { Ago, Badge, type Column, Page, Show, Table, Time } from "./ui.tsx";
 
 type Open =
   | { readonly kind: "add" }
@@ -20,7 +20,8 @@ const ROLES = [
 
 /** Who may call the operator API, and look at these pages. */
 export function OperatorsPage(): JSX.Element {
-  const { data, problem, reload } = useLoad((signal) => call("listOperators", {}, { signal }), "");
+  const loaded = useLoad((signal) => call("listOperators", {}, { signal }), "");
+  const { reload } = loaded;
   const mayChange = useMayChange();
   const [open, setOpen] = useState<Open | null>(null);
   const close = () => setOpen(null);
@@ -29,27 +30,22 @@ export function OperatorsPage(): JSX.Element {
       title="Operators"
       intro="Each has a token of their own. The operator root has the setting OPERATOR_TOKEN, and is not listed."
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setOpen({ kind: "add" })}>
-            Add an operator
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setOpen({ kind: "add" })}>
+          Add an operator
+        </ChangeButton>
       }
     >
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <Table
-          caption="Operators"
-          rows={data.operators}
-          keyOf={({ operator_id }) => operator_id}
-          empty="There is none beside root."
-          columns={columnsOf(mayChange, (operator) => setOpen({ kind: "delete", operator }))}
-        />
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <Table
+            caption="Operators"
+            rows={data.operators}
+            keyOf={({ operator_id }) => operator_id}
+            empty="There is none beside root."
+            columns={columnsOf(mayChange, (operator) => setOpen({ kind: "delete", operator }))}
+          />
+        )}
+      </Show>
       {open?.kind === "add" ? (
         <FormDialog
           title="Add an operator"
@@ -82,7 +78,7 @@ export function OperatorsPage(): JSX.Element {
 
 function columnsOf(mayChange: boolean, onDelete: (operator: Operator) => void): readonly Column<Operator>[] {
   const columns: readonly Column<Operator>[] = [
-    { head: "Name", isHead: true, cell: ({ name }) => name },
+    { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name },
     { head: "Role", cell: ({ role }) => <Badge tone={role === "write" ? "warn" : "quiet"}>{role}</Badge> },
     { head: "Added", cell: ({ created_at }) => <Time at={created_at} precision="day" /> },
     { head: "Last seen", cell: ({ last_used_at: last }) => (last === null ? "never" : <Ago at={last} />) },

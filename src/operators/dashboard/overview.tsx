@@ -146,6 +146,7 @@ function Runbook({ place }: { readonly place: string }): JSX.Element {
 
 function Numbers({ overview: { totals, queue } }: { readonly overview: Overview }): JSX.Element {
   const { redis_memory_bytes: used = null, redis_memory_limit_bytes: limit = null } = queue ?? {};
+  const { oldest_seconds: oldest = null, outbox_oldest_seconds: unstored = null } = queue ?? {};
   return (
     <section aria-label="Numbers" class="numbers">
       <Tile name="Accepted today" value={shown(totals?.accepted_today)} note="since 00:00 UTC" />
@@ -154,12 +155,12 @@ function Numbers({ overview: { totals, queue } }: { readonly overview: Overview 
       <Tile
         name="Jobs in the queue"
         value={shown(queue?.depth)}
-        note={queue?.oldest_seconds == null ? undefined : `the oldest waits ${duration(queue.oldest_seconds)}`}
+        note={oldest === null ? undefined : `the oldest waits ${duration(oldest)}`}
       />
       <Tile
         name="Events not stored yet"
-        value={queue?.outbox_oldest_seconds == null ? "none" : duration(queue.outbox_oldest_seconds)}
-        note={queue?.outbox_oldest_seconds == null ? undefined : "age of the oldest"}
+        value={queue === null ? "?" : unstored === null ? "none" : duration(unstored)}
+        note={unstored === null ? undefined : "age of the oldest"}
       />
       <Tile
         name="Memory of Redis"
@@ -210,7 +211,7 @@ function Breakers({ processes }: { readonly processes: readonly ProcessState[] |
           keyOf={({ process, channel, relay }) => `${process} ${channel} ${relay}`}
           empty="All relays and providers answer."
           columns={[
-            { head: "Relay", isHead: true, cell: ({ relay }) => relay },
+            { head: "Relay", isHead: true, isLong: true, cell: ({ relay }) => relay },
             { head: "Channel", cell: ({ channel }) => channelName(channel) },
             { head: "State", cell: (breaker) => <BreakerState breaker={breaker} /> },
             { head: "Since", cell: ({ since }) => <Ago at={since} /> },
@@ -280,7 +281,7 @@ function Expirings({ expiring }: { readonly expiring: readonly Expiring[] | null
           keyOf={({ kind, tenant_id, name }) => `${kind} ${tenant_id} ${name}`}
           empty="Nothing expires soon."
           columns={[
-            { head: "What", isHead: true, cell: ({ name }) => name },
+            { head: "What", isHead: true, isLong: true, cell: ({ name }) => name },
             { head: "Kind", cell: ({ kind }) => kind.replaceAll("_", " ") },
             {
               head: "Tenant",

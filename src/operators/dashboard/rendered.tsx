@@ -61,7 +61,7 @@ function cleanedOf(html: string): Cleaned {
   for (const element of parsed.querySelectorAll(REMOVED)) element.remove();
   let pictures = 0;
   for (const element of parsed.querySelectorAll("*")) {
-    for (const { name, value } of [...element.attributes]) {
+    for (const { name, value } of Array.from(element.attributes)) {
       if (name === "style") element.setAttribute(STYLED, value);
       if (name === "href") element.setAttribute("title", value);
       const isPicture = name === "src" && value.startsWith("data:image/");
@@ -83,7 +83,7 @@ function dress(frame: HTMLIFrameElement | null, { styles }: Cleaned): void {
   if (frame === null || inside === null || inside === undefined || view === null || view === undefined) return;
   inside.adoptedStyleSheets = [BASE, ...styles].map((text) => {
     // A sheet belongs to the document that it was made in.
-    const sheet = new (view as typeof globalThis & Window).CSSStyleSheet();
+    const sheet = new view.CSSStyleSheet();
     sheet.replaceSync(text);
     return sheet;
   });

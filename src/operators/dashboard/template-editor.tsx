@@ -6,7 +6,7 @@ import { type Field, type Filled, Form, FormDialog } from "./dialog.tsx";
 import { useAction, useLoad } from "./load.ts";
 import { Rendered } from "./rendered.tsx";
 import { hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
+import { useMayChange } from "./session.tsx";
 import { Badge, Facts, ProblemBox, Waiting } from "./ui.tsx";
 import { bytes } from "./words.ts";
 

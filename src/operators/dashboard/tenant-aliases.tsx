@@ -4,15 +4,16 @@ import type { Alias } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
-import { Card, type Column, ProblemBox, Table, Waiting } from "./ui.tsx";
+import { ChangeButton, useMayChange } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
+import { Card, type Column, Show, Table } from "./ui.tsx";
 
 type Open = { readonly kind: "put"; readonly alias: Alias | null } | { readonly kind: "delete"; readonly alias: Alias };
 
 /** A tenant's names for the chat provider's templates. */
 export function AliasesTab({ tenant: { id } }: TabProps): JSX.Element {
-  const { data, problem, reload } = useLoad((signal) => call("listAliases", { path: { id } }, { signal }), id);
+  const loaded = useLoad((signal) => call("listAliases", { path: { id } }, { signal }), id);
+  const { reload } = loaded;
   const [open, setOpen] = useState<Open | null>(null);
   const mayChange = useMayChange();
   const close = () => setOpen(null);
@@ -20,27 +21,22 @@ export function AliasesTab({ tenant: { id } }: TabProps): JSX.Element {
     <Card
       title="Aliases of WhatsApp templates"
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setOpen({ kind: "put", alias: null })}>
-            Add an alias
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setOpen({ kind: "put", alias: null })}>
+          Add an alias
+        </ChangeButton>
       }
     >
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <Table
-          caption="Aliases"
-          rows={data.aliases}
-          keyOf={({ alias }) => alias}
-          empty="There is none: the tenant names templates as the provider does."
-          columns={columnsOf(mayChange, setOpen)}
-        />
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <Table
+            caption="Aliases"
+            rows={data.aliases}
+            keyOf={({ alias }) => alias}
+            empty="There is none: the tenant names templates as the provider does."
+            columns={columnsOf(mayChange, setOpen)}
+          />
+        )}
+      </Show>
       {open?.kind === "put" ? <PutAlias id={id} alias={open.alias} onClose={close} onDone={reload} /> : null}
       {open?.kind === "delete" ? (
         <FormDialog
@@ -63,7 +59,7 @@ function columnsOf(mayChange: boolean, onOpen: (open: Open) => void): readonly C
     { head: "Alias", isHead: true, cell: ({ alias }) => <code>{alias}</code> },
     { head: "Provider's name", cell: ({ meta_name }) => <code>{meta_name}</code> },
     { head: "Language", cell: ({ language_code }) => language_code ?? "es (default)" },
-    { head: "Positions", cell: ({ params }) => params.join(", ") },
+    { head: "Positions", isLong: true, cell: ({ params }) => params.join(", ") },
     { head: "Header", cell: ({ header }) => header?.type },
   ];
   if (!mayChange) return columns;

@@ -5,9 +5,9 @@ import { call } from "./api.ts";
 import { CREDENTIAL_FORMS, type CredentialKind, KINDS } from "./credential-forms.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
-import { Ago, Badge, Card, Facts, ProblemBox, Time, Waiting } from "./ui.tsx";
+import { ChangeButton } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
+import { Ago, Badge, Card, Facts, Show, Time } from "./ui.tsx";
 
 type Credentials = CredentialsList["credentials"][number];
 
@@ -16,7 +16,8 @@ type Open = { readonly kind: "put" | "delete"; readonly of: CredentialKind };
 /** How a tenant reaches providers of its own. Their secrets are never shown. */
 export function CredentialsTab({ tenant, onChanged }: TabProps): JSX.Element {
   const { id } = tenant;
-  const { data, problem, reload } = useLoad((signal) => call("listCredentials", { path: { id } }, { signal }), id);
+  const loaded = useLoad((signal) => call("listCredentials", { path: { id } }, { signal }), id);
+  const { reload } = loaded;
   const [open, setOpen] = useState<Open | null>(null);
   const [said, setSaid] = useState<string | null>(null);
   const close = () => setOpen(null);
@@ -26,29 +27,26 @@ export function CredentialsTab({ tenant, onChanged }: TabProps): JSX.Element {
   };
   return (
     <>
-      <p class="small">Stored encrypted and never shown. Where there are none, the platform's own are used.</p>
+      <p class="intro">Stored encrypted and never shown. Where there are none, the platform's own are used.</p>
       {said === null ? null : (
         <p class="note" role="status">
           {said}
         </p>
       )}
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <div class="columns">
-          {KINDS.map((kind) => (
-            <Kind
-              key={kind}
-              kind={kind}
-              stored={data.credentials.find((each) => each.kind === kind) ?? null}
-              onOpen={setOpen}
-            />
-          ))}
-        </div>
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <div class="columns">
+            {KINDS.map((kind) => (
+              <Kind
+                key={kind}
+                kind={kind}
+                stored={data.credentials.find((each) => each.kind === kind) ?? null}
+                onOpen={setOpen}
+              />
+            ))}
+          </div>
+        )}
+      </Show>
       {open?.kind === "put" ? (
         <FormDialog
           title={`${CREDENTIAL_FORMS[open.of].name}: credentials`}
@@ -64,19 +62,34 @@ export function CredentialsTab({ tenant, onChanged }: TabProps): JSX.Element {
           }}
         />
       ) : null}
-      {open?.kind === "delete" ? (
-        <FormDialog
-          title={`Delete the ${CREDENTIAL_FORMS[open.of].name} credentials?`}
-          intro="The platform's own are used from then on."
-          label="Delete"
-          isDangerous
-          fields={[]}
-          onClose={close}
-          onDone={done}
-          submit={() => CREDENTIAL_FORMS[open.of].remove(id)}
-        />
-      ) : null}
+      {open?.kind === "delete" ? <Delete id={id} kind={open.of} onClose={close} onDone={done} /> : null}
     </>
+  );
+}
+
+function Delete({
+  id,
+  kind,
+  onClose,
+  onDone,
+}: {
+  readonly id: string;
+  readonly kind: CredentialKind;
+  onClose(): void;
+  onDone(): void;
+}): JSX.Element {
+  const { name, remove } = CREDENTIAL_FORMS[kind];
+  return (
+    <FormDialog
+      title={`Delete the ${name} credentials?`}
+      intro="The platform's own are used from then on."
+      label="Delete"
+      isDangerous
+      fields={[]}
+      onClose={onClose}
+      onDone={onDone}
+      submit={() => remove(id)}
+    />
   );
 }
 
@@ -89,25 +102,22 @@ function Kind({
   readonly stored: Credentials | null;
   onOpen(open: Open): void;
 }): JSX.Element {
-  const mayChange = useMayChange();
   const { name } = CREDENTIAL_FORMS[kind];
   return (
     <Card
       title={name}
       actions={
-        mayChange ? (
-          <>
-            <button type="button" onClick={() => onOpen({ kind: "put", of: kind })}>
-              {stored === null ? "Store" : "Replace"}
-              <span class="unseen"> {name}</span>
-            </button>
-            {stored === null ? null : (
-              <button type="button" class="danger-quiet" onClick={() => onOpen({ kind: "delete", of: kind })}>
-                Delete<span class="unseen"> {name}</span>
-              </button>
-            )}
-          </>
-        ) : undefined
+        <>
+          <ChangeButton onClick={() => onOpen({ kind: "put", of: kind })}>
+            {stored === null ? "Store" : "Replace"}
+            <span class="unseen"> {name}</span>
+          </ChangeButton>
+          {stored === null ? null : (
+            <ChangeButton style="danger-quiet" onClick={() => onOpen({ kind: "delete", of: kind })}>
+              Delete<span class="unseen"> {name}</span>
+            </ChangeButton>
+          )}
+        </>
       }
     >
       {stored === null ? <p class="empty">None of its own.</p> : <Stored credentials={stored} />}

@@ -4,8 +4,8 @@ import type { OperatorDomain } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
+import { ChangeButton } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
 import { Badge, Card, type Column, Copy, ProblemBox, Table, Time, type Tone, Waiting } from "./ui.tsx";
 
 /** The domains that a tenant sends from: what to publish for each, and what was found. */
@@ -13,16 +13,13 @@ export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
   const { data, problem, reload } = useLoad((signal) => call("listTenantDomains", { path: { id } }, { signal }), id);
   const [isAdding, setAdding] = useState(false);
   const [deleted, setDeleted] = useState<string | null>(null);
-  const mayChange = useMayChange();
   return (
     <>
       <div class="card-head">
         <h2>Sending domains</h2>
-        {mayChange ? (
-          <button type="button" class="primary" onClick={() => setAdding(true)}>
-            Add a domain
-          </button>
-        ) : null}
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Add a domain
+        </ChangeButton>
       </div>
       <p class="intro">
         The tenant has its domains verified itself, with POST /v1/domains/…/verify; here is what was found last.
@@ -33,7 +30,7 @@ export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
         <p class="empty">There is none: mail goes out from the platform's own sender.</p>
       ) : null}
       {data?.domains.map((domain) => (
-        <Domain key={domain.Domain} domain={domain} onDelete={mayChange ? () => setDeleted(domain.Domain) : null} />
+        <Domain key={domain.Domain} domain={domain} onDelete={() => setDeleted(domain.Domain)} />
       ))}
       {isAdding ? <AddDomain id={id} onClose={() => setAdding(false)} onDone={reload} /> : null}
       {deleted === null ? null : (
@@ -65,34 +62,35 @@ const RESULT_TONES: Readonly<Record<OperatorDomain["checks"][number]["result"], 
 
 type DnsRecord = OperatorDomain["DNSRecords"]["relay"][number];
 
-function Domain({
-  domain,
-  onDelete,
-}: {
-  readonly domain: OperatorDomain;
-  readonly onDelete: (() => void) | null;
-}): JSX.Element {
-  const {
-    Domain: name,
-    RelayEnabled,
-    RelayStatus,
-    SMTPEnabled,
-    SMTPStatus,
-    DNSRecords,
-    checks,
-    checked_at: checkedAt,
-  } = domain;
+function Domain({ domain, onDelete }: { readonly domain: OperatorDomain; onDelete(): void }): JSX.Element {
+  const { Domain: name, DNSRecords } = domain;
   return (
     <Card
       title={name}
       actions={
-        onDelete === null ? undefined : (
-          <button type="button" class="danger-quiet" aria-label={`Delete ${name}`} onClick={onDelete}>
-            Delete
-          </button>
-        )
+        <ChangeButton style="danger-quiet" label={`Delete ${name}`} onClick={onDelete}>
+          Delete
+        </ChangeButton>
       }
     >
+      <Found domain={domain} />
+      <h3>Records to publish</h3>
+      <Table
+        caption={`Records of ${name}`}
+        rows={DNSRecords.relay}
+        keyOf={({ type, name: of, value }) => `${type} ${of} ${value}`}
+        empty="None."
+        columns={RECORDS}
+      />
+    </Card>
+  );
+}
+
+/** What the last verification found. */
+function Found({ domain }: { readonly domain: OperatorDomain }): JSX.Element {
+  const { RelayEnabled, RelayStatus, SMTPEnabled, SMTPStatus, checks, checked_at: checkedAt } = domain;
+  return (
+    <>
       <p>
         {RelayEnabled ? <Badge tone={STATUS_TONES[RelayStatus]}>platform's relay: {RelayStatus}</Badge> : null}{" "}
         {SMTPEnabled ? <Badge tone={STATUS_TONES[SMTPStatus]}>own relay: {SMTPStatus}</Badge> : null}{" "}
@@ -115,15 +113,7 @@ function Domain({
           ))}
         </ul>
       )}
-      <h3>Records to publish</h3>
-      <Table
-        caption={`Records of ${name}`}
-        rows={DNSRecords.relay}
-        keyOf={({ type, name: of, value }) => `${type} ${of} ${value}`}
-        empty="None."
-        columns={RECORDS}
-      />
-    </Card>
+    </>
   );
 }
 

@@ -5,9 +5,9 @@ import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
 import { SecretDialog } from "./secret.tsx";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
-import { Ago, Card, type Column, ProblemBox, Table, Time, Waiting } from "./ui.tsx";
+import { ChangeButton, useMayChange } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
+import { Ago, Card, type Column, Show, Table, Time } from "./ui.tsx";
 
 type Open =
   | { readonly kind: "add" }
@@ -16,35 +16,49 @@ type Open =
 
 /** The keys that a tenant calls with. */
 export function KeysTab({ tenant: { id } }: TabProps): JSX.Element {
-  const { data, problem, reload } = useLoad((signal) => call("listKeys", { path: { id } }, { signal }), id);
+  const loaded = useLoad((signal) => call("listKeys", { path: { id } }, { signal }), id);
+  const { reload } = loaded;
   const [open, setOpen] = useState<Open | null>(null);
   const mayChange = useMayChange();
-  const close = () => setOpen(null);
   return (
     <Card
       title="API keys"
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setOpen({ kind: "add" })}>
-            Make a key
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setOpen({ kind: "add" })}>
+          Make a key
+        </ChangeButton>
       }
     >
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <Table
-          caption="API keys"
-          rows={data.keys}
-          keyOf={({ key_id }) => key_id}
-          empty="The tenant has no key, so it cannot send."
-          columns={columnsOf(mayChange, (key) => setOpen({ kind: "revoke", key }))}
-        />
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <Table
+            caption="API keys"
+            rows={data.keys}
+            keyOf={({ key_id }) => key_id}
+            empty="The tenant has no key, so it cannot send."
+            columns={columnsOf(mayChange, (key) => setOpen({ kind: "revoke", key }))}
+          />
+        )}
+      </Show>
+      <Dialogs id={id} open={open} setOpen={setOpen} onDone={reload} />
+    </Card>
+  );
+}
+
+function Dialogs({
+  id,
+  open,
+  setOpen,
+  onDone,
+}: {
+  readonly id: string;
+  readonly open: Open | null;
+  setOpen: (next: Open | null | ((now: Open | null) => Open | null)) => void;
+  onDone(): void;
+}): JSX.Element {
+  const close = () => setOpen(null);
+  return (
+    <>
       {open?.kind === "add" ? (
         <FormDialog
           title="Make a key"
@@ -66,7 +80,7 @@ export function KeysTab({ tenant: { id } }: TabProps): JSX.Element {
               expires_at: expires === "" ? null : new Date(expires).toISOString(),
             };
             const { api_key: secret } = await call("createKey", { path: { id }, body });
-            reload();
+            onDone();
             setOpen({ kind: "made", secret });
           }}
         />
@@ -82,17 +96,17 @@ export function KeysTab({ tenant: { id } }: TabProps): JSX.Element {
           isDangerous
           fields={[]}
           onClose={close}
-          onDone={reload}
+          onDone={onDone}
           submit={() => call("revokeKey", { path: { id, key_id: open.key.key_id } })}
         />
       ) : null}
-    </Card>
+    </>
   );
 }
 
 function columnsOf(mayChange: boolean, onRevoke: (key: Key) => void): readonly Column<Key>[] {
   const columns: readonly Column<Key>[] = [
-    { head: "Name", isHead: true, cell: ({ name }) => name ?? <span class="soft">without a name</span> },
+    { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name ?? <span class="soft">without a name</span> },
     { head: "Begins with", cell: ({ prefix }) => <code>{prefix}</code> },
     { head: "Made", cell: ({ created_at }) => <Time at={created_at} precision="day" /> },
     { head: "Last used", cell: ({ last_used_at: last }) => (last === null ? "never" : <Ago at={last} />) },

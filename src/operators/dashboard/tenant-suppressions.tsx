@@ -4,8 +4,8 @@ import type { Suppression } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoadPages } from "./load.ts";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
+import { ChangeButton, useMayChange } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
 import { Card, type Column, More, ProblemBox, Table, Time } from "./ui.tsx";
 
 const REASONS = ["manual", "unsubscribed", "bounced", "complained"] as const;
@@ -25,11 +25,9 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
     <Card
       title="Suppressed addresses"
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setAdding(true)}>
-            Suppress an address
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Suppress an address
+        </ChangeButton>
       }
     >
       <ProblemBox problem={problem} retry={reload} />
@@ -43,41 +41,62 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
         />
       )}
       <More more={more} isLoading={isLoading} />
-      {isAdding ? (
-        <FormDialog
-          title="Suppress an address"
-          label="Suppress"
-          fields={[
-            { kind: "text", name: "address", label: "Address or number", isRequired: true },
-            {
-              kind: "choice",
-              name: "reason",
-              label: "Why",
-              value: "manual",
-              choices: REASONS.map((value) => ({ value, label: value })),
-            },
-          ]}
-          onClose={() => setAdding(false)}
-          onDone={reload}
-          submit={(filled) => {
-            const reason = REASONS.find((each) => each === filled.text("reason")) ?? "manual";
-            return call("putSuppression", { path: { id, address: filled.text("address") }, body: { reason } });
-          }}
-        />
-      ) : null}
+      {isAdding ? <AddSuppression id={id} onClose={() => setAdding(false)} onDone={reload} /> : null}
       {removed === null ? null : (
-        <FormDialog
-          title={`Send to ${removed.address} again?`}
-          intro={`It is suppressed since it ${REASON_WORDS[removed.reason]}.`}
-          label="Remove from the list"
-          isDangerous
-          fields={[]}
-          onClose={() => setRemoved(null)}
-          onDone={reload}
-          submit={() => call("deleteSuppression", { path: { id, address: removed.address } })}
-        />
+        <RemoveSuppression id={id} suppression={removed} onClose={() => setRemoved(null)} onDone={reload} />
       )}
     </Card>
+  );
+}
+
+interface DialogProps {
+  readonly id: string;
+  onClose(): void;
+  onDone(): void;
+}
+
+function AddSuppression({ id, onClose, onDone }: DialogProps): JSX.Element {
+  return (
+    <FormDialog
+      title="Suppress an address"
+      label="Suppress"
+      fields={[
+        { kind: "text", name: "address", label: "Address or number", isRequired: true },
+        {
+          kind: "choice",
+          name: "reason",
+          label: "Why",
+          value: "manual",
+          choices: REASONS.map((value) => ({ value, label: value })),
+        },
+      ]}
+      onClose={onClose}
+      onDone={onDone}
+      submit={(filled) => {
+        const reason = REASONS.find((each) => each === filled.text("reason")) ?? "manual";
+        return call("putSuppression", { path: { id, address: filled.text("address") }, body: { reason } });
+      }}
+    />
+  );
+}
+
+function RemoveSuppression({
+  id,
+  suppression,
+  onClose,
+  onDone,
+}: DialogProps & { readonly suppression: Suppression }): JSX.Element {
+  return (
+    <FormDialog
+      title={`Send to ${suppression.address} again?`}
+      intro={`It is suppressed since it ${REASON_WORDS[suppression.reason]}.`}
+      label="Remove from the list"
+      isDangerous
+      fields={[]}
+      onClose={onClose}
+      onDone={onDone}
+      submit={() => call("deleteSuppression", { path: { id, address: suppression.address } })}
+    />
   );
 }
 
@@ -90,7 +109,7 @@ const REASON_WORDS: Readonly<Record<Suppression["reason"], string>> = {
 
 function columnsOf(mayChange: boolean, onRemove: (suppression: Suppression) => void): readonly Column<Suppression>[] {
   const columns: readonly Column<Suppression>[] = [
-    { head: "Address", isHead: true, cell: ({ address }) => address },
+    { head: "Address", isHead: true, isLong: true, cell: ({ address }) => address },
     { head: "Why", cell: ({ reason }) => reason },
     { head: "Since", cell: ({ created_at }) => <Time at={created_at} /> },
   ];

@@ -5,10 +5,10 @@ import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoad } from "./load.ts";
 import { goTo, hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
+import { ChangeButton, useMayChange } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
 import { TemplateEditor } from "./template-editor.tsx";
-import type { TabProps } from "./tenant.tsx";
-import { Card, type Column, ProblemBox, Table, Waiting } from "./ui.tsx";
+import { Card, type Column, ProblemBox, Show, Table, Waiting } from "./ui.tsx";
 import { channelName } from "./words.ts";
 
 /** A tenant's templates; with a slug, one of them. */
@@ -17,34 +17,28 @@ export function TemplatesTab({ slug, ...props }: TabProps & { readonly slug: str
 }
 
 function List({ tenant: { id } }: TabProps): JSX.Element {
-  const { data, problem, reload } = useLoad((signal) => call("listTemplates", { path: { id } }, { signal }), id);
+  const loaded = useLoad((signal) => call("listTemplates", { path: { id } }, { signal }), id);
   const [isAdding, setAdding] = useState(false);
-  const mayChange = useMayChange();
   return (
     <Card
       title="Templates"
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setAdding(true)}>
-            Add a template
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Add a template
+        </ChangeButton>
       }
     >
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <Table
-          caption="Templates"
-          rows={data.templates}
-          keyOf={({ slug }) => slug}
-          empty="There is none yet."
-          columns={columnsOf(id)}
-        />
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <Table
+            caption="Templates"
+            rows={data.templates}
+            keyOf={({ slug }) => slug}
+            empty="There is none yet."
+            columns={columnsOf(id)}
+          />
+        )}
+      </Show>
       {isAdding ? (
         <FormDialog
           title="Add a template"
@@ -89,6 +83,7 @@ function columnsOf(id: string): readonly Column<Template>[] {
     { head: "Channel", cell: ({ channel }) => channelName(channel) },
     {
       head: "Subject or kind",
+      isLong: true,
       cell: (template) => (template.channel === "email" ? template.subject : template.pass_type),
     },
   ];

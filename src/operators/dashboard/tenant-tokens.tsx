@@ -5,8 +5,8 @@ import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoadPages } from "./load.ts";
 import { hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
-import type { TabProps } from "./tenant.tsx";
+import { ChangeButton } from "./session.tsx";
+import type { TabProps } from "./tab.ts";
 import { Card, type Column, More, ProblemBox, Table, Time } from "./ui.tsx";
 import { count } from "./words.ts";
 
@@ -20,17 +20,14 @@ export function TokensTab({ tenant: { id, tokens }, onChanged }: TabProps): JSX.
     return { items: movements, next };
   }, id);
   const [isAdding, setAdding] = useState(false);
-  const mayChange = useMayChange();
   const { items, problem, more, isLoading, reload } = pages;
   return (
     <Card
       title={`Wallet tokens: ${count(tokens)}`}
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setAdding(true)}>
-            Add tokens
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Add tokens
+        </ChangeButton>
       }
     >
       <ProblemBox problem={problem} retry={reload} />
@@ -78,7 +75,7 @@ function columnsOf(id: string): readonly Column<Movement>[] {
     { head: "When", isHead: true, cell: ({ created_at }) => <Time at={created_at} /> },
     { head: "Tokens", isNumber: true, cell: ({ amount }) => (amount > 0 ? `+${count(amount)}` : count(amount)) },
     { head: "Balance", isNumber: true, cell: ({ balance }) => count(balance) },
-    { head: "Why", cell: ({ reason }) => reason },
+    { head: "Why", isLong: true, cell: ({ reason }) => reason },
     {
       head: "Message",
       cell: ({ job_id: job }) => (job === null ? null : <a href={hrefTo(["messages", id, job])}>its job</a>),

@@ -2,8 +2,8 @@ import type { JSX } from "preact";
 import type { Usage } from "../../../clients/typescript/generated.ts";
 import { call, downloadPath } from "./api.ts";
 import { useLoad } from "./load.ts";
-import type { TabProps } from "./tenant.tsx";
-import { Card, type Column, ProblemBox, Table, Waiting } from "./ui.tsx";
+import type { TabProps } from "./tab.ts";
+import { Card, type Column, Show, Table } from "./ui.tsx";
 import { count } from "./words.ts";
 
 const MONTHS = 12;
@@ -14,27 +14,21 @@ export function UsageTab({ tenant: { id } }: TabProps): JSX.Element {
   const month = (back: number) =>
     new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString().slice(0, 7);
   const months = { from: month(MONTHS - 1), to: month(0) };
-  const { data, problem, reload } = useLoad(
-    (signal) => call("getTenantUsage", { path: { id }, query: months }, { signal }),
-    id,
-  );
+  const loaded = useLoad((signal) => call("getTenantUsage", { path: { id }, query: months }, { signal }), id);
   const file = downloadPath(`/dash/api/tenants/${encodeURIComponent(id)}/usage`, { ...months, format: "csv" });
   return (
     <Card title="Usage by UTC month" actions={<a href={file}>As CSV</a>}>
-      <ProblemBox problem={problem} retry={reload} />
-      {data === null ? (
-        problem === null ? (
-          <Waiting />
-        ) : null
-      ) : (
-        <Table
-          caption="Usage by month"
-          rows={data.usage.toReversed()}
-          keyOf={(usage) => usage.month}
-          empty="Nothing."
-          columns={COLUMNS}
-        />
-      )}
+      <Show loaded={loaded}>
+        {(data) => (
+          <Table
+            caption="Usage by month"
+            rows={data.usage.toReversed()}
+            keyOf={(usage) => usage.month}
+            empty="Nothing."
+            columns={COLUMNS}
+          />
+        )}
+      </Show>
     </Card>
   );
 }

@@ -3,6 +3,7 @@ import type { Tenant } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { type Loaded, useLoad } from "./load.ts";
 import { hrefTo } from "./route.ts";
+import type { TabProps } from "./tab.ts";
 import { AliasesTab } from "./tenant-aliases.tsx";
 import { CredentialsTab } from "./tenant-credentials.tsx";
 import { DomainsTab } from "./tenant-domains.tsx";
@@ -14,13 +15,6 @@ import { TokensTab } from "./tenant-tokens.tsx";
 import { UsageTab } from "./tenant-usage.tsx";
 import { State } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";
-
-/** What each part of a tenant's page is given. */
-export interface TabProps {
-  readonly tenant: Tenant;
-  /** Reads the tenant again. */
-  onChanged(): void;
-}
 
 const TABS = [
   ["settings", "Settings"],

@@ -5,7 +5,7 @@ import { call } from "./api.ts";
 import { type Field, type Filled, FormDialog } from "./dialog.tsx";
 import { useLoad, useLoadPages } from "./load.ts";
 import { goTo, hrefTo } from "./route.ts";
-import { useMayChange } from "./session.ts";
+import { ChangeButton } from "./session.tsx";
 import { Badge, Channels, type Column, More, Page, ProblemBox, Table, Time } from "./ui.tsx";
 import { CHANNEL_CHOICES, CHANNELS, count } from "./words.ts";
 
@@ -16,7 +16,6 @@ const SEARCHED_MAX = 10_000;
 export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
   const [word, setWord] = useState(query.get("find") ?? "");
   const [isAdding, setAdding] = useState(false);
-  const mayChange = useMayChange();
   const isSearching = word.trim() !== "";
   const { items, problem, more, isLoading, reload } = useLoadPages<Tenant>(async (cursor, signal) => {
     const asked = { limit: isSearching ? 500 : PAGE, ...(cursor === undefined ? {} : { cursor }) };
@@ -32,11 +31,9 @@ export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX
     <Page
       title="Tenants"
       actions={
-        mayChange ? (
-          <button type="button" class="primary" onClick={() => setAdding(true)}>
-            Add a tenant
-          </button>
-        ) : undefined
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Add a tenant
+        </ChangeButton>
       }
     >
       <div class="search field">
@@ -71,7 +68,7 @@ function fits({ id, name }: Tenant, word: string): boolean {
 
 const COLUMNS: readonly Column<Tenant>[] = [
   { head: "Id", isHead: true, cell: ({ id }) => <a href={hrefTo(["tenants", id])}>{id}</a> },
-  { head: "Name", cell: ({ name }) => name },
+  { head: "Name", isLong: true, cell: ({ name }) => name },
   { head: "Plan", cell: ({ plan }) => plan },
   { head: "Channels", cell: ({ channels }) => <Channels names={channels} /> },
   { head: "Tokens", isNumber: true, cell: ({ tokens }) => count(tokens) },

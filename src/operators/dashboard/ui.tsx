@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "./api.ts";
-import { useNow } from "./load.ts";
+import { type Loaded, useNow } from "./load.ts";
 import { ago, channelName, localTime, utcTime } from "./words.ts";
 
 /*
@@ -88,12 +88,30 @@ export function Waiting({ what = "Loading" }: { readonly what?: string }): JSX.E
   );
 }
 
+/** What was loaded; until then that it is being loaded, or why it cannot be. */
+export function Show<T>({
+  loaded: { data, problem, reload },
+  children,
+}: {
+  readonly loaded: Pick<Loaded<T>, "data" | "problem" | "reload">;
+  children(data: T): ComponentChildren;
+}): JSX.Element {
+  return (
+    <>
+      <ProblemBox problem={problem} retry={reload} />
+      {data === null ? problem === null && <Waiting /> : children(data)}
+    </>
+  );
+}
+
 export interface Column<T> {
   readonly head: string;
   cell(row: T): ComponentChildren;
   readonly isNumber?: boolean;
   /** Names the row. */
   readonly isHead?: boolean;
+  /** Of any length, without a blank perhaps. */
+  readonly isLong?: boolean;
 }
 
 /** A table; where the screen is narrow, each row becomes a card. The roles keep it a table for screen readers there, too. */
@@ -136,7 +154,8 @@ export function Table<T>({
 }
 
 function Cell<T>({ column, row }: { readonly column: Column<T>; readonly row: T }): JSX.Element {
-  const { head, isNumber, isHead } = column;
+  const { head, isNumber, isHead, isLong } = column;
+  const style = isNumber === true ? "number" : isLong === true ? "long" : undefined;
   const content = column.cell(row);
   const shown = content === null || content === undefined || content === "" ? <span class="soft">–</span> : content;
   const inner = (
@@ -149,13 +168,13 @@ function Cell<T>({ column, row }: { readonly column: Column<T>; readonly row: T 
   );
   if (isHead === true) {
     return (
-      <th role="rowheader" scope="row">
+      <th role="rowheader" scope="row" class={style}>
         {inner}
       </th>
     );
   }
   return (
-    <td role="cell" class={isNumber === true ? "number" : undefined}>
+    <td role="cell" class={style}>
       {inner}
     </td>
   );
