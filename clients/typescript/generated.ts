@@ -1215,6 +1215,12 @@ export type Operator = {
 
 export type OperatorList = { operators: readonly Operator[] };
 
+export type Session = {
+  /** The operator's. */
+  name: string;
+  role: "read" | "write";
+};
+
 export type AuditRow = {
   audit_id: number;
   at: string;
@@ -2288,6 +2294,22 @@ export type Operations = {
     answer: null;
   };
   /**
+   * Begin a session in a browser. The session is a cookie for `/dash`, which takes the token's place for 12 hours.
+   * It ends at once when the operator is deleted. With the cookie, calls other than GET also need the header
+   * `X-Waybill-Dashboard: 1`.
+   */
+  signIn: {
+    body: {
+      /** an operator's token */
+      token: string;
+    };
+    answer: null;
+  };
+  /** Who calls. */
+  getSession: { answer: Session };
+  /** End the session in this browser. */
+  signOut: { answer: null };
+  /**
    * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
    * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
    * a mail server reports, has none either.
@@ -2332,9 +2354,13 @@ export type Operations = {
   /** The operators' page. */
   dashboard: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** Part of the operators' page. */
-  dashboardScript: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
-  /** Part of the operators' page. */
-  dashboardStyle: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  dashboardFile: {
+    path: {
+      /** As the page names it. */
+      file: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** Whether the process lives. */
   health: { answer: Health };
   /** Whether every dependency is up. */
@@ -2466,12 +2492,14 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   createOperator: { method: "POST", path: "/dash/api/operators", repeat: "unsafe" },
   listOperators: { method: "GET", path: "/dash/api/operators", repeat: "safe" },
   deleteOperator: { method: "DELETE", path: "/dash/api/operators/{id}", repeat: "safe" },
+  signIn: { method: "POST", path: "/dash/api/session", repeat: "unsafe" },
+  getSession: { method: "GET", path: "/dash/api/session", repeat: "safe" },
+  signOut: { method: "DELETE", path: "/dash/api/session", repeat: "safe" },
   listAudit: { method: "GET", path: "/dash/api/audit", repeat: "safe" },
   listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
   listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
   dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },
-  dashboardScript: { method: "GET", path: "/dash/dashboard.js", repeat: "safe", streams: true },
-  dashboardStyle: { method: "GET", path: "/dash/dashboard.css", repeat: "safe", streams: true },
+  dashboardFile: { method: "GET", path: "/dash/assets/{file}", repeat: "safe", streams: true },
   health: { method: "GET", path: "/health", repeat: "safe" },
   ready: { method: "GET", path: "/ready", repeat: "safe" },
   metrics: { method: "GET", path: "/metrics", repeat: "safe", streams: true },

@@ -17,6 +17,7 @@ import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
+import { OperatorSessions } from "../http/operator-sessions.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -223,9 +224,10 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel }: Config, version: string) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
-  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  const sessions = new OperatorSessions(masterKeys);
+  return { operatorToken, sessions, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */

@@ -19,6 +19,7 @@ import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
+import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
@@ -151,6 +152,7 @@ export class Front {
         passKit: NO_PASSES,
         wallet: NO_WALLET,
         operatorToken: OPERATOR_TOKEN,
+        sessions: new OperatorSessions([new Uint8Array(32).fill(7)]),
         version: "0.0.0-test",
         ...(typeof changes === "function" ? changes(stores) : changes),
       },
