@@ -8,6 +8,7 @@ import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
 import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { operatorEndpoints } from "../operators/operator-endpoints.ts";
+import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
@@ -35,6 +36,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     }),
     ...operatorEndpoints(ports),
     auditEndpoint(ports),
+    ...overviewEndpoints(ports, names),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints,
   ];

@@ -45,6 +45,7 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
 function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
   const { jobId, channel } = job;
   ports.telemetry.count("messages", { channel, outcome: "accepted" });
+  ports.watched?.noteAccepted(channel);
   if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
   const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId };
   ports.telemetry.log("info", "a job was accepted", { ...ids, channel });
