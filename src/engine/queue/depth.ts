@@ -1,4 +1,4 @@
-import { Cluster } from "ioredis";
+import { Cluster, type Redis } from "ioredis";
 import { isJobId, jobTimeMs } from "../../domain/ids.ts";
 import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import type { ChannelLetters } from "./codec.ts";
@@ -71,17 +71,18 @@ async function measure(
 /** The fullest of the servers. */
 export async function memoryOf(connection: RedisConnection): Promise<RedisMemory> {
   const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
-  const texts = await Promise.all(nodes.map((node) => node.info("memory"))).catch((error: unknown) =>
-    Promise.reject(redisFailure(error)),
-  );
-  const all = texts.map((text) => {
-    const [used, max, system] = ["used_memory", "maxmemory", "total_system_memory"].map((name) =>
-      Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0),
-    );
-    return { usedBytes: used ?? 0, maxBytes: max || system || null };
-  });
+  const all = await Promise.all(nodes.map(memoryOfNode));
   const part = ({ usedBytes, maxBytes }: RedisMemory) => usedBytes / (maxBytes ?? Number.POSITIVE_INFINITY);
   return all.reduce((fullest, each) => (part(each) > part(fullest) ? each : fullest), all[0] ?? NO_MEMORY);
+}
+
+/** One server's. */
+export async function memoryOfNode(node: Redis): Promise<RedisMemory> {
+  const text = await node.info("memory").catch((error: unknown) => Promise.reject(redisFailure(error)));
+  const [used, max, system] = ["used_memory", "maxmemory", "total_system_memory"].map((name) =>
+    Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0),
+  );
+  return { usedBytes: used ?? 0, maxBytes: max || system || null };
 }
 
 const NO_MEMORY: RedisMemory = { usedBytes: 0, maxBytes: null };
