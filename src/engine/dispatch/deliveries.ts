@@ -93,8 +93,8 @@ export class Deliveries {
     const { queue, clock, telemetry, notes } = ports;
     const { lease } = term;
     const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
-    const landed = (settlements: readonly Settlement[]) => {
-      notes.landed(settlements);
+    const landed = (settlements: readonly Settlement[], reported: ReadonlySet<string>) => {
+      notes.landed(settlements, reported);
       onLanded(settlements);
     };
     this.settler = new Settler({ send, clock, telemetry, onLanded: landed, onFenced });
@@ -106,7 +106,7 @@ export class Deliveries {
       },
       clock,
       telemetry,
-      onLanded: (settlements) => notes.landed(settlements),
+      onLanded: (settlements, reported) => notes.landed(settlements, reported),
       onFenced: () => {},
     });
   }

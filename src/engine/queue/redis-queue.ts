@@ -27,6 +27,7 @@ import type {
   RateState,
   RecordAnswer,
   RecordTurn,
+  Settled,
   Settlement,
 } from "../../domain/queue.ts";
 import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
@@ -279,7 +280,7 @@ export class RedisQueue
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null = null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
@@ -297,9 +298,11 @@ export class RedisQueue
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
-    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    const apart = isTogether ? null : await settle(settlements.filter((settlement) => !isNamed(settlement)));
     await remembered;
-    return settle(isTogether ? settlements : named);
+    const answer = await settle(isTogether ? settlements : named);
+    // No report changes those that name a message: they have ended with success.
+    return apart instanceof Set && answer === "settled" ? apart : answer;
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, this.letters, lease, call);
