@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
@@ -32,6 +33,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly tracer?: Tracer;
   /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
   readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
+  /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
+  readonly watched?: { noteAccepted(channel: ChannelName): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
