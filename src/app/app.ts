@@ -10,6 +10,7 @@ import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
@@ -39,11 +40,13 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
@@ -101,6 +104,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
+  const tracing = startTracing(options, shutdown);
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
@@ -116,7 +120,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const metrics = measured({ ...options, place, queue }, wallet);
+  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -126,6 +130,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     domains: openDomains(config, registry.domains, registry.directory),
     ...historyOf(base),
     ...machine,
+    ...tracing,
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
@@ -144,7 +149,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
-  await startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
@@ -235,17 +240,23 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+interface Measured {
+  readonly place: Place;
+  readonly queue: RedisQueue;
+  readonly registry: RegistryMetricsPorts["registry"];
+}
+
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
-  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
-    await queueMetrics?.refresh();
+    await Promise.all(ofAll.map((metrics) => metrics.refresh()));
     return read();
   };
   return {
@@ -335,13 +346,14 @@ interface Delivering {
   readonly payloads: Payloads;
   readonly away: AwayParts;
   readonly stores: Pick<Stores, "redis">;
+  readonly tracer?: Tracer;
   open(): readonly Channel[];
 }
 
 async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, open }: Delivering,
+  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
   const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
@@ -356,6 +368,7 @@ async function startDelivering(
     random: systemRandom,
     telemetry,
     logShare: config.logJobs,
+    ...(tracer !== undefined && { tracer }),
   });
   dispatcher.start();
   away.addRelays(dispatcher);

@@ -46,6 +46,8 @@ export interface NewJob {
   /** The tenant's share of the queue: limits on the number of unfinished jobs and on the bytes of their payloads. */
   readonly quota?: QueueQuota;
   readonly idempotency: Idempotency | null;
+  /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** Limits on a tenant's unfinished jobs. */

@@ -4,6 +4,7 @@ import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { RegistryTools } from "../storage/registry.ts";
+import { AttentionRepository } from "./attention-repository.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
@@ -66,6 +67,7 @@ export function tenantRegistry(
   const { database, changes, clock } = tools;
   const tenants = new TenantRepository({ ...tools, shards, channels });
   const keys = new KeyRepository(tools);
+  const attention = new AttentionRepository(database, clock);
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
@@ -80,6 +82,7 @@ export function tenantRegistry(
     createKey: (tenantId, options) => keys.create(tenantId, options),
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
     keys: (tenantId) => keys.all(tenantId),
+    attention: () => attention.read(),
     revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
     plans: () => allPlans.all(),
     putPlan: (plan) => allPlans.put(plan),

@@ -68,6 +68,15 @@ export interface NewKey {
   readonly api_key: string;
 }
 
+/** What of all tenants needs an operator's eye. */
+export interface Attention {
+  /** How many tenants' deliveries are paused, and new sends are on hold, by channel; none: left out. */
+  readonly paused: ReadonlyMap<ChannelName, number>;
+  readonly held: ReadonlyMap<ChannelName, number>;
+  /** API keys in use that expire within 30 days, by their names or first characters: the 50 that expire first. */
+  readonly expiringKeys: readonly { readonly tenantId: string; readonly name: string; readonly expiresAtMs: number }[];
+}
+
 export interface TokenMovement {
   readonly amount: number;
   readonly reason: string;
@@ -138,6 +147,8 @@ export interface TenantRegistry extends SuppressionRegistry {
   createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;
   keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
   revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">>;
+
+  attention(): Promise<Attention>;
 
   plans(): Promise<readonly Plan[]>;
   putPlan(plan: Plan): Promise<Done<Plan> | Invalid>;

@@ -6,6 +6,7 @@ import type { OwnerQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
+import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";
 import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
@@ -28,6 +29,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
   /** The share of finished jobs that gets a log line, 0 to 1; default 0. Failures have lines of their own. */
   readonly logShare?: number;
 }
@@ -113,11 +116,11 @@ export class Dispatcher {
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { queue, suppressions, clock, random, telemetry } = this.options;
+    const { queue, suppressions, clock, random, telemetry, tracer } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const { channels, slots, backlog, lookups, notes } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
-    const common = { clock, random, telemetry, notes };
+    const common = { clock, random, telemetry, notes, ...(tracer !== undefined && { tracer }) };
     const owner = new ShardOwner({ queue, channels, slots, ...common, lookups, backlog, lendMs }, term);
     this.owners.set(term.shard, owner);
     try {

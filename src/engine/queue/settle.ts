@@ -6,6 +6,7 @@ import {
   encodeResult,
   encodeTenantQueue,
   HELD_PENDING,
+  payloadBytesOf,
   STATUS_LETTER,
 } from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
@@ -83,7 +84,7 @@ export class SettleCalls {
 /** Adds to `args`, which all settlements of a call share. */
 function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
-  const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
+  const bytes = settlement.kind === "start" ? 0 : payloadBytesOf(job);
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   const recipient = job.recipient === "" ? "" : JSON.stringify(job.recipient);
