@@ -20,6 +20,7 @@ import {
   type RecordTurn,
 } from "../../src/domain/queue.ts";
 import type { Random } from "../../src/domain/random.ts";
+import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, admit } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
@@ -27,6 +28,7 @@ import { observe, type Sighting } from "./memory-queue-observe.ts";
 import { pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
+import { retry } from "./memory-queue-retry.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
 import {
   type Expiring,
@@ -75,17 +77,24 @@ export class QueueState {
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
+  retryNow(call: RetryCall, isRepeat = false): RetryResult[] {
+    const { shard } = call.tenant;
+    const retrying = { ...call, isRepeat, nowMs: this.clock.nowMs() };
+    return retry(this.shard(shard), retrying, () => this.announceMail(shard));
+  }
+
   jobNow(tenant: TenantRef, jobId: string): JobRecord | null {
     if (!isJobId(jobId)) return null;
     const shard = this.shard(tenant.shard);
     const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
-    const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries } = stored;
+    const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries, life } = stored;
     const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
     const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
     const state = { status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
-    return { jobId, tenantId, channel, ...state, ...(tries !== undefined && { tries }) };
+    const told = { ...(tries !== undefined && { tries }), ...(life !== undefined && { began: life.began }) };
+    return { jobId, tenantId, channel, ...state, ...told };
   }
 
   observeNow(tenant: TenantRef, observation: Observation): ObserveResult {

@@ -30,6 +30,7 @@ import type {
 } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
+import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
@@ -50,6 +51,7 @@ import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
+import { Retrier } from "./retry.ts";
 import { SettleCalls } from "./settle.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
@@ -70,7 +72,7 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+  implements Queue, RetryQueue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -95,6 +97,7 @@ export class RedisQueue
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
   private readonly survey: QueueSurvey;
+  private readonly retrier: Retrier;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
@@ -127,6 +130,7 @@ export class RedisQueue
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     // Behind large transfers, and never before a request.
     this.survey = new QueueSurvey(this.bulk, letters);
+    this.retrier = new Retrier(this.bulk, clock, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -184,6 +188,10 @@ export class RedisQueue
     const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
     if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
     return answer;
+  }
+
+  retry(call: RetryCall): Promise<readonly RetryResult[]> {
+    return this.retrier.retry(call);
   }
 
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {

@@ -1,0 +1,47 @@
+import type { JobRecord, KeptContent } from "./job.ts";
+import type { QueueQuota } from "./queue.ts";
+import type { TenantRef } from "./tenant.ts";
+
+/** A failed job that is to be tried again under its id. */
+export interface Retry {
+  /** The job as the caller has seen it. Names the life that failed, and stands in for a record that has left the queue. */
+  readonly job: JobRecord;
+  readonly content: KeptContent;
+}
+
+export interface RetryCall {
+  readonly tenant: TenantRef;
+  /** All with different jobs. */
+  readonly retries: readonly Retry[];
+  /** The tenant's share of the queue; absent: no bound. */
+  readonly quota?: QueueQuota;
+  /** When the new lives begin (unix ms): what an operator decided about older jobs does not concern them. */
+  readonly atMs: number;
+}
+
+/**
+ * `retried`: the job is pending again. `not_failed`: it has not failed, or that failure was retried before. `jobs`,
+ * `bytes`: the tenant's share of the queue has no room. `unknown`: the tenant has no such job.
+ */
+export type RetryResult = "retried" | "not_failed" | "jobs" | "bytes" | "unknown";
+
+/** The operators' side of the queue. */
+export interface RetryQueue {
+  /**
+   * Queues failed jobs again, in the order of the retries; resolves when that is on disk. A failure is retried once,
+   * however often and late the call is repeated. While the effect of a call is unknown, it repeats itself for
+   * `limits.acceptRetryMs`, then rejects with `TransportError`.
+   */
+  retry(call: RetryCall): Promise<readonly RetryResult[]>;
+}
+
+/**
+ * A life's settlements are numbered from a multiple of this on, so a late settlement of an earlier life is known as such,
+ * whatever its number. In a job's count they are waits: its attempts begin anew.
+ */
+export const SETTLEMENTS_PER_LIFE = 1_000_000;
+
+/** Waits of a job in its present life. */
+export function waitsInLife({ waits = 0 }: { readonly waits?: number }): number {
+  return waits % SETTLEMENTS_PER_LIFE;
+}
