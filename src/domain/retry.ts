@@ -1,4 +1,4 @@
-import type { JobRecord, KeptContent } from "./job.ts";
+import type { ChannelName, JobRecord, KeptContent } from "./job.ts";
 import type { QueueQuota } from "./queue.ts";
 import type { TenantRef } from "./tenant.ts";
 
@@ -33,6 +33,39 @@ export interface RetryQueue {
    * `limits.acceptRetryMs`, then rejects with `TransportError`.
    */
   retry(call: RetryCall): Promise<readonly RetryResult[]>;
+  /**
+   * What failed jobs of the tenant were to send, as far as their ends are not in the event store yet; others are left out.
+   * A caller that asks the event store afterwards finds theirs there.
+   */
+  unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>>;
+}
+
+/** A job that failed, as the event store knows it. */
+export interface FailedJob {
+  readonly job: JobRecord;
+  /** Null: it is no longer kept, or never was. Of a large payload, with the payload. */
+  readonly content: KeptContent | null;
+}
+
+export interface FailedJobs {
+  /** Those of the jobs whose latest recorded end is a failure. Rejects with `UnavailableError`. */
+  failedJobs(tenantId: string, jobIds: readonly string[]): Promise<ReadonlyMap<string, FailedJob>>;
+}
+
+/** What accepting a job takes beside its place in the queue, such as a token for a pass. */
+export interface RetryCharges {
+  /**
+   * Takes it once more for a failed job. Returns null, or why that is not possible, in a sentence for the operator. Rejects
+   * with `UnavailableError`.
+   */
+  take(tenantId: string, job: ChargedJob, payload: string): Promise<string | null>;
+  /** Gives it back because the job was certainly not queued. Safe to repeat. */
+  giveBack(tenantId: string, job: ChargedJob): Promise<void>;
+}
+
+export interface ChargedJob {
+  readonly jobId: string;
+  readonly channel: ChannelName;
 }
 
 /**

@@ -48,9 +48,7 @@ interface Answer {
 function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs: number): Answer {
   const { jobId, type, known } = observation;
   const none = (result: ObserveResult): Answer => ({ result, rows: [] });
-  const job =
-    storedJob(shard, jobId) ??
-    (known === null ? null : storedOf(known));
+  const job = storedJob(shard, jobId) ?? (known === null ? null : storedOf(known));
   if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
   const isEarly = !isFinal(job.status);
   if (hasEvent(job, observation) || (isEarly && hasReport(job.kept, observation))) return none("duplicate");

@@ -44,7 +44,12 @@ function refusalOf(shard: ShardState, call: Retrying, { job, content }: Retry, s
 }
 
 /** Whether its tenant queue was not known to be ready. */
-function queue(shard: ShardState, { tenant, atMs, nowMs }: Retrying, { job, content }: Retry, stored: StoredJob): boolean {
+function queue(
+  shard: ShardState,
+  { tenant, atMs, nowMs }: Retrying,
+  { job, content }: Retry,
+  stored: StoredJob,
+): boolean {
   const { jobId, channel } = job;
   const { settlements, ...entry } = content;
   const life = Math.floor(Math.max(settlements, stored.attempts + stored.waits) / SETTLEMENTS_PER_LIFE) + 1;

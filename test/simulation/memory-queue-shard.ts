@@ -320,6 +320,9 @@ export function publish(shard: ShardState, rows: readonly StoredEventRow[], nowM
 /** The queue writes a channel, a type and a status as one letter each. */
 function bytesOf({ tenantId, jobId, eventId, result, finished }: StoredEventRow): number {
   const letter = "x";
-  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...endingOf({ jobId, channel: letter }, finished)];
+  const ending =
+    finished === null
+      ? []
+      : [letter, finished.attempts, finished.result, ...endingOf({ jobId, channel: letter }, finished)];
   return Buffer.byteLength(JSON.stringify([tenantId, jobId, letter, eventId, letter, result, ...ending]));
 }

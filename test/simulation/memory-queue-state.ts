@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
 import { isJobId } from "../../src/domain/ids.ts";
-import { isFinal, type JobRecord } from "../../src/domain/job.ts";
+import { isFinal, type JobRecord, type KeptContent } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -81,6 +81,12 @@ export class QueueState {
     const { shard } = call.tenant;
     const retrying = { ...call, isRepeat, nowMs: this.clock.nowMs() };
     return retry(this.shard(shard), retrying, () => this.announceMail(shard));
+  }
+
+  unrecordedContentsNow({ tenantId, shard }: TenantRef, jobIds: readonly string[]): ReadonlyMap<string, KeptContent> {
+    const rows = [...this.shard(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
+    const own = rows.filter((row) => row.tenantId === tenantId && jobIds.includes(row.jobId));
+    return new Map(own.flatMap(({ jobId, finished }) => (finished?.kept ? [[jobId, finished.kept] as const] : [])));
   }
 
   jobNow(tenant: TenantRef, jobId: string): JobRecord | null {

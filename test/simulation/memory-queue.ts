@@ -1,4 +1,4 @@
-import type { JobRecord } from "../../src/domain/job.ts";
+import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -37,6 +37,9 @@ export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
   }
   async retry(call: RetryCall): Promise<readonly RetryResult[]> {
     return this.state.retryNow(call);
+  }
+  async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    return this.state.unrecordedContentsNow(tenant, jobIds);
   }
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     return this.state.jobNow(tenant, jobId);

@@ -137,7 +137,8 @@ export function encodeRecord(letters: ChannelLetters, record: JobRecord): string
   const { began, tries = [] } = record;
   const state = `${letters.letterOf(record.channel)}${STATUS_LETTER[record.status]}`;
   const life = began === undefined ? "" : `@${began}:0`;
-  const place = tries.length > 0 ? ` ${life} ${tries.map((one) => JSON.stringify(one)).join("\t")}` : life && ` ${life}`;
+  const place =
+    tries.length > 0 ? ` ${life} ${tries.map((one) => JSON.stringify(one)).join("\t")}` : life && ` ${life}`;
   const head = `${record.tenantId} ${state}${record.attempts}${place}`;
   const lines = record.events.map((event) => {
     const result = encodeResult(event.result);

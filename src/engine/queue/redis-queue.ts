@@ -194,6 +194,10 @@ export class RedisQueue
     return this.retrier.retry(call);
   }
 
+  unrecordedContents(tenant: TenantRef, jobIds: readonly string[]) {
+    return this.survey.unrecordedContents(tenant, jobIds);
+  }
+
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);

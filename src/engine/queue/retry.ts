@@ -29,7 +29,14 @@ export class Retrier {
 
   async retry(call: RetryCall): Promise<readonly RetryResult[]> {
     const results: RetryResult[] = [];
-    for (const retries of this.pieces(call.retries)) results.push(...(await this.send({ ...call, retries })));
+    for (const retries of this.pieces(call.retries)) {
+      try {
+        results.push(...(await this.send({ ...call, retries })));
+      } catch (error) {
+        if (results.length === 0) throw error;
+        throw new TransportError("some of the retries took effect", { cause: error });
+      }
+    }
     return results;
   }
 

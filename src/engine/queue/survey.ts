@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../domain/job.ts";
+import type { ChannelName, KeptContent } from "../../domain/job.ts";
 import type { JobFilter, QueuedJobSummary } from "../../domain/job-search.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -23,6 +23,15 @@ interface Survey {
 }
 
 const FIRST_STEP = 16;
+
+const ANY: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
 
 /**
  * Looks through a tenant's jobs, for operators.
@@ -64,6 +73,22 @@ export class QueueSurvey {
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
+  /** What these jobs were to send, as far as their ends are in the outbox. */
+  async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    const wanted = new Set(jobIds);
+    const found = new Map<string, KeptContent>();
+    const survey = { jobs: new Map(), tenant, filter: ANY, isIncomplete: false };
+    await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (lines) => {
+      for (const line of lines) {
+        const { jobId, finished } = decodeRow(this.letters, line);
+        // The newest first: an earlier life may have had another end.
+        if (finished?.kept !== undefined && wanted.delete(jobId)) found.set(jobId, finished.kept);
+      }
+      return wanted.size > 0;
+    });
+    return found;
+  }
+
   /** Returns the newest entry's id, "0" if there is none. */
   private async readQueue(survey: Survey, channel: ChannelName): Promise<string> {
     let newest = "0";
@@ -77,13 +102,14 @@ export class QueueSurvey {
   private async read(
     survey: Survey,
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
-    take: (found: readonly string[]) => void,
+    /** False: nothing more is wanted. */
+    // biome-ignore lint/suspicious/noConfusingVoidType: who wants everything says nothing.
+    take: (found: readonly string[]) => boolean | void,
   ): Promise<void> {
     let [at, step, left] = [from, FIRST_STEP, engineLimits.surveyEntriesMax as number];
     while (left > 0) {
       const [next, [read, bytes], found] = await this.call(survey.tenant.shard, place, name, at, Math.min(step, left));
-      take(found);
-      if (next === "") return;
+      if (take(found) === false || next === "") return;
       left -= read;
       step = nextStep(step, read, bytes);
       at = next;

@@ -276,6 +276,9 @@ export class QueuePair {
     const here = jobs.filter((one) => one.tenant.shard === tenant.shard);
     const retries = here.map(({ job, tenant: owner, pick }) => this.retryOf(owner, job, pick));
     if (retries.length === 0) return;
+    const jobIds = retries.map(({ job }) => job.jobId);
+    const contents = await this.redis.queue.unrecordedContents(tenant, jobIds);
+    expect(contents).toEqual(await this.port.unrecordedContents(tenant, jobIds));
     const call = { tenant, retries, atMs: this.nowMs, ...(quota !== null && { quota }) };
     if (lost === null) {
       expect(await this.redis.queue.retry(call)).toEqual(this.memory.retryNow(call));
