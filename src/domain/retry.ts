@@ -1,6 +1,6 @@
 import type { ChannelName, JobRecord, KeptContent } from "./job.ts";
 import type { QueueQuota } from "./queue.ts";
-import type { TenantRef } from "./tenant.ts";
+import type { Tenant, TenantRef } from "./tenant.ts";
 
 /** A failed job that is to be tried again under its id. */
 export interface Retry {
@@ -38,6 +38,12 @@ export interface RetryQueue {
    * A caller that asks the event store afterwards finds theirs there.
    */
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>>;
+  /** What a job that has not ended is to send; null: there is no such job. */
+  waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null>;
+}
+
+export interface WaitingContent extends Pick<KeptContent, "payload" | "stored"> {
+  readonly channel: ChannelName;
 }
 
 /** A job that failed, as the event store knows it. */
@@ -77,4 +83,31 @@ export const SETTLEMENTS_PER_LIFE = 1_000_000;
 /** Waits of a job in its present life. */
 export function waitsInLife({ waits = 0 }: { readonly waits?: number }): number {
   return waits % SETTLEMENTS_PER_LIFE;
+}
+
+/**
+ * `not_kept`: what it was to send is gone. `refused`: what accepting it takes cannot be taken, with the reason in a sentence
+ * for the operator.
+ */
+export type RetryOutcome =
+  | { readonly kind: RetryResult | "not_kept" }
+  | { readonly kind: "refused"; readonly why: string };
+
+export interface JobRetries {
+  /**
+   * Has failed jobs tried again. Rejects with `TransportError` if it is unknown whether jobs were queued, with
+   * `UnavailableError` if those not told of were not.
+   */
+  retry(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>>;
+  /**
+   * What a job is to send, or was, as long as it has not ended or has failed and is kept; null: it is not kept. Rejects with
+   * `UnavailableError`.
+   */
+  contentOf(tenant: Tenant, jobId: string): Promise<JobContent | null>;
+}
+
+export interface JobContent {
+  readonly channel: ChannelName;
+  /** As its channel encoded it. */
+  readonly payload: string;
 }

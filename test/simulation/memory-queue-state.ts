@@ -20,7 +20,7 @@ import {
   type RecordTurn,
 } from "../../src/domain/queue.ts";
 import type { Random } from "../../src/domain/random.ts";
-import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
+import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, admit } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
@@ -87,6 +87,16 @@ export class QueueState {
     const rows = [...this.shard(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
     const own = rows.filter((row) => row.tenantId === tenantId && jobIds.includes(row.jobId));
     return new Map(own.flatMap(({ jobId, finished }) => (finished?.kept ? [[jobId, finished.kept] as const] : [])));
+  }
+
+  waitingContentNow({ tenantId, shard: number }: TenantRef, jobId: string): WaitingContent | null {
+    const shard = this.shard(number);
+    if (shard.jobs.get(jobId)?.tenantId !== tenantId) return null;
+    const queued = [...shard.tenantQueues.values()].flatMap(({ entries }) => [...entries.values()]);
+    const entry = shard.parked.get(jobId)?.entry ?? queued.find((one) => one.jobId === jobId);
+    if (entry === undefined) return null;
+    const { channel, payload, stored } = entry;
+    return { channel, payload, ...(stored !== undefined && { stored }) };
   }
 
   jobNow(tenant: TenantRef, jobId: string): JobRecord | null {

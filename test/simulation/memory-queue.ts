@@ -19,7 +19,7 @@ import type {
   RecordTurn,
   Settlement,
 } from "../../src/domain/queue.ts";
-import type { RetryCall, RetryQueue, RetryResult } from "../../src/domain/retry.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 
@@ -40,6 +40,9 @@ export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
   }
   async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
     return this.state.unrecordedContentsNow(tenant, jobIds);
+  }
+  async waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    return this.state.waitingContentNow(tenant, jobId);
   }
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     return this.state.jobNow(tenant, jobId);

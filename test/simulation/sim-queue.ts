@@ -23,7 +23,7 @@ import {
   type RecordTurn,
   type Settlement,
 } from "../../src/domain/queue.ts";
-import type { RetryCall, RetryQueue, RetryResult } from "../../src/domain/retry.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -83,6 +83,10 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
 
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
     return this.call("unrecorded contents", () => this.queue.state.unrecordedContentsNow(tenant, jobIds));
+  }
+
+  waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    return this.call("waiting content", () => this.queue.state.waitingContentNow(tenant, jobId));
   }
 
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {

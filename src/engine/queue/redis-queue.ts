@@ -198,6 +198,10 @@ export class RedisQueue
     return this.survey.unrecordedContents(tenant, jobIds);
   }
 
+  async waitingContent(tenant: TenantRef, jobId: string) {
+    return isJobId(jobId) ? this.survey.waitingContent(tenant, jobId) : null;
+  }
+
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     if (!isJobId(jobId)) return null;
     const prefix = shardPrefix(tenant.shard);

@@ -1,5 +1,6 @@
 import type { ChannelName, KeptContent } from "../../domain/job.ts";
 import type { JobFilter, QueuedJobSummary } from "../../domain/job-search.ts";
+import type { WaitingContent } from "../../domain/retry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeEntry, decodeRow, encodeTenantQueue } from "./codec.ts";
@@ -10,7 +11,7 @@ import surveyLua from "./survey.lua" with { type: "text" };
 
 const script = new Script(surveyLua, "run");
 
-type Place = "queue" | "tail" | "parked" | "outbox" | "job";
+type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry";
 
 /** Where to go on, entries and bytes that were read, and what was found. */
 type SurveyReply = [string, [number, number], string[]];
@@ -71,6 +72,13 @@ export class QueueSurvey {
     const [, , [tenantQueue = "", due = "", head = ""]] = await this.call(shard, "job", jobId, "", 1);
     if (head === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
+  }
+
+  async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1);
+    if (entry === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
+    const { channel, payload, stored } = decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
+    return { channel, payload, ...(stored !== undefined && { stored }) };
   }
 
   /** What these jobs were to send, as far as their ends are in the outbox. */

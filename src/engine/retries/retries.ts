@@ -4,24 +4,28 @@ import type { EventReader } from "../../domain/event-store.ts";
 import type { JobRecord, KeptContent } from "../../domain/job.ts";
 import type { PayloadStore } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
-import type { FailedJobs, Retry, RetryCharges, RetryQueue, RetryResult } from "../../domain/retry.ts";
+import type {
+  FailedJobs,
+  JobContent,
+  JobRetries,
+  Retry,
+  RetryCharges,
+  RetryOutcome,
+  RetryQueue,
+  RetryResult,
+} from "../../domain/retry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 
 export interface RetriesPorts {
   readonly queue: Pick<FrontQueue, "job"> & RetryQueue;
   readonly eventStore: Pick<EventReader, "job"> & FailedJobs;
-  readonly payloads: Pick<PayloadStore, "put">;
+  readonly payloads: Pick<PayloadStore, "put" | "get">;
   readonly charges: RetryCharges;
   readonly clock: Clock;
 }
 
-/** `not_kept`: what it was to send is gone. `refused`: what accepting it takes cannot be taken, with the reason. */
-export type RetryOutcome =
-  | { readonly kind: RetryResult | "not_kept" }
-  | { readonly kind: "refused"; readonly why: string };
-
 /** A job, and what it was to send; null: not kept. */
-export interface FoundFailure {
+interface FoundFailure {
   readonly job: JobRecord;
   readonly content: KeptContent | null;
 }
@@ -38,10 +42,9 @@ const TOGETHER = 32;
  * A3. A large payload is stored before its job is queued. The sweep leaves it alone while the queue knows that the job failed;
  *     if it comes in between all the same, the job fails once more and can be retried again, because its content is still kept.
  */
-export class Retries {
+export class Retries implements JobRetries {
   constructor(private readonly ports: RetriesPorts) {}
 
-  /** Rejects with `TransportError` if it is unknown whether jobs were queued, with `UnavailableError` if none was. */
   async retry(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>> {
     const outcomes = new Map<string, RetryOutcome>();
     for (let at = 0; at < jobIds.length; at += TOGETHER) {
@@ -50,8 +53,23 @@ export class Retries {
     return outcomes;
   }
 
+  async contentOf(tenant: Tenant, jobId: string): Promise<JobContent | null> {
+    const waiting = await this.ports.queue.waitingContent(tenant, jobId);
+    const found = waiting ?? (await this.failureContent(tenant, jobId));
+    if (found === null) return null;
+    const { channel, payload, stored } = found;
+    if (stored === undefined || payload !== "") return { channel, payload };
+    const bytes = await this.ports.payloads.get({ tenantId: tenant.tenantId, jobId });
+    return bytes === null ? null : { channel, payload: Buffer.from(bytes).toString() };
+  }
+
+  private async failureContent(tenant: Tenant, jobId: string) {
+    const failure = (await this.failures(tenant, [jobId])).get(jobId);
+    return failure?.content ? { ...failure.content, channel: failure.job.channel } : null;
+  }
+
   /** The failed jobs among these, and what each was to send. */
-  async failures(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, FoundFailure>> {
+  private async failures(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, FoundFailure>> {
     const { queue, eventStore } = this.ports;
     const queued = new Map<string, JobRecord>();
     for (const job of await Promise.all(jobIds.map((jobId) => queue.job(tenant, jobId)))) {

@@ -127,6 +127,7 @@ export class Front {
         eventStore,
         finishedJobs: eventStore,
         exports: { open: async () => (async function* () {})() },
+        retries: { retry: async () => new Map(), contentOf: async () => null },
         clock,
         random,
         jobIds: new JobIds(clock, random),
