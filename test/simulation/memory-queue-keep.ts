@@ -35,7 +35,7 @@ function hasRoom({ keeping, kept }: ShardState, { tenantId, bytes, nowMs }: Cont
   const all = [...keeping.values()].reduce((sum, one) => sum + one, 0);
   const own = keeping.get(tenantId) ?? 0;
   const today = alive(kept.get(tenantId), nowMs) ?? { value: 0, expiresMs: nowMs + keptDayMs };
-  if (bytes > keptBytesMax || own + bytes > keptOutboxBytesMax - all || today.value + bytes > keptDayBytesMax)
+  if (bytes > keptBytesMax || own + bytes > keptOutboxBytesMax - all - bytes || today.value + bytes > keptDayBytesMax)
     return false;
   if (bytes === 0) return true;
   keeping.set(tenantId, own + bytes);

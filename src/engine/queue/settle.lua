@@ -63,7 +63,7 @@ local function kept_contents(prefix)
     take = function(tenant, bytes)
       if bytes > KEPT_BYTES_MAX then return false end
       local share = share_of(tenant)
-      if share.own + bytes > KEPT_OUTBOX_BYTES_MAX - all or share.today + bytes > KEPT_DAY_BYTES_MAX then return false end
+      if share.own + bytes > KEPT_OUTBOX_BYTES_MAX - all - bytes or share.today + bytes > KEPT_DAY_BYTES_MAX then return false end
       all, added = all + bytes, added + bytes
       share.own, share.today, share.added = share.own + bytes, share.today + bytes, share.added + bytes
       return true
