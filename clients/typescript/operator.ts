@@ -51,6 +51,24 @@ export class WaybillOperator {
       this.calls.list("listAudit", { query }, ({ rows }) => rows, options),
   };
 
+  readonly jobs = {
+    /** Newest first; also found by recipient, which is kept as a keyed hash. */
+    list: (id: string, query: Query<"listJobs"> = {}, options?: CallOptions) =>
+      this.calls.list("listJobs", { path: { id }, query }, ({ jobs }) => jobs, options),
+    /** A job with its tries and events. */
+    get: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+    /** What it is to send; needs the role `write`. */
+    content: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),
+    /** Tries a failed job again. */
+    retry: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("retryJob", { path: { id, job_id: jobId } }, options),
+    /** Tries failed jobs again, at most 1,000 a call: go on with `next_cursor`. With `dry_run`: counts them. */
+    retryMany: (id: string, body: Body<"retryJobs">, options?: CallOptions) =>
+      this.calls.call("retryJobs", { path: { id }, body }, options),
+  };
+
   readonly keys = {
     /** The only answer that shows the key. */
     create: (id: string, { name, expires_at, ...options }: CallOptions & Body<"createKey"> = {}) =>

@@ -217,6 +217,7 @@ export function readJob(
   events: readonly DeliveryEvent[],
 ): JobRecord {
   const life = readInteger(began);
+  const tries = readTries(log);
   return {
     ...job,
     channel: readChannel(channel),
@@ -224,7 +225,7 @@ export function readJob(
     attempts: readInteger(attempts),
     result: readResult(result),
     events,
-    tries: readTries(log),
+    ...(tries.length > 0 && { tries }),
     ...(life > 0 && { began: life }),
   };
 }

@@ -382,10 +382,11 @@ export const CANARIES: readonly Canary[] = [
     replace: "if (shard.jobs.has(jobId) && nowMs < 0) count(",
   },
   {
-    name: "a retry does not ask which failure it is for",
+    name: "a retry does not ask whether it was made before",
     file: `${MEMORY_QUEUE}-retry.ts`,
-    find: 'if ((stored.life?.began ?? 0) !== (job.began ?? 0)) return isRepeat ? "retried" : "not_failed";',
+    find: 'if ((stored.life?.began ?? 0) !== (job.began ?? 0)) return isRepeat ? "retried" : "not_failed";\n  if (stored.status !== "failed") return "not_failed";',
     replace: "",
+    seed: 30,
   },
   {
     name: "the settlements of a retried job are numbered from the start",
