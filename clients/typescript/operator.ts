@@ -45,6 +45,19 @@ export class WaybillOperator {
     delete: (id: string, options?: CallOptions) => this.calls.call("deleteOperator", { path: { id } }, options),
   };
 
+  /** The operator whose token it is. Sessions themselves are for browsers, which keep them as cookies. */
+  readonly session = {
+    get: (options?: CallOptions) => this.calls.call("getSession", {}, options),
+    end: (options?: CallOptions) => this.calls.call("signOut", {}, options),
+  };
+
+  /** How the whole service is. */
+  readonly overview = {
+    get: (options?: CallOptions) => this.calls.call("getOverview", {}, options),
+    /** Server-sent events, each with an overview as its data, until the stream is cancelled. */
+    follow: (options?: CallOptions) => this.calls.call("followOverview", {}, options),
+  };
+
   readonly audit = {
     /** What operators changed, newest first. */
     list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
@@ -5,7 +6,7 @@ import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import { UnavailableError } from "../domain/errors.ts";
-import type { EventWriter } from "../domain/event-store.ts";
+import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
@@ -17,6 +18,10 @@ import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
+import { OperatorSessions } from "../http/operator-sessions.ts";
+import type { Readiness } from "../http/readiness.ts";
+import { Overview } from "../operators/overview/overview.ts";
+import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -44,6 +49,7 @@ import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.t
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
+import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startTracing } from "./tracing.ts";
@@ -138,6 +144,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     ...base.api,
+    overview: openOverview(options, { ...base, ...answers, wallet }),
+    watched: base.status,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
@@ -175,7 +183,8 @@ async function openBase(
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 
-  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner });
+  const status = startStatus(options, shutdown, queue);
+  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner, status });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
@@ -197,6 +206,7 @@ async function openBase(
     reports,
     payloads,
     away,
+    status,
     clickhouseUrl,
     api: { suppressions, purging: queue },
   };
@@ -223,9 +233,10 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel }: Config, version: string) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
-  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  const sessions = new OperatorSessions(masterKeys);
+  return { operatorToken, sessions, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -281,12 +292,18 @@ async function startRegistry(
 function startRecorder(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  ports: { readonly queue: RedisQueue; readonly eventStore: EventWriter; readonly owner: string },
+  ports: {
+    readonly queue: RedisQueue;
+    readonly eventStore: EventWriter;
+    readonly owner: string;
+    readonly status: StatusReport;
+  },
 ): void {
   if (!config.roles.includes("recorder")) return;
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
   const recorder = new Recorder({ ...common, ...ports });
   recorder.start();
+  ports.status.records(recorder);
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
@@ -345,6 +362,7 @@ interface Delivering {
   readonly owner: string;
   readonly payloads: Payloads;
   readonly away: AwayParts;
+  readonly status: StatusReport;
   readonly stores: Pick<Stores, "redis">;
   readonly tracer?: Tracer;
   open(): readonly Channel[];
@@ -353,7 +371,7 @@ interface Delivering {
 async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, tracer, open }: Delivering,
+  { queue, registry: { directory }, suppressions, owner, payloads, away, status, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
   const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
@@ -372,7 +390,49 @@ async function startDelivering(
   });
   dispatcher.start();
   away.addRelays(dispatcher);
+  status.delivers(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
+}
+
+/** Tells the other processes how this one is. */
+function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown: Shutdown, queue: RedisQueue) {
+  const name = `${hostname()}/${place.kind === "child" ? place.order.name : "main"}:${process.pid}`;
+  const own = { name, roles: config.roles, clock: systemClock, loop: new LoopDelay(), telemetry };
+  const status = new StatusReport({ statuses: queue.statuses, ...own });
+  status.start();
+  shutdown.add("clients", "status", () => status.stop());
+  return status;
+}
+
+/** How the whole service is, for operators. */
+function openOverview(
+  { channels, config, telemetry }: AppOptions,
+  {
+    queue,
+    eventStore,
+    registry: { registry },
+    readiness,
+    wallet,
+  }: {
+    readonly queue: RedisQueue;
+    readonly eventStore: { readonly reader: EventRates };
+    readonly registry: Pick<OpenRegistry, "registry">;
+    readonly readiness: Pick<Readiness, "look">;
+    readonly wallet: Pick<OpenWallet, "platformExpiring">;
+  },
+): Overview {
+  return new Overview({
+    queue,
+    statuses: queue.statuses,
+    rates: eventStore.reader,
+    registry,
+    platformExpiring: () => wallet.platformExpiring(),
+    readiness,
+    shards: config.shards,
+    channels: channels.map(({ name }) => name),
+    clock: systemClock,
+    telemetry,
+  });
 }
 
 /** Counts what tenants do at this process. */
@@ -392,6 +452,8 @@ const NO_EVENT_STORE = {
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: () => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),
+    minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
+    sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),

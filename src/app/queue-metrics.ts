@@ -1,8 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Leases } from "../domain/queue.ts";
+import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../domain/queue-depth.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
-import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../engine/queue/depth.ts";
 import { measuredAtTimes } from "./measured-at-times.ts";
 
 /** However many scrapers ask, the queue is measured this often at most. */

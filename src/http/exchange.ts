@@ -1,5 +1,6 @@
 import type { JobIds } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
+import type { Operator } from "../domain/operator.ts";
 import type { RateState } from "../domain/queue.ts";
 import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
@@ -24,6 +25,8 @@ export class Exchange {
   newTenantId: string | null = null;
   /** Null: the request is not traced. */
   span: Span | null = null;
+  /** The operator who calls, once known. */
+  operator: Operator | null = null;
   /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */

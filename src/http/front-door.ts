@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
@@ -32,10 +33,12 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly tracer?: Tracer;
   /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
   readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
+  /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
+  readonly watched?: { noteAccepted(channel: ChannelName): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
-  readonly publicUrl?: string;
+  readonly publicUrl?: string | undefined;
   readonly version: string;
   /** Operators and monitoring have a listener of their own (`Server.listenApart`), and their addresses are nowhere else. */
   readonly isAdminApart?: boolean;
@@ -208,13 +211,23 @@ export class FrontDoor {
     return queueFull(what);
   }
 
-  /** The operator who calls. Throws 401 unless the request carries an operator's token, and 429 after too many wrong ones. */
+  /**
+   * The operator who calls. Throws 401 unless the request carries an operator's token or session, 429 after too many wrong
+   * tokens, and 403 for a session that is used from elsewhere than our pages.
+   */
   requireOperator(exchange: Exchange): Operator {
-    exchange.challenge = 'Bearer realm="waybill operators"';
+    exchange.challenge = OPERATOR_CHALLENGE;
     const { request } = exchange;
-    const operator = this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
+    const operator = this.operators.require(request, () => this.callers.of(request));
     exchange.caller = "operator";
+    exchange.operator = operator;
     return operator;
+  }
+
+  /** Begins a session of the operator who has the token. Throws 401, and 429 after too many wrong tokens. */
+  signIn(exchange: Exchange, token: string): { readonly operator: Operator; readonly session: string } {
+    exchange.challenge = OPERATOR_CHALLENGE;
+    return this.operators.signIn(token, () => this.callers.of(exchange.request));
   }
 
   private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
@@ -253,6 +266,7 @@ function endSpan({ span, caller, request, requestId }: Exchange, { path }: Route
   });
 }
 
+const OPERATOR_CHALLENGE = 'Bearer realm="waybill operators"';
 const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 

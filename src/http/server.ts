@@ -252,7 +252,9 @@ class Unrouted {
     const { url, headers } = request;
     const asGet = new Request(url, { method: "GET", headers });
     this.door.callers.standsFor(asGet, request);
-    const { status, headers: answered } = await this.get(asGet);
+    const { status, headers: answered, body } = await this.get(asGet);
+    // An answer that does not end would wait for a reader.
+    await body?.cancel();
     return new Response(null, { status, headers: answered });
   }
 

@@ -7,6 +7,7 @@ import type { RegistryTools } from "../storage/registry.ts";
 import { AttentionRepository } from "./attention-repository.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
+import { ExpiringRepository } from "./expiring-repository.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
@@ -71,6 +72,7 @@ export function tenantRegistry(
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
+  const ends = new ExpiringRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
   const usage = new UsageRepository(database);
   const suppressed = new SuppressionRepository(database, clock);
@@ -96,6 +98,8 @@ export function tenantRegistry(
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+    tenantCount: () => ends.tenantCount(),
+    expiring: (before) => ends.expiring(before),
     addUsage: (counts) => usage.add(counts),
     usageCounts: (query) => usage.counts(query),
     tokenUsage: (query) => usage.tokens(query),

@@ -1,4 +1,4 @@
-import type { CredentialsRecord } from "../domain/credentials.ts";
+import type { CredentialsRecord, Expiring } from "../domain/credentials.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
@@ -170,6 +170,10 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Adds (or, if negative, takes) tokens. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens>;
+  tenantCount(): Promise<number>;
+  /** Keys and credentials in use that expire before then, or have expired; soonest first, a bounded number. */
+  expiring(before: Date): Promise<readonly Expiring[]>;
+
   /** Adds to what is stored. */
   addUsage(counts: readonly UsageCount[]): Promise<void>;
   usageCounts(query: UsageQuery): Promise<readonly UsageCount[]>;

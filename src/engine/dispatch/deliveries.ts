@@ -99,12 +99,12 @@ export class Deliveries {
     const { lease } = term;
     const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
     this.traces = new SettlementTraces(ports.tracer);
-    const landed = (settlements: readonly Settlement[]) => {
-      notes.landed(settlements);
+    const landed = (settlements: readonly Settlement[], reported: ReadonlySet<string>) => {
+      notes.landed(settlements, reported);
       this.traces.landed(settlements);
     };
-    const landedAsOwner = (settlements: readonly Settlement[]) => {
-      landed(settlements);
+    const landedAsOwner = (settlements: readonly Settlement[], reported: ReadonlySet<string>) => {
+      landed(settlements, reported);
       onLanded(settlements);
     };
     this.settler = new Settler({ send, clock, telemetry, onLanded: landedAsOwner, onFenced });

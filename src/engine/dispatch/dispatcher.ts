@@ -2,6 +2,7 @@ import type { Channel } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
+import type { AwayRelay, PausedQueue } from "../../domain/process-status.ts";
 import type { OwnerQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -9,7 +10,7 @@ import type { TenantDirectory } from "../../domain/tenant.ts";
 import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";
-import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
+import { ChannelSlots } from "./channel-slots.ts";
 import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
 import { JobNotes } from "./job-notes.ts";
 import { ShardOwner } from "./shard-owner.ts";
@@ -91,6 +92,18 @@ export class Dispatcher {
   /** The relays and providers that this process finds away: a bounded number per channel. */
   away(): readonly AwayRelay[] {
     return Array.from(this.slots.values(), (slots) => slots.away()).flat();
+  }
+
+  /** The shards that it delivers. */
+  get shards(): readonly number[] {
+    return [...this.owners.keys()];
+  }
+
+  /** Some of the tenant queues whose jobs wait because an operator paused them. */
+  paused(max: number): readonly PausedQueue[] {
+    const paused: PausedQueue[] = [];
+    for (const owner of this.owners.values()) paused.push(...owner.paused(max - paused.length));
+    return paused;
   }
 
   /** Bytes of payloads that this process holds. */

@@ -25,9 +25,20 @@ export class JobNotes {
     this.failures = new FailureLog(options.telemetry, options.clock);
   }
 
-  /** The outcomes are on disk. */
-  landed(settlements: readonly Settlement[]): void {
-    for (const settlement of settlements) if (settlement.kind === "final") this.ended(settlement);
+  /** The outcomes are on disk. `reported`: jobs that ended with success because of a report. */
+  landed(settlements: readonly Settlement[], reported: ReadonlySet<string>): void {
+    for (const settlement of settlements) {
+      const { kind, job } = settlement;
+      if (reported.has(job.jobId)) this.succeeded(job);
+      else if (kind === "final") this.ended(settlement);
+    }
+  }
+
+  private succeeded({ tenantId: tenant_id, jobId: job_id, channel }: QueuedJob): void {
+    const { telemetry, logShare } = this.options;
+    telemetry.count("messages", { channel, outcome: "sent" });
+    if (!isSampled(job_id, logShare)) return;
+    telemetry.log("info", "a job ended", { tenant_id, job_id, channel, status: "success" });
   }
 
   /** A try failed and follows again. */

@@ -86,6 +86,7 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
 function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
   const { jobId, channel } = job;
   ports.telemetry.count("messages", { channel, outcome: "accepted" });
+  ports.watched?.noteAccepted(channel);
   if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
   const trace = traceInLog(job.traceparent);
   const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...trace };

@@ -22,6 +22,15 @@ export interface Arguments {
 export interface Fresh {
   readonly word: string;
   readonly verifyToken: string;
+  readonly operatorToken: string;
+  /** A file of the dashboard, whose name changes with its content. */
+  readonly dashboardFile: string;
+}
+
+/** A file of the dashboard that `url` serves. */
+export async function dashboardFileOf(url: string): Promise<string> {
+  const page = await fetch(`${url}/dash`);
+  return /\/dash\/assets\/([^"]+)/.exec(await page.text())?.[1] ?? "";
 }
 
 type Call = (ids: Identifiers, fresh: Fresh) => Arguments;
@@ -92,6 +101,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getDomain: ofDomain,
   verifyDomain: ofDomain,
 
+  signIn: (_ids, { operatorToken }) => ({ body: { token: operatorToken } }),
+  getSession: none,
+  signOut: none,
   listTenants: none,
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,
@@ -158,6 +170,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  getOverview: none,
+  followOverview: none,
   listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
@@ -191,8 +205,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   docsStyle: none,
   docsIcon: none,
   dashboard: none,
-  dashboardScript: none,
-  dashboardStyle: none,
+  dashboardFile: (_ids, { dashboardFile }) => ({ path: { file: dashboardFile } }),
 
   deleteEmailCredentials: ofTenant,
   deleteWhatsappCredentials: ofTenant,
