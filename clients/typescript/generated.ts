@@ -688,7 +688,7 @@ export type PassResult = {
   save_link?: string;
 };
 
-export type EmptyResult = Record<string, never>;
+export type EmptyResult = { readonly [name: string]: undefined };
 
 export type FailedJobResult = {
   error: string;
@@ -1244,6 +1244,103 @@ export type AuditPage = {
   rows: readonly AuditRow[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Overview = {
+  at: string;
+  totals: {
+    tenants: number | null;
+    /** Since the UTC day began, as all of these. */
+    accepted_today: number | null;
+    /** Handed over to a provider. */
+    sent_today: number | null;
+    delivered_today: number | null;
+    bounced_today: number | null;
+    failed_today: number | null;
+  };
+  queue: {
+    /** Unfinished jobs. */
+    depth: number | null;
+    /** There are more tenant queues than are measured: depths are too low. */
+    incomplete: boolean;
+    /** Age of the oldest job in a tenant queue; 0: none waits. */
+    oldest_seconds: number | null;
+    /** Age of the oldest event that the event store does not have; 0: it has all. */
+    outbox_oldest_seconds: number | null;
+    /** Of a cluster, its fullest server. */
+    redis_memory_bytes: number | null;
+    /** What it may use, or what its machine has. */
+    redis_memory_limit_bytes: number | null;
+  };
+  rates: {
+    from: string;
+    interval_seconds: number;
+    series: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      outcome: "accepted" | "delivered" | "bounced" | "failed" | "suppressed";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+    /** Handed over to a provider. */
+    sent: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+  };
+  shards: readonly {
+    shard: number;
+    depth: number;
+    oldest_seconds: number;
+    /** The process that delivers it. */
+    process: string | null;
+  }[];
+  /** The 50 longest tenant queues, and the 50 with the oldest jobs. */
+  tenants: readonly {
+    tenant_id: string;
+    channel: "email" | "whatsapp" | "wallet";
+    depth: number;
+    oldest_seconds: number;
+  }[];
+  processes: readonly {
+    /** Host, place in its start, process id. */
+    name: string;
+    roles: readonly string[];
+    started_at: string;
+    shards: number;
+    /** By how much its event loop was late in the last seconds, at most. */
+    loop_delay_ms: number;
+    /** Of the shards that it records; null: it records none. */
+    event_store_lag_seconds: number | null;
+    /** Relays that it finds away; at most 50, those with the most waiting jobs. */
+    breakers: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      relay: string;
+      state: "open" | "half_open";
+      since: string;
+      waiting_jobs: number;
+    }[];
+    /** Tenants whose jobs wait because an operator paused them; at most 50. */
+    paused: readonly { tenant_id: string; channel: "email" | "whatsapp" | "wallet" }[];
+  }[];
+  /** Within 30 days, soonest first; at most 50. */
+  expiring: readonly {
+    /** `apple_certificate` or `api_key`. */
+    kind: string;
+    /** Null: the platform's own. */
+    tenant_id: string | null;
+    name: string;
+    expires_at: string;
+  }[];
+  /** The urgent first. */
+  alarms: readonly {
+    /** `page`: now; `ticket`: soon. */
+    severity: "page" | "ticket";
+    title: string;
+    detail: string;
+    /** The section of the runbook that tells what to do. */
+    runbook: string;
+  }[];
 };
 
 export type SandboxMessages = {
@@ -2333,6 +2430,17 @@ export type Operations = {
     };
     answer: AuditPage;
   };
+  /**
+   * How the whole service is. At most two seconds old, and answered within two seconds: what a store does not say
+   * in time is null or left out, and `alarms` says why.
+   */
+  getOverview: { answer: Overview };
+  /**
+   * The overview, as it changes. Server-sent events: each has the overview as its data. One comes at once, and
+   * then one every two seconds while the overview changes; a comment every 15 seconds shows that the connection
+   * lives.
+   */
+  followOverview: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** What the sandbox received, newest first. */
   listSandboxMessages: {
     query?: {
@@ -2496,6 +2604,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getSession: { method: "GET", path: "/dash/api/session", repeat: "safe" },
   signOut: { method: "DELETE", path: "/dash/api/session", repeat: "safe" },
   listAudit: { method: "GET", path: "/dash/api/audit", repeat: "safe" },
+  getOverview: { method: "GET", path: "/dash/api/overview", repeat: "safe" },
+  followOverview: { method: "GET", path: "/dash/api/overview/live", repeat: "safe", streams: true },
   listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
   listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
   dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },

@@ -51,6 +51,13 @@ export class WaybillOperator {
     end: (options?: CallOptions) => this.calls.call("signOut", {}, options),
   };
 
+  /** How the whole service is. */
+  readonly overview = {
+    get: (options?: CallOptions) => this.calls.call("getOverview", {}, options),
+    /** Server-sent events, each with an overview as its data, until the stream is cancelled. */
+    follow: (options?: CallOptions) => this.calls.call("followOverview", {}, options),
+  };
+
   readonly audit = {
     /** What operators changed, newest first. */
     list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>

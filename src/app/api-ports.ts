@@ -15,6 +15,7 @@ import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
+import type { Overview } from "../operators/overview/overview.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
@@ -34,6 +35,8 @@ export interface ApiPorts extends DoorPorts {
   readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
+  /** How the whole service is. */
+  readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
   readonly purging: Purging;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;

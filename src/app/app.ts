@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
@@ -5,11 +6,12 @@ import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import { UnavailableError } from "../domain/errors.ts";
-import type { EventWriter } from "../domain/event-store.ts";
+import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
@@ -17,6 +19,9 @@ import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
+import type { Readiness } from "../http/readiness.ts";
+import { Overview } from "../operators/overview/overview.ts";
+import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -27,9 +32,10 @@ import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
+import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
-import { openDemoTenant } from "./demo-tenant.ts";
+import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
@@ -39,11 +45,14 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
+import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
@@ -70,8 +79,7 @@ export interface App {
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
   readonly children: ReadonlyMap<string, number>;
-  /** The demo tenant's key; only on the first start of the embedded default with the sandbox. */
-  readonly demoKey: string | null;
+  readonly demo: DemoTenant;
   /** Rejects when a part has failed for good and the process should end. */
   readonly broken: Promise<never>;
   /**
@@ -102,12 +110,13 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
+  const tracing = startTracing(options, shutdown);
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
+  const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
   const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
   const served = { ...config, ...ports };
@@ -117,7 +126,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const metrics = measured({ ...options, place, queue }, wallet);
+  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -127,6 +136,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     domains: openDomains(config, registry.domains, registry.directory),
     ...historyOf(base),
     ...machine,
+    ...tracing,
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
@@ -134,6 +144,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     ...base.api,
+    overview: openOverview(options, { ...base, ...answers, wallet }),
+    watched: base.status,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
@@ -145,10 +157,10 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
-  await startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
-  return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
 /** Opens the stores and starts what depends on them alone. */
@@ -171,7 +183,8 @@ async function openBase(
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 
-  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner });
+  const status = startStatus(options, shutdown, queue);
+  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner, status });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
@@ -193,6 +206,7 @@ async function openBase(
     reports,
     payloads,
     away,
+    status,
     clickhouseUrl,
     api: { suppressions, purging: queue },
   };
@@ -237,17 +251,23 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+interface Measured {
+  readonly place: Place;
+  readonly queue: RedisQueue;
+  readonly registry: RegistryMetricsPorts["registry"];
+}
+
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
-  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
-    await queueMetrics?.refresh();
+    await Promise.all(ofAll.map((metrics) => metrics.refresh()));
     return read();
   };
   return {
@@ -272,12 +292,18 @@ async function startRegistry(
 function startRecorder(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  ports: { readonly queue: RedisQueue; readonly eventStore: EventWriter; readonly owner: string },
+  ports: {
+    readonly queue: RedisQueue;
+    readonly eventStore: EventWriter;
+    readonly owner: string;
+    readonly status: StatusReport;
+  },
 ): void {
   if (!config.roles.includes("recorder")) return;
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
   const recorder = new Recorder({ ...common, ...ports });
   recorder.start();
+  ports.status.records(recorder);
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
@@ -286,12 +312,13 @@ function startControl(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
   stores: MainStores,
-  { registry }: OpenRegistry,
+  { registry, audit }: OpenRegistry,
 ): void {
   const { redis, eventStore, database } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
+    create: createTask({ registry, audit }),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
     ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
   };
@@ -335,14 +362,16 @@ interface Delivering {
   readonly owner: string;
   readonly payloads: Payloads;
   readonly away: AwayParts;
+  readonly status: StatusReport;
   readonly stores: Pick<Stores, "redis">;
+  readonly tracer?: Tracer;
   open(): readonly Channel[];
 }
 
 async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, open }: Delivering,
+  { queue, registry: { directory }, suppressions, owner, payloads, away, status, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
   const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
@@ -357,10 +386,53 @@ async function startDelivering(
     random: systemRandom,
     telemetry,
     logShare: config.logJobs,
+    ...(tracer !== undefined && { tracer }),
   });
   dispatcher.start();
   away.addRelays(dispatcher);
+  status.delivers(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
+}
+
+/** Tells the other processes how this one is. */
+function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown: Shutdown, queue: RedisQueue) {
+  const name = `${hostname()}/${place.kind === "child" ? place.order.name : "main"}:${process.pid}`;
+  const own = { name, roles: config.roles, clock: systemClock, loop: new LoopDelay(), telemetry };
+  const status = new StatusReport({ statuses: queue.statuses, ...own });
+  status.start();
+  shutdown.add("clients", "status", () => status.stop());
+  return status;
+}
+
+/** How the whole service is, for operators. */
+function openOverview(
+  { channels, config, telemetry }: AppOptions,
+  {
+    queue,
+    eventStore,
+    registry: { registry },
+    readiness,
+    wallet,
+  }: {
+    readonly queue: RedisQueue;
+    readonly eventStore: { readonly reader: EventRates };
+    readonly registry: Pick<OpenRegistry, "registry">;
+    readonly readiness: Pick<Readiness, "look">;
+    readonly wallet: Pick<OpenWallet, "platformExpiring">;
+  },
+): Overview {
+  return new Overview({
+    queue,
+    statuses: queue.statuses,
+    rates: eventStore.reader,
+    registry,
+    platformExpiring: () => wallet.platformExpiring(),
+    readiness,
+    shards: config.shards,
+    channels: channels.map(({ name }) => name),
+    clock: systemClock,
+    telemetry,
+  });
 }
 
 /** Counts what tenants do at this process. */
@@ -380,6 +452,8 @@ const NO_EVENT_STORE = {
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: () => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),
+    minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
+    sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),

@@ -8,6 +8,7 @@ import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
 import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { operatorEndpoints } from "../operators/operator-endpoints.ts";
+import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
@@ -37,6 +38,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...operatorEndpoints(ports),
     ...sessionEndpoints(),
     auditEndpoint(ports),
+    ...overviewEndpoints(ports, names),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
     ...dashboardEndpoints(),
   ];

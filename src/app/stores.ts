@@ -172,7 +172,7 @@ function eventStoreOver(
     new ClickHouseEventWriter(over(clients.writer), target, clock, recipients);
   return {
     writer,
-    // A history that never happened has no recipients.
+    // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),

@@ -116,6 +116,8 @@ export interface QueuedJob {
   readonly payload: string;
   /** Its payload is stored outside the queue. */
   readonly stored?: StoredPayload;
+  /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */

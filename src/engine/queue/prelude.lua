@@ -4,7 +4,9 @@
 --   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  SCREENING after the count: pending until its content was screened; after the
 --                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
---                                  the bytes of a payload that is stored elsewhere, each only if there is one;
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one; a
+--                                  traced job's traceparent is the payload's first member, "$trace", or follows a tab
+--                                  after these bytes;
 --                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
 --                                  own, so that none waits for another
@@ -39,7 +41,7 @@
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
 --   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of unreadable data, the newest first
--- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
+-- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua), wb:{members}:status* (status.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id> <tries>", the last two only if there
@@ -160,7 +162,7 @@ local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 -- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
   local head = entry:find('\n', 1, true) or #entry
-  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
+  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\t?[%x-]*\n$') or '0')
 end
 
 -- A tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as nothing.

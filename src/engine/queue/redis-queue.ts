@@ -5,6 +5,7 @@ import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
 import type { JobFilter, QueuedJobSummary, QueuedJobs } from "../../domain/job-search.ts";
+import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -26,8 +27,10 @@ import type {
   RateState,
   RecordAnswer,
   RecordTurn,
+  Settled,
   Settlement,
 } from "../../domain/queue.ts";
+import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
@@ -38,7 +41,7 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { depthOf, memoryOf, type RedisMemory, type ShardDepth } from "./depth.ts";
+import { depthOf, memoryOf } from "./depth.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -51,6 +54,7 @@ import { probeRedis } from "./redis-probe.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { SettleCalls } from "./settle.ts";
+import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
@@ -79,6 +83,9 @@ export class RedisQueue
 
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
+
+  /** What processes tell each other about themselves. */
+  readonly statuses: ProcessStatuses;
 
   readonly shardsPerRecord: "all" | "one";
 
@@ -118,6 +125,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.statuses = new RedisStatuses(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
@@ -272,7 +280,7 @@ export class RedisQueue
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null = null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
@@ -290,9 +298,11 @@ export class RedisQueue
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
-    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    const apart = isTogether ? null : await settle(settlements.filter((settlement) => !isNamed(settlement)));
     await remembered;
-    return settle(isTogether ? settlements : named);
+    const answer = await settle(isTogether ? settlements : named);
+    // No report changes those that name a message: they have ended with success.
+    return apart instanceof Set && answer === "settled" ? apart : answer;
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, this.letters, lease, call);

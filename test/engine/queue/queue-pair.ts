@@ -171,11 +171,13 @@ export class QueuePair {
   }
 
   private jobOf(order: Order) {
-    const { channel, recipient, needsScreening, template, storedBytes, quota, idempotency } = order;
+    const { channel, recipient, needsScreening, template, storedBytes, traceparent, quota, idempotency } = order;
     const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
     const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
+    const isTraced = traceparent !== null && (stored !== null || order.payload !== "{}");
     const special = {
+      ...(isTraced && { traceparent }),
       ...screening,
       ...(template !== null && { template }),
       ...(quota !== null && { quota }),

@@ -21,6 +21,7 @@ import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
+import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
 import { must } from "../../support/must.ts";
@@ -127,6 +128,7 @@ export class Front {
         }),
         eventStore,
         finishedJobs: eventStore,
+        overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
         clock,
         random,

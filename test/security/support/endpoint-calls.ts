@@ -170,6 +170,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  getOverview: none,
+  followOverview: none,
   listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
