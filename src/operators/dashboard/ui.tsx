@@ -175,7 +175,7 @@ function Cell<T>({ column, row }: { readonly column: Column<T>; readonly row: T 
     );
   }
   return (
-    <td role="cell" class={isNothing ? "nothing" : style}>
+    <td role="cell" class={isNothing ? `nothing ${style ?? ""}` : style}>
       {inner}
     </td>
   );
