@@ -864,6 +864,51 @@ export type JobHistory = {
   result?: JobResult;
 };
 
+export type RetriedJob = { job_id: string; status: "pending" };
+
+export type RetryCount = { count: number };
+
+export type RetriedJobs = {
+  retried: number;
+  /** Their content is no longer kept, or they cannot be paid. */
+  skipped: number;
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type EmailJobContent = {
+  channel: "email";
+  /** The tenant's sender; null: the platform's. */
+  from: string | null;
+  to: string;
+  subject: string;
+  /** Without pixel and tracked links. Show it in a sandboxed frame only. */
+  html: string;
+  text: string | null;
+};
+
+export type WhatsappJobContent = {
+  channel: "whatsapp";
+  to: string;
+  /** The provider's name of it. */
+  template: string;
+  language: string;
+  /** Of the template's body, in order. */
+  parameters: readonly string[];
+};
+
+export type WalletJobContent = {
+  channel: "wallet";
+  action: "create" | "update";
+  pass_id: string;
+  /** Of the pass, when the job was accepted. */
+  version: number;
+  /** The pass's data, as they are now. */
+  pass: JsonObject;
+};
+
+export type JobContent = EmailJobContent | WhatsappJobContent | WalletJobContent;
+
 export type Event =
   | {
       /** Increasing: newer events have larger ids. */
@@ -1930,6 +1975,56 @@ export type Operations = {
     answer: JobHistory;
   };
   /**
+   * Try a failed job again. Under its id, with all its attempts before it. What it is to send is kept for seven
+   * days after its failure. A wallet pass costs its token again.
+   */
+  retryJob: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** A job's id. */
+      job_id: string;
+    };
+    answer: RetriedJob;
+  };
+  /** Try failed jobs again. The newest first, at most 1000 a call: go on with `next_cursor` until it is null. */
+  retryJobs: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      filter: {
+        channel?: "email" | "whatsapp" | "wallet";
+        /** E-mail address or phone number. */
+        recipient?: string;
+        template?: string;
+        /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
+        from?: string;
+        /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
+        to?: string;
+      };
+      /** Only count them. */
+      dry_run?: boolean;
+      /** The `next_cursor` of the call before. */
+      cursor?: string | null;
+    };
+    answer: RetryCount | RetriedJobs;
+  };
+  /**
+   * What a job is to send. Of a job that has not ended, or that failed in the last seven days, as it would be sent
+   * now. It is personal data: the call needs the role `write`, and the audit log has it.
+   */
+  getJobContent: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** A job's id. */
+      job_id: string;
+    };
+    answer: JobContent;
+  };
+  /**
    * Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
    * Unknown parameters are refused.
    */
@@ -2567,6 +2662,9 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
+  retryJob: { method: "POST", path: "/dash/api/tenants/{id}/jobs/{job_id}/retry", repeat: "unsafe" },
+  retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
+  getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
   listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },

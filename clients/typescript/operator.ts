@@ -71,6 +71,15 @@ export class WaybillOperator {
     /** A job with its tries and events. */
     get: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+    /** What it is to send; needs the role `write`. */
+    content: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),
+    /** Tries a failed job again. */
+    retry: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("retryJob", { path: { id, job_id: jobId } }, options),
+    /** Tries failed jobs again, at most 1,000 a call: go on with `next_cursor`. With `dry_run`: counts them. */
+    retryMany: (id: string, body: Body<"retryJobs">, options?: CallOptions) =>
+      this.calls.call("retryJobs", { path: { id }, body }, options),
   };
 
   readonly keys = {

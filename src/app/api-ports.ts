@@ -10,6 +10,7 @@ import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
 import type { SandboxView } from "../domain/report.ts";
+import type { JobRetries } from "../domain/retry.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
@@ -30,6 +31,7 @@ export interface ApiPorts extends DoorPorts {
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs;
   readonly exports: EventExport;
+  readonly retries: JobRetries;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;

@@ -16,6 +16,7 @@ import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
+import { Retries } from "../engine/retries/retries.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
@@ -29,7 +30,7 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
-import type { AppChannel } from "./app-channel.ts";
+import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { createTask } from "./command-line-operator.ts";
@@ -134,7 +135,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     payloads: payloads.store,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),
-    ...historyOf(base),
+    ...historyOf(base, whole.channels),
     ...machine,
     ...tracing,
     ...answers,
@@ -183,8 +184,6 @@ async function openBase(
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
 
-  const status = startStatus(options, shutdown, queue);
-  startRecorder(options, shutdown, { queue, eventStore: eventStore.writer(registry.recipients), owner, status });
   const joins = place.kind === "child";
   const clickhouseUrl = joins ? null : startAnalysts(whole, shutdown);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
@@ -193,6 +192,10 @@ async function openBase(
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
+  const { recipients, contents: seal } = registry;
+  const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
+  const status = startStatus(options, shutdown, queue);
+  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return {
@@ -218,9 +221,23 @@ function ofEmail(reports: DeliveryReports) {
 }
 
 /** How the API reads what was recorded. */
-function historyOf({ eventStore, registry }: Pick<Awaited<ReturnType<typeof openBase>>, "eventStore" | "registry">) {
-  const { reader, exports, finishedJobs } = eventStore;
-  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients) };
+function historyOf(
+  { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
+  channels: readonly AppChannel[],
+) {
+  const { reader, exports, finishedJobs, failedJobs } = eventStore;
+  const failed = failedJobs(registry.contents);
+  const retries = new Retries({
+    queue,
+    eventStore: {
+      job: (tenantId, jobId) => reader.job(tenantId, jobId),
+      failedJobs: (tenantId, jobIds) => failed.failedJobs(tenantId, jobIds),
+    },
+    payloads: payloads.store,
+    charges: chargesOf(channels, registry),
+    clock: systemClock,
+  });
+  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients), retries };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -450,7 +467,7 @@ const NO_EVENT_STORE = {
     name: "clickhouse",
     check: () => Promise.resolve(),
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
-    job: () => Promise.resolve(null),
+    job: (_tenantId: string, _jobId: string) => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),
     minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
     sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
@@ -458,6 +475,10 @@ const NO_EVENT_STORE = {
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+    count: () => Promise.reject(new UnavailableError("this process has no event store")),
+  }),
+  failedJobs: () => ({
+    failedJobs: (_tenantId: string, _jobIds: readonly string[]) => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

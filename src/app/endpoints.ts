@@ -3,6 +3,7 @@ import { eventEndpoint } from "../events/event-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
+import { retryEndpoints } from "../events/retry-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -28,6 +29,11 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     ...operatorJobEndpoints(ports, names),
+    ...retryEndpoints(
+      ports,
+      names,
+      channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
+    ),
     eventEndpoint(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {

@@ -10,6 +10,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import type { OperatorDirectory } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { Random } from "../domain/random.ts";
+import type { ContentSeal } from "../domain/content-seal.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -20,6 +21,7 @@ import { OperatorTokens } from "../operators/operator-tokens.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { LastUses } from "../storage/last-uses.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
+import { openContentSeal } from "../storage/content-seal.ts";
 import { openRecipientIndex } from "../storage/recipient-index.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
 import { RegistryChanges } from "../storage/registry-changes.ts";
@@ -59,6 +61,7 @@ export interface OpenRegistry {
   /** Its `start` removes old rows; one process of a start does. */
   readonly audit: AuditRepository;
   readonly recipients: RecipientIndex;
+  readonly contents: ContentSeal;
   readonly probe: ReadinessProbe;
   /** Starts following changes made elsewhere. Without this, cached data is usable for only a minute. */
   start(): void;
@@ -81,6 +84,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const version = await prepare(database, shards);
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
   const recipients = await openRecipientIndex(database, vault, random);
+  const contents = await openContentSeal(database, vault, random);
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
@@ -132,6 +136,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     operatorAccounts: accounts,
     audit: new AuditRepository({ database, clock, telemetry }),
     recipients,
+    contents,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
   };

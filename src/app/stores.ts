@@ -2,9 +2,11 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ContentSeal } from "../domain/content-seal.ts";
 import type { FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
+import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
@@ -12,6 +14,8 @@ import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
+import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
+import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
@@ -97,11 +101,13 @@ async function connectShared(url: string): Promise<OpenDatabase & Shared> {
 const NOTHING = () => undefined;
 
 export interface OpenEventStore {
-  /** Stores recipients by this index. */
-  writer(recipients: RecipientIndex): ClickHouseEventWriter;
+  /** Stores recipients by this index, and what failed jobs were to send under this seal. */
+  writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs;
+  /** Opens what was sealed so. */
+  failedJobs(seal: ContentSeal): FailedJobs;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -168,14 +174,14 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
-  const writer = (recipients: RecipientIndex) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, recipients);
+  const writer = (ports: FailedPayloadPorts) => new ClickHouseEventWriter(over(clients.writer), target, clock, ports);
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
+    failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -1,5 +1,5 @@
 import type { DeliveryEvent, EventType } from "./event.ts";
-import type { Attempt, ChannelName, FinalStatus, JobRecord } from "./job.ts";
+import type { Attempt, ChannelName, FinalStatus, JobRecord, KeptContent } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /** One event to be written to the event store, with the job's final state if the event ended the job. */
@@ -23,6 +23,10 @@ export interface FinishedJob {
   readonly recipient?: string;
   /** Absent: none was kept. */
   readonly tries?: readonly Attempt[];
+  /** As in `JobRecord`. */
+  readonly began?: number;
+  /** Of a failed job: what it is retried with; absent: there was no room for it. */
+  readonly kept?: KeptContent;
 }
 
 /**

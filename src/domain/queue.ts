@@ -14,8 +14,8 @@ import type { FailureCause } from "./outcome.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /**
- * The queue: holds an accepted job until it is settled and recorded. Five verbs change a job: accept, pull, settle,
- * observe, record. Each is atomic and on disk before it answers.
+ * The queue: holds an accepted job until it is settled and recorded. Five verbs change a job: accept (with `RetryQueue`,
+ * its addition for operators), pull, settle, observe, record. Each is atomic and on disk before it answers.
  *
  * Every call can reject with `TransportError` (effect unknown: repeat it, all but `accept` are safe to repeat) or
  * `UnavailableError` (no effect).

@@ -110,7 +110,7 @@ SETTINGS ${this.settings}`,
     const which = "tenant_id = {tenant:String} AND job_id = {job:UUID}";
     const params = { tenant: tenantId, job: jobId };
     const [found] = await this.clickhouse.rows(
-      `SELECT channel, status, attempts, result, attempts_log
+      `SELECT channel, status, attempts, result, attempts_log, began
 FROM ${database}.jobs
 WHERE ${which}
 ORDER BY version DESC
@@ -119,7 +119,6 @@ SETTINGS ${this.settings}`,
       params,
     );
     if (found === undefined) return null;
-    const [channel, status, attempts, result, log] = found;
     // The time in the job's id is no lower bound: the clock of the machine that made it may be years off from the one that made
     // the events' ids. The filter on job ids finds the few matching places without it.
     const events = await this.clickhouse.rows(
@@ -131,17 +130,7 @@ LIMIT ${eventLimits.jobEventsMax}
 SETTINGS ${this.settings}`,
       params,
     );
-    const tries = readTries(log);
-    return {
-      jobId,
-      tenantId,
-      channel: readChannel(channel),
-      status: readStatus(status),
-      attempts: readInteger(attempts),
-      result: readResult(result),
-      events: distinct(events.map(readEvent)),
-      ...(tries.length > 0 && { tries }),
-    };
+    return readJob({ tenantId, jobId }, found, distinct(events.map(readEvent)));
   }
 
   /** Rejects with `UnavailableError`. */
@@ -253,7 +242,28 @@ function readMonth([tenantId, month, channel, type, events]: readonly unknown[])
   };
 }
 
-function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
+/** From the columns `channel, status, attempts, result, attempts_log, began`. */
+export function readJob(
+  job: { readonly tenantId: string; readonly jobId: string },
+  [channel, status, attempts, result, log, began]: readonly unknown[],
+  events: readonly DeliveryEvent[],
+): JobRecord {
+  const life = readInteger(began);
+  const tries = readTries(log);
+  return {
+    ...job,
+    channel: readChannel(channel),
+    status: readStatus(status),
+    attempts: readInteger(attempts),
+    result: readResult(result),
+    events,
+    ...(tries.length > 0 && { tries }),
+    ...(life > 0 && { began: life }),
+  };
+}
+
+/** From the columns `event_id, event_type, result`. */
+export function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
   return { eventId: readInteger(eventId), type: readType(type), result: readResult(result) };
 }
 

@@ -1,4 +1,4 @@
-import { eventTimeMs } from "../domain/event.ts";
+import { type EventType, eventTimeMs } from "../domain/event.ts";
 import { jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
@@ -61,7 +61,10 @@ export async function findJobs(
     .filter((jobId) => stored.moreBelow === null || jobId >= stored.moreBelow);
   const look = async (jobId: string) => {
     const ended = finished.get(jobId);
-    return ended === undefined ? unfinished(queue, tenant, queued.get(jobId)) : foundFinished(ended);
+    if (ended !== undefined && !queued.has(jobId)) return foundFinished(ended);
+    const found = await unfinished(queue, tenant, queued.get(jobId));
+    // A job that was retried is in both: what the queue says is newer, until the event store has its end.
+    return found === null && ended !== undefined ? foundFinished(ended) : found;
   };
   const found: FoundJob[] = [];
   for (let from = 0; from < ids.length; from += TOGETHER) {
@@ -107,9 +110,12 @@ export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null)
   };
 }
 
+const ENDS: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
+
 /** A job that has ended and is not in the event store yet. */
 export function foundEnded(record: JobRecord, waiting: QueuedJobSummary | null): FoundJob {
-  const end = record.events.find(({ type }) => type === "sent" || type === "failed" || type === "suppressed");
+  const { events, began = 0 } = record;
+  const end = events.find(({ type, eventId }) => eventId > began && ENDS.has(type));
   const finishedAtMs = end === undefined ? null : eventTimeMs(end.eventId);
   return { ...foundQueued(record, waiting), finishedAtMs, nextAttemptMs: null, error: errorIn(record.result) };
 }

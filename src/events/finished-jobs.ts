@@ -50,7 +50,17 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
     return job;
   }
 
-  private async ids(tenantId: string, filter: JobFilter, rows: number): Promise<readonly string[]> {
+  async count(tenantId: string, filter: JobFilter): Promise<number> {
+    assert(TENANT_ID.test(tenantId), "a list of jobs belongs to a tenant");
+    const { where, params } = this.conditions(tenantId, filter);
+    const [row] = await this.clickhouse.rows(
+      `SELECT count() FROM ${this.target.database}.jobs FINAL WHERE ${where} SETTINGS ${this.settings}`,
+      params,
+    );
+    return Number(row?.[0] ?? 0);
+  }
+
+  private conditions(tenantId: string, filter: JobFilter) {
     const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
       [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
@@ -62,7 +72,6 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
     ];
     const params = {
       tenant: tenantId,
-      rows,
       ...(beforeJobId !== null && { before: beforeJobId }),
       ...(fromJobId !== null && { from: fromJobId }),
       ...(status !== null && { status }),
@@ -71,15 +80,20 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
       ...(template !== null && { template }),
     };
     const all = ["tenant_id = {tenant:String}", ...conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]))];
+    return { where: all.join(" AND "), params };
+  }
+
+  private async ids(tenantId: string, filter: JobFilter, rows: number): Promise<readonly string[]> {
+    const { where, params } = this.conditions(tenantId, filter);
     const found = await this.clickhouse.rows(
       `SELECT job_id
 FROM ${this.target.database}.jobs
-WHERE ${all.join(" AND ")}
+WHERE ${where}
 ORDER BY tenant_id DESC, toUInt128(job_id) DESC
 LIMIT 1 BY job_id
 LIMIT {rows:UInt32}
 SETTINGS ${this.settings}`,
-      params,
+      { ...params, rows },
     );
     return found.map(([jobId]) => String(jobId));
   }

@@ -81,6 +81,19 @@ TO ${database}.${localName(target, name)} AS ${select(localName(target, "events"
   ];
 }
 
+/** Where a job's present life began, if operators had it tried again. */
+export function jobLives(target: EventStoreTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  const tables = [...new Set([localName(target, "jobs"), "jobs"])];
+  return [
+    ...tables.map((name) => {
+      const codec = name === localName(target, "jobs") ? " CODEC(ZSTD(1))" : "";
+      return `ALTER TABLE ${database}.${name}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS began UInt64 DEFAULT 0${codec}`;
+    }),
+    ...views(target, "anew"),
+  ];
+}
+
 /** Types that a page can filter by and that can be rare. Every job has a `sent`, and most have a `delivered`. */
 export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
 

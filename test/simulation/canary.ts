@@ -382,6 +382,27 @@ export const CANARIES: readonly Canary[] = [
     replace: "if (shard.jobs.has(jobId) && nowMs < 0) count(",
   },
   {
+    name: "a retry does not ask whether it was made before",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: 'if ((stored.life?.began ?? 0) !== (job.began ?? 0)) return isRepeat ? "retried" : "not_failed";\n  if (stored.status !== "failed") return "not_failed";',
+    replace: "",
+    seed: 30,
+  },
+  {
+    name: "the settlements of a retried job are numbered from the start",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: "const counted = { attempts: 0, waits: life * SETTLEMENTS_PER_LIFE };",
+    replace: "const counted = { attempts: 0, waits: life * 0 };",
+    seed: 30,
+  },
+  {
+    name: "a retried job does not count in its tenant's share",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: "  count(shard, tenant.tenantId, 1, payloadBytes(content));\n",
+    replace: "",
+    seed: 13,
+  },
+  {
     name: "a tenant's quota is not checked",
     file: `${MEMORY_QUEUE}-accept.ts`,
     find: '  if (jobs + 1 > job.quota.jobs) return "jobs";\n',

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
-import { jobTimeMs } from "../../domain/ids.ts";
+import { lifeBeganMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -382,8 +382,8 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.isSifted = true;
   }
 
-  private isPurged({ jobId }: QueuedJob): boolean {
-    return this.purgedBeforeMs !== null && jobTimeMs(jobId) < this.purgedBeforeMs;
+  private isPurged(job: QueuedJob): boolean {
+    return this.purgedBeforeMs !== null && lifeBeganMs(job) < this.purgedBeforeMs;
   }
 
   /** Leaves the waiting jobs to the tenant queue, unless a job is in flight: read again, it could start twice. */

@@ -6,6 +6,7 @@ import type {
   FinalStatus,
   JobRecord,
   JobStatus,
+  KeptContent,
   QueuedJob,
   StoredPayload,
   SuppressionReason,
@@ -14,6 +15,7 @@ import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
+import type { Retry } from "../../domain/retry.ts";
 import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /** A channel as the queue writes it. */
@@ -102,6 +104,7 @@ export const FORMAT_IN_LUA = {
   STATUS_HELD_PENDING: HELD_PENDING,
   STATUS_RUNNING: STATUS_LETTER.running,
   STATUS_SUCCESS: STATUS_LETTER.success,
+  STATUS_FAILED: STATUS_LETTER.failed,
   STATUSES: Object.values(STATUS_LETTER).join("") + HELD_PENDING,
   EVENT_SENT: EVENT_LETTER.sent,
   EVENT_CLICKED: EVENT_LETTER.clicked,
@@ -132,8 +135,12 @@ function decodeResult(text: string): JsonObject {
 
 /** The record's text, as `prelude.lua` describes it. */
 export function encodeRecord(letters: ChannelLetters, record: JobRecord): string {
+  const { began, tries = [] } = record;
   const state = `${letters.letterOf(record.channel)}${STATUS_LETTER[record.status]}`;
-  const head = `${record.tenantId} ${state}${record.attempts}`;
+  const life = began === undefined ? "" : `@${began}:0`;
+  const place =
+    tries.length > 0 ? ` ${life} ${tries.map((one) => JSON.stringify(one)).join("\t")}` : life && ` ${life}`;
+  const head = `${record.tenantId} ${state}${record.attempts}${place}`;
   const lines = record.events.map((event) => {
     const result = encodeResult(event.result);
     return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
@@ -150,7 +157,8 @@ export function decodeRecord(
   cursorOf: (channel: ChannelName) => string,
 ): JobRecord {
   const [head = "", ...lines] = text.split("\n");
-  const [tenantId = "", state = "", entryId = "", ...rest] = head.split(" ");
+  const [tenantId = "", state = "", place = "", ...rest] = head.split(" ");
+  const [entryId = "", life] = place.split("@");
   const tries = decodeTries(rest.join(" "));
   const events: DeliveryEvent[] = [];
   let result: JsonObject | null = null;
@@ -169,6 +177,7 @@ export function decodeRecord(
     result: isFinal(status) ? (result ?? {}) : null,
     events,
     ...(tries.length > 0 && { tries }),
+    ...(life !== undefined && { began: Number.parseInt(life, 10) }),
   };
 }
 
@@ -248,11 +257,30 @@ export function payloadBytesOf({ payload, stored, traceparent }: QueuedJob): num
   return Buffer.byteLength(payload) + (traceparent === undefined ? 0 : TRACE_BYTES);
 }
 
+/** The queue entry of a job that is retried; the script writes its count. */
+export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }, content }: Retry): string {
+  return encodeEntry(letters, { ...content, jobId, channel, idempotency: null });
+}
+
+/** The content of a failed job, from its entry as it was when the job ended. */
+export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
+  const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
+  const { recipient, needsScreening, template, payload, stored, attempts, waits = 0 } = job;
+  return {
+    recipient,
+    ...(needsScreening && { needsScreening }),
+    ...(template !== undefined && { template }),
+    payload,
+    ...(stored !== undefined && { stored }),
+    settlements: attempts + waits,
+  };
+}
+
 /**
  * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>[\t<trace>]]]\n<payload>`:
  * the "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a
  * payload that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is
- * reported, or "".
+ * reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -267,6 +295,7 @@ export function decodeEntry(
   const written = entry.slice(end + 1);
   const hasTrace = isTraced(written);
   const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
+  const [reason = "", retriedAt] = mark.split("@");
   return {
     jobId: entry.slice(0, JOB_ID_CHARS),
     tenantId,
@@ -275,8 +304,9 @@ export function decodeEntry(
     attempts: Number.parseInt(entry.slice(COUNT_AT, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(COUNT_AT + plus + 1, space), 10) }),
     recipient,
-    suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
-    ...(mark === REPORTED && { isReported: true }),
+    suppressed: reason === "" || reason === REPORTED ? null : suppressionReason(reason),
+    ...(reason === REPORTED && { isReported: true }),
+    ...(retriedAt !== undefined && { retriedAtMs: Number(retriedAt) }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     ...(template !== "" && { template: decodeTemplate(template) }),
     payload: hasTrace ? `{${written.slice(TRACE_END + TRACE_AFTER.length)}` : written,
@@ -301,17 +331,22 @@ function suppressionReason(text: string): SuppressionReason {
 
 /**
  * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
- * status, attempts, result, template (null: none), recipient and tries, the last ones only if needed. A former release
- * reads the members that it knows.
+ * status, attempts, result, template (null: none), recipient, tries and what few jobs have, the last ones only if needed. A
+ * former release reads the members that it knows.
  */
 type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, ...Ending];
-type Ending = [(string | null)?, string?, (readonly Attempt[])?];
+type Ending = [(string | null)?, string?, (readonly Attempt[])?, RowRest?];
+interface RowRest {
+  readonly began?: number;
+  /** The entry of a failed job. */
+  readonly kept?: string;
+}
 
 export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, ...ending] = fields;
-  const [template = null, recipient = "", tries = []] = ending;
+  const [template = null, recipient = "", tries = [], { began, kept } = {}] = ending;
   return {
     tenantId,
     jobId,
@@ -329,6 +364,8 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
             ...(template !== null && { template }),
             ...(recipient !== "" && { recipient }),
             ...(tries.length > 0 && { tries }),
+            ...(began !== undefined && { began }),
+            ...(kept !== undefined && { kept: decodeKept(letters, kept) }),
           },
   };
 }

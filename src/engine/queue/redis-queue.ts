@@ -33,6 +33,7 @@ import type {
 import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
+import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
@@ -53,6 +54,7 @@ import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
+import { Retrier } from "./retry.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -74,7 +76,7 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+  implements Queue, RetryQueue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -102,6 +104,7 @@ export class RedisQueue
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
   private readonly survey: QueueSurvey;
+  private readonly retrier: Retrier;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
@@ -135,6 +138,7 @@ export class RedisQueue
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     // Behind large transfers, and never before a request.
     this.survey = new QueueSurvey(this.bulk, letters);
+    this.retrier = new Retrier(this.bulk, clock, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -192,6 +196,18 @@ export class RedisQueue
     const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
     if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
     return answer;
+  }
+
+  retry(call: RetryCall): Promise<readonly RetryResult[]> {
+    return this.retrier.retry(call);
+  }
+
+  unrecordedContents(tenant: TenantRef, jobIds: readonly string[]) {
+    return this.survey.unrecordedContents(tenant, jobIds);
+  }
+
+  async waitingContent(tenant: TenantRef, jobId: string) {
+    return isJobId(jobId) ? this.survey.waitingContent(tenant, jobId) : null;
   }
 
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {

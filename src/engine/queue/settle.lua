@@ -28,6 +28,7 @@
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
 -- report is not retried, lent or given up: its provider has it, and so it ends with success.
+-- The row of a failure has the job's entry, as far as there is room for it: its content is kept in case of a retry.
 
 local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
@@ -42,6 +43,43 @@ local function take_kept(lines)
     return ''
   end)
   return lines, kept
+end
+
+-- What contents of failed jobs there is room for: some bytes in the outbox, which tenants share (each may have as much as
+-- is left), and some per tenant and day.
+local function kept_contents(prefix)
+  local key, all, added, tenants = prefix .. ':keeping', nil, 0, {}
+  local function share_of(tenant)
+    local share = tenants[tenant]
+    if share then return share end
+    local texts = redis.call('HMGET', key, '', tenant)
+    all = all or tonumber(texts[1] or '0')
+    local today = tonumber(redis.call('GET', prefix .. ':kept:' .. tenant) or '0')
+    share = { own = tonumber(texts[2] or '0'), today = today, added = 0 }
+    tenants[tenant] = share
+    return share
+  end
+  return {
+    take = function(tenant, bytes)
+      if bytes > KEPT_BYTES_MAX then return false end
+      local share = share_of(tenant)
+      if share.own + bytes > KEPT_OUTBOX_BYTES_MAX - all - bytes or share.today + bytes > KEPT_DAY_BYTES_MAX then return false end
+      all, added = all + bytes, added + bytes
+      share.own, share.today, share.added = share.own + bytes, share.today + bytes, share.added + bytes
+      return true
+    end,
+    save = function()
+      if added == 0 then return end
+      redis.call('HINCRBY', key, '', added)
+      for tenant, share in pairs(tenants) do
+        if share.added > 0 then
+          local day = prefix .. ':kept:' .. tenant
+          redis.call('HINCRBY', key, tenant, share.added)
+          if redis.call('INCRBY', day, share.added) == share.added then redis.call('PEXPIRE', day, KEPT_DAY_MS) end
+        end
+      end
+    end,
+  }
 end
 
 -- Settles the jobs of one shard: ARGV from `first` to `last`.
@@ -83,6 +121,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     end
   end
 
+  local contents = kept_contents(prefix)
   local clock, rows, done, tenant_queues, settled = event_clock(prefix), {}, {}, {}, 0
   local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
@@ -134,7 +173,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local is_retry = status == STATUS_RUNNING or status == STATUS_HELD_PENDING
     -- If Redis forgot its last writes, the entry may be gone and the job may wait elsewhere, as it did before this
     -- attempt: a retry then counts nothing; otherwise the next attempt would be taken for one that is already counted.
-    local entry = is_new and (is_retry or is_lent) and entry_of(tenant_queue, id, job)
+    local is_failure = status == STATUS_FAILED
+    local entry = is_new and (is_retry or is_lent or is_failure) and entry_of(tenant_queue, id, job)
     if is_start and is_new and current == STATUS_HELD_PENDING then
       record = with_status(record, STATUS_HELD_PENDING, STATUS_RUNNING)
       bucket.records[field], bucket.writes[field] = record, record
@@ -162,15 +202,20 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         lent[job] = nil
       end
       -- The try that ends the job is told to the event store alone.
-      local tries = record_tries(record)
+      local tries, life = record_tries(record), record_life(record)
       local all_tries = with_try(tries, try)
       if not is_over then tries = all_tries end
-      record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. tries_in_head(tries) .. lines
+      local count = count_text(attempts, waits)
+      record = tenant .. ' ' .. channel .. status .. count .. end_of_head(life, tries) .. lines
       if is_over then
         -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
         local row, event = row_of(tenant, job, channel), clock.next()
-        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries)
+        local content = ''
+        if status == STATUS_FAILED and entry and entry_job(entry) == job and contents.take(tenant, payload_bytes(entry)) then
+          content = with_count(entry, count)
+        end
+        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries, more_in_row(life, content))
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if #kept > 0 then record = take_reports(record, row, kept) end
@@ -178,7 +223,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       else
         -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive
         -- before it comes back.
-        local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
+        if is_lent then count = attempts .. '+' .. string.format('%.0f', waits) end
         park(job, parked_text(tenant_queue, is_lent and token or '', with_count(entry, count)), detail)
         loans[job] = is_lent and detail or nil
       end
@@ -213,6 +258,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   if #rows > 0 then
     add_rows(prefix, rows)
     clock.save()
+    contents.save()
   end
   unload(prefix, ended)
   if #unparked > 0 then

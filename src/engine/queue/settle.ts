@@ -18,7 +18,13 @@ import { type OwnerCallPorts, ShardCalls } from "./shard-calls.ts";
 const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u" } as const;
 const NONE = "-";
 
-const script = new Script(settleLua, "run", WORD);
+const script = new Script(settleLua, "run", {
+  ...WORD,
+  KEPT_BYTES_MAX: engineLimits.keptBytesMax,
+  KEPT_OUTBOX_BYTES_MAX: engineLimits.keptOutboxBytesMax,
+  KEPT_DAY_BYTES_MAX: engineLimits.keptDayBytesMax,
+  KEPT_DAY_MS: engineLimits.keptDayMs,
+});
 
 interface SettleCall {
   readonly lease: Lease;

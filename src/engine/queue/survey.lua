@@ -2,7 +2,7 @@
 --
 -- KEYS[1]   the shard's prefix
 --
--- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first) or job
+-- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first), job or entry (a job's whole)
 -- ARGV[2]   the tenant queue (queue, tail), the tenant (parked, outbox), or the job
 -- ARGV[3]   where to begin: an entry's id, "" the newest (queue, outbox), the entry before (tail), or a cursor (parked)
 -- ARGV[4]   about how many entries to read
@@ -17,7 +17,7 @@
 local prefix, what, name, from, step = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local found, read, bytes = {}, 0, 0
 
-local function head_of(text) return text:match('^[^\n]*') end
+local function head_of(text) return what == 'entry' and text or text:match('^[^\n]*') end
 local function saw(text) read, bytes = read + 1, bytes + #text end
 
 local function add_parked(job, parked)
@@ -30,7 +30,7 @@ local function add_parked(job, parked)
   found[#found + 1] = head_of(text)
 end
 
-if what == 'job' then
+if what == 'job' or what == 'entry' then
   local parked = redis.call('HGET', prefix .. ':parked', name)
   if parked then
     add_parked(name, parked)

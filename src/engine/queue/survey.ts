@@ -1,5 +1,6 @@
-import type { ChannelName } from "../../domain/job.ts";
+import type { ChannelName, KeptContent } from "../../domain/job.ts";
 import type { JobFilter, QueuedJobSummary } from "../../domain/job-search.ts";
+import type { WaitingContent } from "../../domain/retry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeEntry, decodeRow, encodeTenantQueue } from "./codec.ts";
@@ -10,7 +11,7 @@ import surveyLua from "./survey.lua" with { type: "text" };
 
 const script = new Script(surveyLua, "run");
 
-type Place = "queue" | "tail" | "parked" | "outbox" | "job";
+type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry";
 
 /** Where to go on, entries and bytes that were read, and what was found. */
 type SurveyReply = [string, [number, number], string[]];
@@ -23,6 +24,15 @@ interface Survey {
 }
 
 const FIRST_STEP = 16;
+
+const ANY: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
 
 /**
  * Looks through a tenant's jobs, for operators.
@@ -64,6 +74,29 @@ export class QueueSurvey {
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
+  async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1);
+    if (entry === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
+    const { channel, payload, stored } = decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
+    return { channel, payload, ...(stored !== undefined && { stored }) };
+  }
+
+  /** What these jobs were to send, as far as their ends are in the outbox. */
+  async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    const wanted = new Set(jobIds);
+    const found = new Map<string, KeptContent>();
+    const survey = { jobs: new Map(), tenant, filter: ANY, isIncomplete: false };
+    await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (lines) => {
+      for (const line of lines) {
+        const { jobId, finished } = decodeRow(this.letters, line);
+        // The newest first: an earlier life may have had another end.
+        if (finished?.kept !== undefined && wanted.delete(jobId)) found.set(jobId, finished.kept);
+      }
+      return wanted.size > 0;
+    });
+    return found;
+  }
+
   /** Returns the newest entry's id, "0" if there is none. */
   private async readQueue(survey: Survey, channel: ChannelName): Promise<string> {
     let newest = "0";
@@ -77,13 +110,14 @@ export class QueueSurvey {
   private async read(
     survey: Survey,
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
-    take: (found: readonly string[]) => void,
+    /** False: nothing more is wanted. */
+    // biome-ignore lint/suspicious/noConfusingVoidType: who wants everything says nothing.
+    take: (found: readonly string[]) => boolean | void,
   ): Promise<void> {
     let [at, step, left] = [from, FIRST_STEP, engineLimits.surveyEntriesMax as number];
     while (left > 0) {
       const [next, [read, bytes], found] = await this.call(survey.tenant.shard, place, name, at, Math.min(step, left));
-      take(found);
-      if (next === "") return;
+      if (take(found) === false || next === "") return;
       left -= read;
       step = nextStep(step, read, bytes);
       at = next;

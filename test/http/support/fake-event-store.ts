@@ -46,6 +46,11 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs {
     return null;
   }
 
+  async count(): Promise<number> {
+    if (this.failure !== null) throw this.failure;
+    return 0;
+  }
+
   async job(tenantId: string, jobId: string): Promise<JobRecord | null> {
     if (this.failure !== null) throw this.failure;
     return this.jobs.find((job) => job.tenantId === tenantId && job.jobId === jobId) ?? null;

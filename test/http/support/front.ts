@@ -130,6 +130,7 @@ export class Front {
         finishedJobs: eventStore,
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
+        retries: { retry: async () => new Map(), contentOf: async () => null },
         clock,
         random,
         jobIds: new JobIds(clock, random),

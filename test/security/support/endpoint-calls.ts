@@ -139,6 +139,13 @@ export const CALLS: Readonly<Record<string, Call>> = {
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listJobs: ofTenant,
   getJobHistory: ofTenantJob,
+  getJobContent: ofTenantJob,
+  retryJob: ofTenantJob,
+  // None was accepted then.
+  retryJobs: ({ tenantId }) => ({
+    path: { id: tenantId },
+    body: { filter: { channel: "email", to: "2001-01-01" } },
+  }),
   listSuppressions: ofTenant,
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
   putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),
