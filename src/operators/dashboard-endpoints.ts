@@ -16,12 +16,18 @@ const ENTRY = join(import.meta.dir, "dashboard", "app.tsx");
 const TAGGED = { ETag: "Changes with the page." } as const;
 const NO_FILE = failure("NoFile", "The page is of another release: load it again.", "there is no such file");
 
+interface BundledFile {
+  readonly mediaType: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly zipped: Uint8Array<ArrayBuffer>;
+}
+
 /** The dashboard as browsers get it. */
 interface Bundle {
   readonly page: string;
   readonly tag: string;
   /** By the name that the page has for them, which changes with their content. */
-  readonly files: ReadonlyMap<string, { readonly text: string; readonly mediaType: string }>;
+  readonly files: ReadonlyMap<string, BundledFile>;
 }
 
 /**
@@ -71,15 +77,23 @@ function assetEndpoint(bundled: () => Promise<Bundle>): Endpoint {
     summary: "Part of the operators' page",
     params: { file: pathText("As the page names it.", "app-1a2b3c4d.js") },
     answers: {
-      200: { description: "The file.", schema: null, mediaType: ["text/javascript", "text/css"] },
+      200: {
+        description: "The file.",
+        schema: null,
+        mediaType: ["text/javascript", "text/css"],
+        headers: { "Content-Encoding": "`gzip`, if the browser takes it.", Vary: "`accept-encoding`." },
+      },
     },
     fails: { 404: NO_FILE },
     async handle(door, exchange, { file }) {
       const found = (await bundled()).files.get(file ?? "");
       if (found === undefined) throw noSuch("file");
-      return exchange.body(200, found.text, {
+      const isZipped = /\bgzip\b/.test(exchange.request.headers.get("accept-encoding") ?? "");
+      return exchange.body(200, isZipped ? found.zipped : found.bytes, {
         ...door.ofPages,
         ...HEADERS,
+        ...(isZipped ? { "content-encoding": "gzip" } : null),
+        vary: "accept-encoding",
         "content-type": `${found.mediaType}; charset=utf-8`,
         "cache-control": "public, max-age=31536000, immutable",
       });
@@ -97,20 +111,17 @@ async function build(): Promise<Bundle> {
   });
   const files = await Promise.all(
     outputs.map(async (output) => {
-      const isStyle = output.path.endsWith(".css");
-      const name = output.path.replace(/^.*\//, "");
-      return { name, isStyle, text: await output.text() };
+      const bytes = new Uint8Array(await output.arrayBuffer());
+      const mediaType = output.path.endsWith(".css") ? "text/css" : "text/javascript";
+      return { name: output.path.replace(/^.*\//, ""), mediaType, bytes, zipped: Bun.gzipSync(bytes) };
     }),
   );
-  const style = files.find(({ isStyle }) => isStyle)?.name ?? "";
-  const script = files.find(({ isStyle }) => !isStyle)?.name ?? "";
-  const page = pageOf(`${ASSETS}/${style}`, `${ASSETS}/${script}`);
+  const nameOf = (type: string): string => files.find(({ mediaType }) => mediaType === type)?.name ?? "";
+  const page = pageOf(`${ASSETS}/${nameOf("text/css")}`, `${ASSETS}/${nameOf("text/javascript")}`);
   return {
     page,
     tag: `"${Bun.hash(page).toString(36)}"`,
-    files: new Map(
-      files.map(({ name, isStyle, text }) => [name, { text, mediaType: isStyle ? "text/css" : "text/javascript" }]),
-    ),
+    files: new Map(files.map((file) => [file.name, file])),
   };
 }
 

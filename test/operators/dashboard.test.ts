@@ -33,7 +33,11 @@ test("the page and its files are served to anybody, and load nothing from other 
 test("files are named by their content, so a browser keeps them, and asks for the page alone", async () => {
   for (const path of await parts()) {
     expect(path).toMatch(/\/app-[a-z0-9]{8,}\.(?:js|css)$/);
-    expect((await front.fetch(path)).headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    const plain = await front.fetch(path, { headers: { "accept-encoding": "identity" } });
+    expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const zipped = await front.fetch(path, { headers: { "accept-encoding": "gzip" } });
+    expect([zipped.headers.get("content-encoding"), zipped.text === plain.text]).toEqual(["gzip", true]);
   }
   const { headers } = await front.fetch("/dash");
   expect(headers.get("cache-control")).toBe("no-cache");

@@ -31,7 +31,7 @@ export function AuditPage({ query }: { readonly query: URLSearchParams }): JSX.E
           fields={[
             { kind: "text", name: "operator", label: "Operator", value: filter.operator ?? "" },
             { kind: "text", name: "tenant", label: "Tenant", value: filter.tenant ?? "" },
-            { kind: "text", name: "action", label: "Action", value: filter.action ?? "", hint: "such as changeTenant" },
+            { kind: "text", name: "action", label: "Action", value: filter.action ?? "" },
             { kind: "date", name: "from", label: "From (UTC day)", value: filter.from ?? "" },
             { kind: "date", name: "to", label: "To (UTC day)", value: filter.to ?? "" },
           ]}

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import type { Rates } from "./overview-data.ts";
+import type { Overview } from "../../../clients/typescript/generated.ts";
 import { Table } from "./ui.tsx";
 import { channelName, count, localMinute } from "./words.ts";
 
@@ -13,6 +13,8 @@ const OUTCOMES = [
   { outcome: "failed", label: "Failed", dash: [3, 3] },
   { outcome: "suppressed", label: "Suppressed", dash: [1, 3] },
 ] as const;
+
+type Rates = Overview["rates"];
 
 const HEIGHT = 190;
 /** Of the table that stands for a chart. */

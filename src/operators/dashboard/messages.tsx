@@ -209,10 +209,10 @@ function Jobs({
       : []),
     { head: "Status", cell: ({ status }) => <Badge tone={statusTone(status)}>{status}</Badge> },
     { head: "Channel", cell: ({ channel }) => channelName(channel) },
-    { head: "To", cell: ({ recipient_domain: domain }) => (domain === undefined ? "" : `…@${domain}`) },
+    { head: "To", cell: ({ recipient_domain: domain }) => (domain === undefined ? "" : `…\u2060@${domain}`) },
     { head: "Template", cell: ({ template }) => template },
     { head: "Tries", isNumber: true, cell: ({ attempts }) => count(attempts) },
-    { head: "What it says", cell: (row) => <Says row={row} /> },
+    { head: "What it says", cell: says },
   ];
   return (
     <Table
@@ -225,7 +225,7 @@ function Jobs({
   );
 }
 
-function Says({ row: { error, next_attempt_at: next } }: { readonly row: Row }): JSX.Element | null {
+function says({ error, next_attempt_at: next }: Row): JSX.Element | null {
   if (error !== undefined) return <span class="said">{error}</span>;
   if (next === undefined) return null;
   return (

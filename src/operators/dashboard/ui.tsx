@@ -157,7 +157,8 @@ function Cell<T>({ column, row }: { readonly column: Column<T>; readonly row: T 
   const { head, isNumber, isHead, isLong } = column;
   const style = isNumber === true ? "number" : isLong === true ? "long" : undefined;
   const content = column.cell(row);
-  const shown = content === null || content === undefined || content === "" ? <span class="soft">–</span> : content;
+  const isNothing = content === null || content === undefined || content === "";
+  const shown = isNothing ? <span class="soft">–</span> : content;
   const inner = (
     <>
       <span class="cell-head" aria-hidden="true">
@@ -174,7 +175,7 @@ function Cell<T>({ column, row }: { readonly column: Column<T>; readonly row: T 
     );
   }
   return (
-    <td role="cell" class={style}>
+    <td role="cell" class={isNothing ? `nothing ${style ?? ""}` : style}>
       {inner}
     </td>
   );

@@ -74,9 +74,17 @@ function overview() {
   const series = (channel: string, outcome: string, value: number) => ({ channel, outcome, counts: counts(value) });
   return {
     at: new Date().toISOString(),
-    totals: { tenants: 2, accepted_today: 1_204, delivered_today: 1_190, failed_today: 3 },
+    totals: {
+      tenants: 2,
+      accepted_today: 1_204,
+      sent_today: 1_200,
+      bounced_today: 1,
+      delivered_today: 1_190,
+      failed_today: 3,
+    },
     queue: {
       depth: 14,
+      incomplete: false,
       oldest_seconds: 754,
       outbox_oldest_seconds: null,
       redis_memory_bytes: 1_048_576,
@@ -86,6 +94,7 @@ function overview() {
       from: new Date(Date.now() - 3_600_000).toISOString(),
       interval_seconds: 60,
       series: [series("email", "accepted", 20), series("email", "delivered", 18), series("email", "failed", 0)],
+      sent: [],
     },
     shards: [{ shard: 0, depth: 14, oldest_seconds: 754, process: null }],
     tenants: [{ tenant_id: "acme", channel: "email", depth: 14, oldest_seconds: 754 }],
@@ -94,7 +103,7 @@ function overview() {
         name: `waybill-1 ${CANARY}`,
         roles: ["api", "dispatcher"],
         started_at: AT,
-        shards: [0],
+        shards: 1,
         loop_delay_ms: 1.2,
         event_store_lag_seconds: 0.3,
         breakers: [
@@ -113,7 +122,12 @@ function overview() {
         detail: "In nine days.",
         runbook: "docs/runbook.md#expiry",
       },
-      { severity: "page", title: `A mail server is away ${CANARY}`, detail: "14 e-mails wait.", runbook: null },
+      {
+        severity: "page",
+        title: `A mail server is away ${CANARY}`,
+        detail: "14 e-mails wait.",
+        runbook: "docs/runbook.md#relay",
+      },
     ],
   };
 }
