@@ -14,9 +14,9 @@ import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
-import { Retries } from "../engine/retries/retries.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
+import { Retries } from "../engine/retries/retries.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -402,7 +402,8 @@ const NO_EVENT_STORE = {
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   failedJobs: () => ({
-    failedJobs: (_tenantId: string, _jobIds: readonly string[]) => Promise.reject(new UnavailableError("this process has no event store")),
+    failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
+      Promise.reject(new UnavailableError("this process has no event store")),
   }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };
