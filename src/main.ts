@@ -52,7 +52,6 @@ async function run(args: readonly string[]): Promise<number> {
   const [command = "serve", action, ...rest] = positionals;
   const operands = action === undefined ? [] : [action, ...rest];
   const config = () => openConfig(process.env);
-  const registryConfig = () => openConfigOfRegistry(process.env);
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
@@ -92,10 +91,11 @@ async function run(args: readonly string[]): Promise<number> {
     case "child":
       return child();
     case "tenant":
-      if (action === "create") return createTenant(registryConfig, rest, values);
+      if (action === "create")
+        return createTenant(() => openConfigOfRegistry(process.env, { mayBegin: true }), rest, values);
       break;
     case "key":
-      if (action === "create") return createKey(registryConfig, rest);
+      if (action === "create") return createKey(() => openConfigOfRegistry(process.env, { mayBegin: false }), rest);
       break;
   }
   throw new UsageError(`there is no command "${positionals.join(" ")}"`);
