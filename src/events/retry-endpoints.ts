@@ -97,7 +97,7 @@ async function retried({ retries }: RetryPorts, tenant: Tenant, jobIds: readonly
 const Moment = (description: string) =>
   Type.String({ description: `${description} A UTC day or a time (RFC 3339).`, examples: ["2026-11-21"] });
 
-function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoint {
+function retryBodyOf(channels: readonly ChannelName[]) {
   const Filter = Type.Object(
     {
       channel: Type.Optional(Type.Union(channels.map((name) => Type.Literal(name)))),
@@ -108,7 +108,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     },
     { additionalProperties: false },
   );
-  const Body = Type.Object(
+  return Type.Object(
     {
       filter: Filter,
       dry_run: Type.Optional(Type.Boolean({ description: "Only count them." })),
@@ -116,6 +116,18 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     },
     { additionalProperties: false, examples: [{ filter: { channel: "email", from: "2026-11-21" } }] },
   );
+}
+
+const RETRIED_JOBS = Type.Object(
+  {
+    retried: Type.Integer(),
+    skipped: Type.Integer({ description: "Their content is no longer kept, or they cannot be paid." }),
+    next_cursor: NextCursor,
+  },
+  { $id: "RetriedJobs" },
+);
+
+function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoint {
   return operatorEndpoint({
     method: "POST",
     path: "/dash/api/tenants/:id/jobs/retry",
@@ -125,7 +137,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     summary: "Try failed jobs again",
     description: `The newest first, at most ${BULK_MAX} a call: go on with \`next_cursor\` until it is null.`,
     params: { id: tenantIdParameter },
-    body: Body,
+    body: retryBodyOf(channels),
     audit: { body: ["dry_run", "cursor"], answer: ["count", "retried", "skipped"] },
     answers: {
       200: {
@@ -135,14 +147,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
       },
       202: {
         description: "They are queued again, as far as it was possible.",
-        schema: Type.Object(
-          {
-            retried: Type.Integer(),
-            skipped: Type.Integer({ description: "Their content is no longer kept, or they cannot be paid." }),
-            next_cursor: NextCursor,
-          },
-          { $id: "RetriedJobs" },
-        ),
+        schema: RETRIED_JOBS,
         examples: [{ retried: 998, skipped: 2, next_cursor: EXAMPLE_JOB_ID }],
       },
     },

@@ -129,7 +129,6 @@ export const tokenMovements = pgTable(
   },
   (table) => [
     index("token_movements_by_tenant").on(table.tenantId, table.id),
-    uniqueIndex("token_movements_once_a_job").on(table.jobId, table.kind).where(sql`${table.jobId} is not null`),
   ],
 );
 
