@@ -35,7 +35,7 @@ test("a process is listed as it last told it is, until it withdraws or has told 
   await redis.client.zadd("wb:{members}:statuses", String(Date.now() - 16_000), "a");
   expect(await names()).toEqual([]);
   await statuses.tellStatus(status("c"), []);
-  expect(await redis.client.zrange("wb:{members}:statuses", 0, -1)).toEqual(["c"]);
+  expect(await redis.client.zrange("wb:{members}:statuses", "0", "-1")).toEqual(["c"]);
   await statuses.withdrawStatus("c");
 });
 
