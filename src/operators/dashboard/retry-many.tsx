@@ -18,17 +18,10 @@ export function RetryManyDialog({
   onClose(): void;
   onDone(): void;
 }): JSX.Element {
-  const { tenant, who, channel, template, from, to } = search;
+  const { tenant } = search;
   const path = { id: tenant };
-  const knownChannel = CHANNELS.find((each) => each === channel);
-  const filter = {
-    ...(who === "" ? {} : { recipient: who }),
-    ...(knownChannel === undefined ? {} : { channel: knownChannel }),
-    ...(template === "" ? {} : { template }),
-    ...(from === "" ? {} : { from }),
-    ...(to === "" ? {} : { to }),
-  };
-  const given = Object.entries(filter);
+  const filter = filterOf(search);
+  const given = Object.entries(filter).map(([name, value]) => `${name} ${value}`);
   const counting = useLoad(async (signal) => {
     const answer = await call("retryJobs", { path, body: { filter, dry_run: true } }, { signal });
     return "count" in answer ? answer.count : 0;
@@ -53,10 +46,8 @@ export function RetryManyDialog({
       {counting.data === null && counting.problem === null ? <Waiting what="Counting" /> : null}
       {counting.data === null ? null : (
         <p>
-          {given.length === 0
-            ? "Of this tenant"
-            : `With ${given.map(([name, value]) => `${name} ${value}`).join(", ")}`}
-          , <strong>{counted(counting.data, "failed message")}</strong> {counting.data === 1 ? "is" : "are"} to be sent
+          {given.length === 0 ? "Of this tenant" : `With ${given.join(", ")}`},{" "}
+          <strong>{counted(counting.data, "failed message")}</strong> {counting.data === 1 ? "is" : "are"} to be sent
           again. Those whose content is no longer kept are skipped.
         </p>
       )}
@@ -75,4 +66,16 @@ export function RetryManyDialog({
       )}
     </Dialog>
   );
+}
+
+/** Of what a search names, what jobs to try again can be chosen by. */
+function filterOf({ who, channel, template, from, to }: JobSearch) {
+  const knownChannel = CHANNELS.find((each) => each === channel);
+  return {
+    ...(who === "" ? {} : { recipient: who }),
+    ...(knownChannel === undefined ? {} : { channel: knownChannel }),
+    ...(template === "" ? {} : { template }),
+    ...(from === "" ? {} : { from }),
+    ...(to === "" ? {} : { to }),
+  };
 }
