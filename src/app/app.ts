@@ -16,9 +16,9 @@ import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
-import { Retries } from "../engine/retries/retries.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
+import { Retries } from "../engine/retries/retries.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import type { Readiness } from "../http/readiness.ts";
 import { Overview } from "../operators/overview/overview.ts";
@@ -478,7 +478,8 @@ const NO_EVENT_STORE = {
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   failedJobs: () => ({
-    failedJobs: (_tenantId: string, _jobIds: readonly string[]) => Promise.reject(new UnavailableError("this process has no event store")),
+    failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
+      Promise.reject(new UnavailableError("this process has no event store")),
   }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -152,6 +152,8 @@ export interface KeptContent {
   /** JSON text; "" if it is `stored` and was not fetched. */
   readonly payload: string;
   readonly stored?: StoredPayload;
+  /** As in `QueuedJob`: its next life goes on in the same trace. */
+  readonly traceparent?: string;
   /** How many settlements the job has had in all its lives. */
   readonly settlements: number;
 }

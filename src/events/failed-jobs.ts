@@ -57,7 +57,10 @@ SETTINGS ${this.settings}`,
       { tenant: tenantId },
     );
     const failed = rows.filter(([, status]) => status === "failed");
-    const events = await this.events(tenantId, failed.map(([, , , , , , jobId]) => String(jobId)));
+    const events = await this.events(
+      tenantId,
+      failed.map(([, , , , , , jobId]) => String(jobId)),
+    );
     return failed.map((row) => {
       const jobId = String(row[6]);
       return readJob({ tenantId, jobId }, row, events.get(jobId) ?? []);

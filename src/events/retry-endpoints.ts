@@ -221,7 +221,10 @@ function momentOf(name: string, text: string, dayMs: number): number {
   // A day that does not exist would be taken for another one.
   const isReal = !Number.isNaN(ms) && (!isDay || new Date(ms).toISOString().startsWith(text));
   if (!isReal || !(isDay || TIME.test(text))) {
-    throw new ApiError(400, `The field "filter.${name}" must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z.`);
+    throw new ApiError(
+      400,
+      `The field "filter.${name}" must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z.`,
+    );
   }
   return isDay ? ms + dayMs : ms + (dayMs > 0 ? 1 : 0);
 }

@@ -16,7 +16,10 @@ export interface RegistryKeyPorts {
  * A key of this registry's own, which the first process makes. It is kept sealed: another master key seals it anew, and what
  * it was used for stays good. Rejects with `UnavailableError`, and with `VaultError` if it does not open.
  */
-export async function openRegistryKey({ database, vault, random }: RegistryKeyPorts, name: string): Promise<Uint8Array> {
+export async function openRegistryKey(
+  { database, vault, random }: RegistryKeyPorts,
+  name: string,
+): Promise<Uint8Array> {
   const place = { tenantId: "", kind: "registry", field: name };
   const made = Buffer.from(random.fill(new Uint8Array(KEY_BYTES))).toString("base64");
   const sealed = await database.write(async (transaction) => {

@@ -76,7 +76,10 @@ export class SimCluster {
     this.retries = new Retries({
       queue,
       eventStore: reader,
-      payloads: { put: () => Promise.reject(new Error("nothing is stored elsewhere")), get: () => Promise.resolve(null) },
+      payloads: {
+        put: () => Promise.reject(new Error("nothing is stored elsewhere")),
+        get: () => Promise.resolve(null),
+      },
       charges: { take: () => Promise.resolve(null), giveBack: () => Promise.resolve() },
       clock,
     });

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { enumOf } from "../../http/schemas.ts";
 import type { ContentKind } from "../../http/content-kind.ts";
+import { enumOf } from "../../http/schemas.ts";
 import type { PassStore } from "./passes.ts";
 import { parsePayload } from "./payload.ts";
 

@@ -265,13 +265,14 @@ export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }
 /** The content of a failed job, from its entry as it was when the job ended. */
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
-  const { recipient, needsScreening, template, payload, stored, attempts, waits = 0 } = job;
+  const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
   return {
     recipient,
     ...(needsScreening && { needsScreening }),
     ...(template !== undefined && { template }),
     payload,
     ...(stored !== undefined && { stored }),
+    ...(traceparent !== undefined && { traceparent }),
     settlements: attempts + waits,
   };
 }

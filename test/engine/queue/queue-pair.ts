@@ -240,7 +240,7 @@ export class QueuePair {
     if (settlements.length === 0) return;
     const shardTimeMs = this.reckons(lease, reckonsMs);
     const answer = await this.redis.queue.settle(lease, settlements, shardTimeMs);
-    expect(answer).toBe(await this.port.settle(lease, settlements, shardTimeMs));
+    expect(answer).toEqual(await this.port.settle(lease, settlements, shardTimeMs));
   }
 
   private async settleLent({ lease: pick, outcomes, reckonsMs }: Settling): Promise<void> {
