@@ -39,6 +39,9 @@ test("analysts do not read what failed jobs were to send", async () => {
   ];
   for (const sql of tries) {
     const answer = await outputOf(example.face, sql).catch((error: unknown) => String(error));
-    expect([sql, answer]).toEqual([sql, expect.stringMatching(/ACCESS_DENIED|may not|not allowed|cannot|privileges|Only/i)]);
+    expect([sql, answer]).toEqual([
+      sql,
+      expect.stringMatching(/ACCESS_DENIED|may not|not allowed|cannot|privileges|Only/i),
+    ]);
   }
 }, 30_000);

@@ -31,7 +31,11 @@ let event = 4_096_000_000_000;
 beforeAll(async () => {
   chdb = await startChdb();
   store = await chdb.eventStore("finished_jobs", "process");
-  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, { recipients: index, seal: contentSeal(new Uint8Array(32), systemRandom), payloads: { get: async () => null } });
+  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, {
+    recipients: index,
+    seal: contentSeal(new Uint8Array(32), systemRandom),
+    payloads: { get: async () => null },
+  });
   jobs = new ClickHouseFinishedJobs(store.reading, store.target, index);
 });
 afterAll(() => chdb.stop());

@@ -119,7 +119,10 @@ async function record(): Promise<void> {
     const { batches } = await queue.record([{ lease: recorder, done, refused: null, takes: true }]);
     const [batch] = batches;
     if (batch === undefined) return;
-    await writer.write(batch.token, batch.pieces.flatMap(({ rows }) => rows));
+    await writer.write(
+      batch.token,
+      batch.pieces.flatMap(({ rows }) => rows),
+    );
     done = batch.pieces[0] ?? null;
   }
 }

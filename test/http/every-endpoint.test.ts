@@ -80,6 +80,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   holdTenant: ["channels"],
   releaseTenant: ["channels"],
   purgeTenant: ["channels"],
+  retryJobs: ["filter"],
   registerDomain: ["domain"],
   testTemplate: ["to_address"],
   putEmailCredentials: ["from_address", "smtp_url", "warm_up_from"],

@@ -1,13 +1,19 @@
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
-import type { KeptContent } from "../../src/domain/job.ts";
+import type { KeptContent, QueuedJob } from "../../src/domain/job.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
-import type { Settling } from "./memory-queue-settle.ts";
-import { alive, payloadBytes, type ShardState } from "./memory-queue-shard.ts";
+import { alive, payloadBytes, type QueueEntry, type ShardState } from "./memory-queue-shard.ts";
+
+interface Failing {
+  readonly job: QueuedJob;
+  /** Its entry, where it is. */
+  readonly found: QueueEntry | null;
+  readonly nowMs: number;
+}
 
 /** The content of a job that failed, if it is known here and there is room for it. */
 export function keepContent(
   shard: ShardState,
-  { settlement: { job }, found, nowMs }: Settling,
+  { job, found, nowMs }: Failing,
   settlements: number,
 ): { readonly kept?: KeptContent } {
   if (found === null || found.jobId !== job.jobId) return {};

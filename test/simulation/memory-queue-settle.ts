@@ -139,7 +139,7 @@ function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
   };
 }
 
-export interface Settling {
+interface Settling {
   readonly settlement: Exclude<Settlement, { kind: "start" }>;
   readonly stored: StoredJob;
   /** Its entry, where it is. */
@@ -242,7 +242,7 @@ function end(shard: ShardState, settling: Settling, ending: Ending): StoredEvent
     ...(recipient !== "" && { recipient }),
     ...(tries.length > 0 && { tries }),
     ...(stored.life !== undefined && { began: stored.life.began }),
-    ...(status === "failed" && keepContent(shard, settling, attempts + waits)),
+    ...(status === "failed" && keepContent(shard, { ...settling, job: settlement.job }, attempts + waits)),
   };
   const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
   for (const report of stored.kept) {

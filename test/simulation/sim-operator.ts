@@ -4,8 +4,7 @@ import type { Dice } from "./dice.ts";
 import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
-import type { SimCluster } from "./sim-cluster.ts";
-import { EPOCH_MS } from "./sim-process.ts";
+import { EPOCH_MS, type SimProcess } from "./sim-process.ts";
 
 /** The longest that a tenant stays paused before somebody remembers it. */
 const PAUSE_MS_MAX = 60_000;
@@ -15,17 +14,23 @@ const RETRY_MS_MAX = 20_000;
 /** Two operators see the same failure, or one asks twice. */
 const CALLED_TWICE = 0.3;
 
+/** A process, as far as it retries jobs. */
+export interface Retrier {
+  readonly process: SimProcess;
+  retry(tenant: Tenant, jobIds: readonly string[]): Promise<void>;
+}
+
 export interface Retrial {
   readonly dice: Dice;
   /** Of all failed jobs. */
   readonly share: number;
   /** Some process that runs; null: there is none. */
-  aHouse(dice: Dice): SimCluster | null;
+  aHouse(dice: Dice): Retrier | null;
 }
 
 interface Retrying {
   /** Null: its time has not come. */
-  house: SimCluster | null;
+  house: Retrier | null;
 }
 
 /** Pauses tenants and resumes them, and has failed jobs tried again. What it decides is in the registry at once, and no process remembers less. */
@@ -77,12 +82,12 @@ export class SimOperator {
     }
   }
 
-  private retry(one: Retrying, house: SimCluster, { tenant, jobId }: JobTruth): void {
+  private retry(one: Retrying, house: Retrier, { tenant, jobId }: JobTruth): void {
     house.process.enter(() => void house.retry(tenant, [jobId]).then(() => this.retrying.delete(one)), "answer");
   }
 
   /** Whether jobs are to be tried again, or one of these processes is about it. */
-  isRetrying(houses: readonly (SimCluster | null)[]): boolean {
+  isRetrying(houses: readonly (Retrier | null)[]): boolean {
     return Array.from(this.retrying).some(({ house }) => house === null || houses.includes(house));
   }
 

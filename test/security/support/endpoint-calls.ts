@@ -41,6 +41,7 @@ const none: Call = () => ({});
 const ofTenant: Call = ({ tenantId }) => ({ path: { id: tenantId } });
 const ofJob: Call = ({ jobId }) => ({ path: { id: jobId } });
 const ofTenantJob: Call = ({ tenantId, jobId }) => ({ path: { id: tenantId, job_id: jobId } });
+const ofFailedJob: Call = ({ tenantId, failedJobId }) => ({ path: { id: tenantId, job_id: failedJobId } });
 const ofPass: Call = ({ passId }) => ({ path: { id: passId } });
 const ofDomain: Call = ({ domain }) => ({ path: { domain } });
 const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, slug: template } });
@@ -139,8 +140,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listJobs: ofTenant,
   getJobHistory: ofTenantJob,
-  getJobContent: ofTenantJob,
-  retryJob: ofTenantJob,
+  getJobContent: ofFailedJob,
+  retryJob: ofFailedJob,
   // None was accepted then.
   retryJobs: ({ tenantId }) => ({
     path: { id: tenantId },

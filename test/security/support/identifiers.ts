@@ -12,6 +12,8 @@ export interface Identifiers {
   /** Of an operator, whom no tenant has. */
   readonly operatorId: string;
   readonly jobId: string;
+  /** Of a job that failed. */
+  readonly failedJobId: string;
   readonly passId: string;
   readonly googlePassId: string;
   readonly classId: string;
@@ -68,6 +70,7 @@ export async function equip(target: Target, account: Account): Promise<Identifie
     walletTemplate: own("pass"),
     suppressed: `${own("left")}@example.com`,
     ...(await sendMail(target, account, own("mail"))),
+    ...(await failMail(target, account, own("mail"))),
     ...(await makeApplePass(target, account)),
     ...(await makeGooglePass(target, account)),
   };
@@ -105,6 +108,17 @@ async function sendMail(target: Target, account: Account, template_id: string) {
     clickToken: tokenAfter("/t/c/"),
     unsubscribeToken: tokenAfter("/u/"),
   };
+}
+
+async function failMail(target: Target, account: Account, template_id: string) {
+  const to_address = `reader-of-${account.id}@reject.test`;
+  const accepted = await target.call(account, "POST", "/v1/send/email", { to_address, template_id });
+  const failedJobId: string = accepted.body.job_id;
+  await eventually("the message is refused", async () => {
+    const { body } = await target.call(account, "GET", `/v1/jobs/${failedJobId}`);
+    return body.status === "failed" || undefined;
+  });
+  return { failedJobId };
 }
 
 async function makeApplePass(target: Target, account: Account) {
@@ -146,6 +160,7 @@ export function inventedLike(real: Identifiers): Identifiers {
     keyId: `key_${randomText(systemRandom, 16)}`,
     operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
+    failedJobId: anotherUuid(real.failedJobId),
     passId: anotherUuid(real.passId),
     googlePassId: anotherUuid(real.googlePassId),
     classId: `${ISSUER}.${word()}`,
