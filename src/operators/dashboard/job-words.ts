@@ -119,20 +119,19 @@ export interface Step {
 
 /** Acceptance, tries and events of a job, in the order of their times. */
 export function timelineOf(job: JobHistory): readonly Step[] {
-  const { created_at, history, events, status } = job;
-  const tried = new Set(history.map(({ outcome }) => outcome));
+  const { created_at, history, events } = job;
+  // Events have whole seconds.
+  const second = (at: string) => Math.floor(Date.parse(at) / 1_000);
+  const isTold = ({ event_type: type, created_at: at }: JobEvent) =>
+    history.some((attempt) => attempt.outcome === type && Math.abs(second(attempt.at) - second(at)) <= 1);
   const steps = [
     { rank: 0, step: { at: created_at, tone: "quiet", title: "Accepted", detail: null } as const },
     ...history.map((attempt, index) => ({ rank: 1, step: attemptStep(attempt, index + 1) })),
     ...events
-      // The last try says the same, and more.
-      .filter(
-        ({ event_type: type }) => !((type === "sent" || type === "failed") && tried.has(type) && status !== "pending"),
-      )
+      // A try says the same as its event, and more; after a retry, the events of the tries before it are left.
+      .filter((event) => !isTold(event))
       .map((event) => ({ rank: 2, step: eventStep(event) })),
   ];
-  // Events have whole seconds.
-  const second = (at: string) => Math.floor(Date.parse(at) / 1_000);
   return steps
     .toSorted((one, other) => second(one.step.at) - second(other.step.at) || one.rank - other.rank)
     .map(({ step }) => step);

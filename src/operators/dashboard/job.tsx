@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { JobHistory } from "../../../clients/typescript/generated.ts";
-import { call, callPath } from "./api.ts";
+import type { JobContent, JobHistory } from "../../../clients/typescript/generated.ts";
+import { call } from "./api.ts";
 import { outcomeOf, type Step, statusTone, timelineOf } from "./job-words.ts";
 import { useAction, useLoad, useNow } from "./load.ts";
 import { Rendered } from "./rendered.tsx";
@@ -56,7 +56,8 @@ function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPause
   const { tone, text } = outcomeOf(job, isPaused, now);
   return (
     <p class={`outcome ${tone}`}>
-      <Badge tone={statusTone(job.status)}>{job.status}</Badge> {text}
+      <Badge tone={job.status === "success" && tone !== "good" ? "quiet" : statusTone(job.status)}>{job.status}</Badge>{" "}
+      {text}
     </p>
   );
 }
@@ -73,8 +74,8 @@ function Retry({
   const mayChange = useMayChange();
   const { isRunning, problem, run } = useAction();
   if (job.status !== "failed" || !mayChange) return null;
-  const path = `/dash/api/tenants/${encodeURIComponent(tenantId)}/jobs/${encodeURIComponent(job.job_id)}/retry`;
-  const retry = () => void run(() => callPath("POST", path)).then((isDone) => isDone && onRetried());
+  const path = { id: tenantId, job_id: job.job_id };
+  const retry = () => void run(() => call("retryJob", { path })).then((isDone) => isDone && onRetried());
   return (
     <>
       <p>
@@ -131,72 +132,71 @@ function Details({ tenantId, job }: { readonly tenantId: string; readonly job: J
   );
 }
 
-/** What was sent; the WhatsApp message as its template and parameters. */
-type SentContent =
-  | {
-      readonly channel: "email";
-      readonly from: string;
-      readonly to: string;
-      readonly subject: string;
-      readonly html: string;
-      readonly text: string | null;
-    }
-  | {
-      readonly channel: "whatsapp";
-      readonly to: string;
-      readonly template: string;
-      readonly language: string;
-      readonly parameters: readonly string[];
-    };
-
 function Content({ tenantId, jobId }: JobProps): JSX.Element {
   const [isAsked, setAsked] = useState(false);
+  const mayLook = useMayChange();
   return (
     <Card title="What was sent">
       {isAsked ? (
         <AskedContent tenantId={tenantId} jobId={jobId} />
-      ) : (
+      ) : mayLook ? (
         <p>
           <button type="button" onClick={() => setAsked(true)}>
             Show the content
-          </button>
+          </button>{" "}
+          <span class="small">It is personal data: the audit log will say who looked.</span>
         </p>
+      ) : (
+        <p class="empty">It is personal data: operators with the role write can look at it.</p>
       )}
     </Card>
   );
 }
 
 function AskedContent({ tenantId, jobId }: JobProps): JSX.Element {
-  const path = `/dash/api/tenants/${encodeURIComponent(tenantId)}/jobs/${encodeURIComponent(jobId)}/content`;
-  const { data, problem } = useLoad(() => callPath<SentContent>("GET", path), path);
-  if (problem !== null)
-    return problem.status === 404 ? <p class="empty">{problem.text}</p> : <ProblemBox problem={problem} />;
-  if (data === null) return <Waiting />;
-  if (data.channel === "whatsapp") {
+  const path = { id: tenantId, job_id: jobId };
+  const { data, problem } = useLoad((signal) => call("getJobContent", { path }, { signal }), jobId);
+  if (problem?.status === 404) return <p class="empty">{problem.text}</p>;
+  if (problem !== null) return <ProblemBox problem={problem} />;
+  return data === null ? <Waiting /> : <ShownContent content={data} />;
+}
+
+function ShownContent({ content }: { readonly content: JobContent }): JSX.Element {
+  if (content.channel === "whatsapp") {
+    const { to, template, language, parameters } = content;
+    const values = parameters.map((value, at) => [`{{${at + 1}}}`, value] as const);
+    return <Facts facts={[["To", to], ["Template", `${template} (${language})`], ...values]} />;
+  }
+  if (content.channel === "wallet") {
+    const { action, pass_id: id, version, pass } = content;
     return (
-      <Facts
-        facts={[
-          ["To", data.to],
-          ["Template", `${data.template} (${data.language})`],
-          ...data.parameters.map((value, at) => [`{{${at + 1}}}`, value] as const),
-        ]}
-      />
+      <>
+        <Facts
+          facts={[
+            ["Pass", <code>{id}</code>],
+            ["Step", action],
+            ["Version", version],
+          ]}
+        />
+        <pre tabIndex={0}>{JSON.stringify(pass, null, 2)}</pre>
+      </>
     );
   }
+  const { from, to, subject, html, text } = content;
   return (
     <>
       <Facts
         facts={[
-          ["From", data.from],
-          ["To", data.to],
-          ["Subject", data.subject],
+          ["From", from ?? "the platform's sender"],
+          ["To", to],
+          ["Subject", subject],
         ]}
       />
-      <Rendered html={data.html} title={`The message “${data.subject}”`} />
-      {data.text === null ? null : (
+      <Rendered html={html} title={`The message “${subject}”`} />
+      {text === null ? null : (
         <details>
           <summary>As plain text</summary>
-          <pre tabIndex={0}>{data.text}</pre>
+          <pre tabIndex={0}>{text}</pre>
         </details>
       )}
     </>

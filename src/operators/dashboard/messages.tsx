@@ -9,7 +9,7 @@ import { useLoad, useLoadPages } from "./load.ts";
 import { RetryManyDialog } from "./retry-many.tsx";
 import { goTo, hrefTo } from "./route.ts";
 import { useMayChange } from "./session.tsx";
-import { Ago, Badge, type Column, More, Page, ProblemBox, Table, Time, Waiting } from "./ui.tsx";
+import { Ago, Badge, type Column, More, Page, ProblemBox, Table, Time } from "./ui.tsx";
 import { CHANNEL_CHOICES, CHANNELS, type Channel, channelName, count } from "./words.ts";
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -44,7 +44,7 @@ export function MessagesPage({ query }: { readonly query: URLSearchParams }): JS
 function Found({ search }: { readonly search: JobSearch }): JSX.Element {
   const { tenant, who } = search;
   if (tenant !== "") return <OfTenant search={search} />;
-  if (who !== "") return <OfAll who={who} />;
+  if (who !== "") return <OfAll search={search} />;
   return <p class="empty">Say whom the message was for, or choose a tenant.</p>;
 }
 
@@ -94,11 +94,11 @@ function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
         ]}
         submit={async (filled) => {
           const asked = searchOf(new URLSearchParams(NAMES.map((name): [string, string] => [name, filled.text(name)])));
-          const isDetailed = [asked.status, asked.channel, asked.template, asked.from, asked.to].some(
-            (value) => value !== "",
-          );
-          if (asked.tenant === "" && isDetailed) {
-            throw new Error("Choose a tenant, too: over all tenants, messages are found by recipient or job id alone.");
+          const isDetailed = [asked.status, asked.channel, asked.template].some((value) => value !== "");
+          if (asked.tenant === "" && (isDetailed || asked.who === "")) {
+            throw new Error(
+              "Choose a tenant, too: over all of them, messages are found by recipient or job id and days alone.",
+            );
           }
           goTo(["messages"], { ...asked });
         }}
@@ -116,17 +116,33 @@ function asChoice(value: string): Choice {
 /** A job with the tenant that it belongs to. */
 type Row = OperatorJob & { readonly tenant_id: string };
 
-function OfAll({ who }: { readonly who: string }): JSX.Element {
-  const name = JOB_ID.test(who) ? "job_id" : "recipient";
-  const path = `/dash/api/jobs?${new URLSearchParams({ [name]: who })}`;
-  const { data, problem, reload } = useLoad(() => callPath<{ readonly jobs: readonly Row[] }>("GET", path), path);
+function OfAll({ search: { who, from, to } }: { readonly search: JobSearch }): JSX.Element {
+  const [isIncomplete, setIncomplete] = useState(false);
+  const whose = JOB_ID.test(who) ? { job_id: who } : { recipient: who };
+  const asked = { ...whose, ...(from === "" ? {} : { from }), ...(to === "" ? {} : { to }), limit: String(PAGE) };
+  const { items, problem, more, isLoading, reload } = useLoadPages<Row>(async (cursor) => {
+    const query = new URLSearchParams(cursor === undefined ? asked : { ...asked, cursor });
+    const page = await callPath<FoundPage>("GET", `/dash/api/jobs?${query}`);
+    setIncomplete(page.incomplete);
+    return { items: page.jobs, next: page.next_cursor };
+  }, JSON.stringify(asked));
   return (
     <>
+      {isIncomplete ? INCOMPLETE : null}
       <ProblemBox problem={problem} retry={reload} />
-      {data === null ? problem === null ? <Waiting /> : null : <Jobs rows={data.jobs} hasTenants />}
+      {items === null ? null : <Jobs rows={items} hasTenants />}
+      <More more={more} isLoading={isLoading} />
     </>
   );
 }
+
+interface FoundPage {
+  readonly jobs: readonly Row[];
+  readonly next_cursor: string | null;
+  readonly incomplete: boolean;
+}
+
+const INCOMPLETE = <p class="note">More jobs wait than are looked through: some of those may be missing.</p>;
 
 function OfTenant({ search }: { readonly search: JobSearch }): JSX.Element {
   const { tenant, who, ...rest } = search;
@@ -156,7 +172,7 @@ function OfTenant({ search }: { readonly search: JobSearch }): JSX.Element {
         </p>
       ) : null}
       {isRetrying ? <RetryManyDialog search={search} onClose={() => setRetrying(false)} onDone={reload} /> : null}
-      {isIncomplete ? <p class="note">More jobs wait than are looked through: older ones may be missing.</p> : null}
+      {isIncomplete ? INCOMPLETE : null}
       <ProblemBox problem={problem} retry={reload} />
       {items === null ? null : <Jobs rows={items} />}
       <More more={more} isLoading={isLoading} />

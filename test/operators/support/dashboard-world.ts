@@ -178,7 +178,8 @@ export class DashboardWorld {
     if (path === "/dash/api/overview") return Response.json(overview());
     if (path === "/dash/api/overview/live")
       return this.isStreamBroken ? new Response(null, { status: 503 }) : streamed();
-    if (path === "/dash/api/jobs") return Response.json({ jobs: [{ tenant_id: "acme", ...job }] });
+    if (path === "/dash/api/jobs")
+      return Response.json({ jobs: [{ tenant_id: "acme", ...job }], next_cursor: null, incomplete: false });
     if (path === "/dash/api/tenants/acme/jobs") {
       const jobs = query.get("status") === "running" ? [] : [job];
       return Response.json({ jobs, next_cursor: null, incomplete: false });
