@@ -5,7 +5,7 @@ import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
-import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
@@ -21,13 +21,15 @@ import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
-  readonly queue: FrontQueue & IdempotencyKeys & QueuedJobs;
+  readonly queue: FrontQueue & IdempotencyKeys & QueuedJobs & AllQueuedJobs;
+  /** How many shards the queue has. */
+  readonly shards: number;
   readonly registry: Registry;
   readonly operatorAccounts: OperatorRepository;
   readonly audit: AuditRepository;
   readonly domains: Domains;
   readonly eventStore: EventReader & EventSums;
-  readonly finishedJobs: FinishedJobs;
+  readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly exports: EventExport;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */

@@ -218,9 +218,9 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+function configured({ operatorToken, publicUrl, logJobs, logLevel, shards }: Config, version: string) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
-  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  return { operatorToken, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -382,6 +382,8 @@ const NO_EVENT_STORE = {
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
+    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { FinishedJobs } from "../domain/job-search.ts";
+import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -101,7 +101,7 @@ export interface OpenEventStore {
   writer(recipients: RecipientIndex): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   /** Finds recipients by this index. */
-  finishedJobs(recipients: RecipientIndex): FinishedJobs;
+  finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;

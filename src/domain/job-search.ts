@@ -41,8 +41,30 @@ export interface QueuedJobs {
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
 }
 
+/** A filter with a recipient. */
+export type RecipientFilter = JobFilter & { readonly recipient: string };
+
+/** Jobs of any tenant that the event store does not have yet. `shards`: how many there are. */
+export interface AllQueuedJobs {
+  /**
+   * As `waitingJobs`, for all tenants; looks at fewer entries of each tenant queue, the newest ones, so that one long queue
+   * does not hide the others.
+   */
+  waitingAnywhere(
+    shards: number,
+    filter: RecipientFilter,
+  ): Promise<{ readonly jobs: readonly QueuedJobOfTenant[]; readonly isIncomplete: boolean }>;
+  /** Whose job it is; null: the queue does not have it, or no longer. */
+  ownerOf(shards: number, jobId: string): Promise<TenantRef | null>;
+}
+
+export interface QueuedJobOfTenant extends QueuedJobSummary {
+  readonly tenant: TenantRef;
+}
+
 /** A finished job as the event store lists it. */
 export interface FinishedJobSummary {
+  readonly tenantId: string;
   readonly jobId: string;
   readonly channel: ChannelName;
   readonly status: FinalStatus;
@@ -65,4 +87,11 @@ export interface FinishedJobs {
   /** Rejects with `UnavailableError`. */
   finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage>;
   finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null>;
+}
+
+/** Finished jobs of all tenants. Rejects with `UnavailableError`. */
+export interface AllFinishedJobs {
+  finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage>;
+  /** Whose job it is; null: it is not stored. */
+  ownerOf(jobId: string): Promise<string | null>;
 }

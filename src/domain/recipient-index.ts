@@ -4,10 +4,10 @@
  */
 export interface RecipientIndex {
   /**
-   * 128 bits in the form of a UUID. The recipient is normalised as the queue has it; one recipient of two tenants has two
-   * hashes.
+   * 128 bits in the form of a UUID. The recipient is normalised as the queue has it. One recipient has one hash, whoever
+   * wrote to it: a search over all tenants compares one value, so a filter can skip what does not have it.
    */
-  hashOf(tenantId: string, recipient: string): string;
+  hashOf(recipient: string): string;
 }
 
 /** In place of a hash where the recipient is not known. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/email.ts";
+import { normaliseAddress, parseAddress } from "../domain/email.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
@@ -29,7 +29,8 @@ export interface OperatorJobPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-const jobMembers = (channels: readonly ChannelName[]) => ({
+/** What a list says of a job. */
+export const jobMembers = (channels: readonly ChannelName[]) => ({
   job_id: Uuid,
   channel: enumOf(channels),
   status: enumOf(JOB_STATUSES),
@@ -53,7 +54,7 @@ const JobAttempt = Type.Object(
   { $id: "JobAttempt" },
 );
 
-const EXAMPLE_JOB = {
+export const EXAMPLE_JOB = {
   job_id: EXAMPLE_JOB_ID,
   channel: "email",
   status: "failed",
@@ -75,7 +76,7 @@ const jobId: PathParameter<string> = {
   },
 };
 
-const cursor: QueryParameter<string | null> = {
+export const jobCursor: QueryParameter<string | null> = {
   description: "The `next_cursor` of the previous page.",
   schema: Type.String({ format: "uuid" }),
   read(text) {
@@ -92,7 +93,7 @@ const queryOf = (channels: readonly ChannelName[]) => ({
   template: queryText("Only from this template."),
   from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
   to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
-  cursor,
+  cursor: jobCursor,
   limit: limitParameter,
 });
 
@@ -228,13 +229,14 @@ async function tenantOf({ directory }: OperatorJobPorts, id: string): Promise<Te
   return tenant;
 }
 
-/** As the queue has recipients: addresses in lower case, phone numbers as digits. */
-function normalised(text: string): string {
+/** As the queue has recipients: addresses in one spelling and lower case, phone numbers as digits. */
+export function normalised(text: string): string {
   const trimmed = text.trim();
-  return trimmed.includes("@") ? (parseAddress(trimmed) ?? trimmed.toLowerCase()) : trimmed.replace(/[\s+().-]/g, "");
+  if (!trimmed.includes("@")) return trimmed.replace(/[\s+().-]/g, "");
+  return normaliseAddress(parseAddress(trimmed) ?? trimmed);
 }
 
-function shownJob(job: FoundJob) {
+export function shownJob(job: FoundJob) {
   const { jobId: job_id, channel, status, attempts, createdAtMs, finishedAtMs, nextAttemptMs } = job;
   return {
     job_id,

@@ -32,8 +32,8 @@ export async function openRecipientIndex(database: Database, vault: Vault, rando
 /** The first half of HMAC-SHA-256 (RFC 2104; truncated by its section 5), written as a UUID. */
 export function recipientIndex(key: Uint8Array): RecipientIndex {
   return {
-    hashOf(tenantId, recipient) {
-      const hex = createHmac("sha256", key).update(`${tenantId}\0${recipient}`).digest("hex").slice(0, HASH_CHARS);
+    hashOf(recipient) {
+      const hex = createHmac("sha256", key).update(recipient).digest("hex").slice(0, HASH_CHARS);
       return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
     },
   };

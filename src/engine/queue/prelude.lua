@@ -121,9 +121,8 @@ local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
 -- As JSON text: a recipient has no control characters.
-local function entry_recipient_json(text)
-  return '"' .. (entry_recipient(text) or ''):gsub('[\\"]', '\\%0') .. '"'
-end
+local function json_text(recipient) return '"' .. recipient:gsub('[\\"]', '\\%0') .. '"' end
+local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
 

@@ -4,7 +4,7 @@ import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
-import type { JobFilter, QueuedJobSummary, QueuedJobs } from "../../domain/job-search.ts";
+import type { AllQueuedJobs, JobFilter, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../domain/job-search.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -70,7 +70,7 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs, AllQueuedJobs
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -215,6 +215,22 @@ export class RedisQueue
 
   async waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     return isJobId(jobId) ? this.survey.waitingJob(tenant, jobId) : null;
+  }
+
+  waitingAnywhere(shards: number, filter: RecipientFilter) {
+    return this.survey.waitingAnywhere(shards, filter);
+  }
+
+  async ownerOf(shards: number, jobId: string): Promise<TenantRef | null> {
+    if (!isJobId(jobId)) return null;
+    const looks = Array.from({ length: shards }, async (_, shard) => {
+      const record = await this.front
+        .hget(`${shardPrefix(shard)}:jobs:${jobBucket(jobId)}`, jobField(jobId))
+        .catch((error: unknown) => Promise.reject(redisFailure(error)));
+      // A record begins with its tenant.
+      return record === null ? [] : [{ tenantId: record.slice(0, record.indexOf(" ")), shard }];
+    });
+    return (await Promise.all(looks)).flat()[0] ?? null;
   }
 
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

@@ -152,6 +152,7 @@ export class Front {
         wallet: NO_WALLET,
         operatorToken: OPERATOR_TOKEN,
         version: "0.0.0-test",
+        shards: 1,
         ...(typeof changes === "function" ? changes(stores) : changes),
       },
       CHANNELS,

@@ -126,6 +126,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listUsage: none,
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listJobs: ofTenant,
+  searchJobs: () => ({ query: { recipient: "ann@example.com" } }),
   getJobHistory: ofTenantJob,
   listSuppressions: ofTenant,
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
