@@ -165,7 +165,12 @@ async function openBase(
   const { directory } = registry;
   if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
 
-  const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
+  const suppressions = new SuppressionList({
+    registry: registry.registry,
+    index: queue,
+    queue,
+    recipients: registry.recipients,
+  });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
@@ -204,8 +209,9 @@ function ofEmail(reports: DeliveryReports) {
 
 /** How the API reads what was recorded. */
 function historyOf({ eventStore, registry }: Pick<Awaited<ReturnType<typeof openBase>>, "eventStore" | "registry">) {
-  const { reader, exports, finishedJobs } = eventStore;
-  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients) };
+  const { reader, exports, finishedJobs, erasure } = eventStore;
+  const { recipients } = registry;
+  return { eventStore: reader, exports, finishedJobs: finishedJobs(recipients), history: erasure(recipients), recipients };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -385,5 +391,6 @@ const NO_EVENT_STORE = {
     finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
     ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
+  erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

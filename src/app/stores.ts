@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { HistoryErasure } from "../domain/erasure.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -11,6 +12,7 @@ import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { RecipientErasure } from "../events/erase-recipient.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
@@ -102,6 +104,8 @@ export interface OpenEventStore {
   readonly reader: ClickHouseEventReader;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
+  /** Erases recipients by this index. */
+  erasure(recipients: RecipientIndex): HistoryErasure;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -176,6 +180,8 @@ function eventStoreOver(
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
+    erasure: (recipients) =>
+      new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { limitParameter, queryText } from "../http/parameters.ts";
@@ -13,7 +14,7 @@ import {
   findJobAnywhere,
   findJobsAnywhere,
 } from "./find-jobs.ts";
-import { EXAMPLE_JOB, jobCursor, jobMembers, normalised, shownJob } from "./operator-job-endpoints.ts";
+import { EXAMPLE_JOB, jobCursor, jobMembers, shownJob } from "./operator-job-endpoints.ts";
 
 /** An address has at most 254 characters; nothing longer was ever a recipient. */
 const RECIPIENT_CHARS_MAX = 320;
@@ -93,5 +94,5 @@ async function only(
 function recipientOf(text: string): string {
   if (text.trim() === "") throw new ApiError(400, "recipient must be an e-mail address or a phone number");
   if (text.length > RECIPIENT_CHARS_MAX) throw new ApiError(400, `recipient has at most ${RECIPIENT_CHARS_MAX} characters`);
-  return normalised(text);
+  return normalisedRecipient(text);
 }

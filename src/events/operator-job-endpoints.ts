@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { normaliseAddress, parseAddress } from "../domain/email.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
 import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
@@ -141,7 +141,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
         status,
         channel,
         template,
-        recipient: recipient === null ? null : normalised(recipient),
+        recipient: recipient === null ? null : normalisedRecipient(recipient),
         fromJobId: from === null ? null : jobIdAt(from),
         beforeJobId: query.cursor === null || (end !== null && end < query.cursor) ? end : query.cursor,
       };
@@ -227,13 +227,6 @@ async function tenantOf({ directory }: OperatorJobPorts, id: string): Promise<Te
   const tenant = await directory.byId(id);
   if (tenant === null) throw noSuch("tenant");
   return tenant;
-}
-
-/** As the queue has recipients: addresses in one spelling and lower case, phone numbers as digits. */
-export function normalised(text: string): string {
-  const trimmed = text.trim();
-  if (!trimmed.includes("@")) return trimmed.replace(/[\s+().-]/g, "");
-  return normaliseAddress(parseAddress(trimmed) ?? trimmed);
 }
 
 export function shownJob(job: FoundJob) {

@@ -6,6 +6,8 @@ import type { TemplateKind } from "../http/template-kind.ts";
 import type { RegistryTools } from "../storage/registry.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
+import type { ErasurePorts } from "./erasure.ts";
+import { erasureEndpoint } from "./erasure-endpoint.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
@@ -24,10 +26,10 @@ import { TokenRepository } from "./token-repository.ts";
 import { type UsagePorts, usageEndpoints } from "./usage-endpoints.ts";
 import { UsageRepository } from "./usage-repository.ts";
 
-interface EndpointPorts {
+interface EndpointPorts extends Omit<ErasurePorts, "suppressions"> {
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
   readonly purging: Purging;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
@@ -54,6 +56,7 @@ export function tenantRoomEndpoints(
     ...tokenEndpoints(ports),
     ...usageEndpoints(ports, channels),
     ...suppressionEndpoints(ports),
+    erasureEndpoint(ports),
     ...planEndpoints(ports),
   ];
 }
@@ -63,7 +66,7 @@ export function tenantRegistry(
   tools: RegistryTools,
   { channels, kinds, credentialKinds, shards }: Channels & { readonly shards: number },
 ): TenantRegistry {
-  const { database, changes, clock } = tools;
+  const { database, changes, recipients, clock } = tools;
   const tenants = new TenantRepository({ ...tools, shards, channels });
   const keys = new KeyRepository(tools);
   const allPlans = new PlanRepository(database, changes);
@@ -71,7 +74,7 @@ export function tenantRegistry(
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
   const usage = new UsageRepository(database);
-  const suppressed = new SuppressionRepository(database, clock);
+  const suppressed = new SuppressionRepository(database, recipients, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
     tenant: (tenantId) => tenants.one(tenantId),
@@ -98,6 +101,7 @@ export function tenantRegistry(
     tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
     deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
+    eraseSuppression: (tenantId, address, isAdded) => suppressed.erase(tenantId, address, isAdded),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),
     suppressions: (tenantId, cursor, limit) => suppressed.page(tenantId, cursor, limit),
     suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),

@@ -78,15 +78,20 @@ export interface TokenMovement {
 
 /** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
 export interface SuppressionRegistry {
-  /** Adds the recipient, or changes the reason. */
+  /** Adds the recipient, or changes the reason. A recipient that was erased stays under its erased name, which is returned. */
   putSuppression(
     tenantId: string,
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">>;
-  /** Whether the recipient was on the list. */
+  /** Whether the recipient was on the list, under whichever name. */
   deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">>;
-  /** Why the recipient is on the list, or null. */
+  /**
+   * Puts the recipient's erased name in its place on the list, with the same reason; `isAdded`: also where the recipient was
+   * not on it. Returns how many rows had the recipient itself.
+   */
+  eraseSuppression(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">>;
+  /** Why the recipient of this very name is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
   /** A tenant's list, ordered by address. */
   suppressions(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>>;

@@ -31,7 +31,10 @@
 --                                  the shard's time at the last pull)
 --   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
---   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete
+--   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete;
+--                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
+--                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
+--                                  recipient was erased; ERASED_JOB -> their number
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)

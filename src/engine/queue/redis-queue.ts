@@ -1,9 +1,10 @@
 import { Cluster } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
+import type { ErasedJobs, JobErasure } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
+import type { ChannelName, JobRecord } from "../../domain/job.ts";
 import type { AllQueuedJobs, JobFilter, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../domain/job-search.ts";
 import type {
   AcceptResult,
@@ -30,7 +31,7 @@ import type {
 } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
-import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -39,6 +40,7 @@ import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf, type RedisMemory, type ShardDepth } from "./depth.ts";
+import { eraseJobs } from "./erasing.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -70,7 +72,7 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs, AllQueuedJobs
+  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -317,7 +319,7 @@ export class RedisQueue
     return this.recording.record(turns);
   }
 
-  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
+  putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void> {
     return putSuppression(this.front, tenant, address, reason);
   }
   removeSuppression(tenant: TenantRef, address: string): Promise<void> {
@@ -325,10 +327,14 @@ export class RedisQueue
   }
   loadSuppressions(
     lease: Lease,
-    entries: readonly Suppression[],
+    entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced> {
     return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
+    return eraseJobs(this.bulk, this.survey, tenant, recipient);
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

@@ -21,8 +21,9 @@ interface Survey {
   /** Null: all that are in the shard. */
   readonly tenantId: string | null;
   readonly filter: JobFilter;
-  /** Most entries of a tenant queue. */
+  /** Most entries of a tenant queue, and of each other place. */
   readonly queueEntriesMax: number;
+  readonly entriesMax: number;
   isIncomplete: boolean;
 }
 
@@ -44,9 +45,13 @@ export class QueueSurvey {
     private readonly letters: ChannelLetters,
   ) {}
 
-  async waitingJobs({ tenantId, shard }: TenantRef, filter: JobFilter) {
-    const { surveyEntriesMax: queueEntriesMax } = engineLimits;
-    const survey: Survey = { jobs: new Map(), shard, tenantId, filter, queueEntriesMax, isIncomplete: false };
+  async waitingJobs(
+    { tenantId, shard }: TenantRef,
+    filter: JobFilter,
+    entriesMax: number = engineLimits.surveyEntriesMax,
+  ) {
+    const bounds = { queueEntriesMax: entriesMax, entriesMax };
+    const survey: Survey = { jobs: new Map(), shard, tenantId, filter, ...bounds, isIncomplete: false };
     const channels = filter.channel === null ? this.letters.names : [filter.channel];
     await this.lookThrough(
       survey,
@@ -70,8 +75,9 @@ export class QueueSurvey {
   }
 
   private async lookThroughShard(shard: number, filter: RecipientFilter): Promise<Survey> {
-    const { surveyAnywhereQueueMax: queueEntriesMax } = engineLimits;
-    const survey: Survey = { jobs: new Map(), shard, tenantId: null, filter, queueEntriesMax, isIncomplete: false };
+    const { surveyAnywhereQueueMax: queueEntriesMax, surveyEntriesMax: entriesMax } = engineLimits;
+    const bounds = { queueEntriesMax, entriesMax };
+    const survey: Survey = { jobs: new Map(), shard, tenantId: null, filter, ...bounds, isIncomplete: false };
     const names = new Set<string>();
     // A tenant queue moves from the first set to the second.
     for (const name of ["ready", "held"]) {
@@ -124,9 +130,9 @@ export class QueueSurvey {
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
     take: (found: readonly string[], first: string) => void,
   ): Promise<void> {
-    const { shard, filter, queueEntriesMax } = survey;
-    const entriesMax = place === "queue" || place === "tail" ? queueEntriesMax : engineLimits.surveyEntriesMax;
-    let [at, step, left] = [from, FIRST_STEP, entriesMax];
+    const { shard, filter } = survey;
+    const max = place === "queue" || place === "tail" ? survey.queueEntriesMax : survey.entriesMax;
+    let [at, step, left] = [from, FIRST_STEP, max];
     while (left > 0) {
       const asked = [place, name, at, Math.min(step, left), filter.recipient ?? ""] as const;
       const [next, [read, bytes], found, first = ""] = await this.call(shard, ...asked);

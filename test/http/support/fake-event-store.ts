@@ -1,3 +1,4 @@
+import type { ErasedHistory, HistoryErasure } from "../../../src/domain/erasure.ts";
 import type {
   EventPage,
   EventQuery,
@@ -16,7 +17,7 @@ import type {
 } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader, EventSums, FinishedJobs, AllFinishedJobs {
+export class FakeEventStore implements EventReader, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
@@ -48,6 +49,11 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs, All
 
   finishedAnywhere(): Promise<FinishedJobsPage> {
     return this.finished();
+  }
+
+  async eraseRecipient(): Promise<ErasedHistory> {
+    if (this.failure !== null) throw this.failure;
+    return { finishedJobs: 0, events: 0, isComplete: true };
   }
 
   async ownerOf(): Promise<string | null> {

@@ -1,3 +1,4 @@
+import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
 import type { AllQueuedJobs, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../../src/domain/job-search.ts";
@@ -21,7 +22,7 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
  * Its windows become empty, and its jobs end, when the test says so.
  */
-export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs {
+export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -110,6 +111,14 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
     const own = this.queued.filter(({ job }) => job.recipient === recipient);
     const jobs = own.map(({ tenantId, job }) => ({ ...summaryOf(job), tenant: { tenantId, shard: 0 } }));
     return { jobs: jobs.toReversed(), isIncomplete: false };
+  }
+
+  /** As a queue whose owner hands the jobs out at once. */
+  async eraseJobs({ tenantId }: TenantRef, recipient: string): Promise<ErasedJobs> {
+    await this.answer();
+    const own = this.queued.filter((entry) => entry.tenantId === tenantId && entry.job.recipient === recipient);
+    for (const entry of own) this.queued.splice(this.queued.indexOf(entry), 1);
+    return { unfinished: own.length, unrecorded: 0, isIncomplete: false };
   }
 
   async ownerOf(_shards: number, jobId: string): Promise<TenantRef | null> {

@@ -129,6 +129,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   searchJobs: () => ({ query: { recipient: "ann@example.com" } }),
   getJobHistory: ofTenantJob,
   listSuppressions: ofTenant,
+  eraseRecipient: ({ tenantId }) => ({ path: { id: tenantId }, body: { recipient: "gone@example.com" } }),
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
   putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),
   putWhatsappCredentials: ({ tenantId }) => ({
