@@ -8,7 +8,7 @@ import { UnavailableError } from "../domain/errors.ts";
 import type { EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
+import type { DeliveryReport, ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
@@ -31,6 +31,7 @@ import { demoDataTask } from "./demo-data.ts";
 import { openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
+import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
@@ -101,7 +102,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
-  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
+  const late: Late = { sandbox: null };
+  const base = await openBase(options, shutdown, { whole, late, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
@@ -116,6 +118,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
+  late.sandbox = inbox;
   const metrics = measured({ ...options, place, queue }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
@@ -150,11 +153,16 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
+/** What commands ask for, and is there only after the stores. */
+interface Late {
+  sandbox: SandboxInbox | null;
+}
+
 /** Opens the stores and starts what depends on them alone. */
 async function openBase(
   options: AppOptions,
   shutdown: Shutdown,
-  { whole, onBroken }: { readonly whole: AppOptions; onBroken(reason: string): void },
+  { whole, late, onBroken }: { readonly whole: AppOptions; readonly late: Late; onBroken(reason: string): void },
 ) {
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
@@ -163,7 +171,7 @@ async function openBase(
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
-  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, { stores, registry, late });
 
   const suppressions = new SuppressionList({
     registry: registry.registry,
@@ -289,15 +297,17 @@ function startRecorder(
 function startControl(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  stores: MainStores,
-  { registry }: OpenRegistry,
+  { stores, registry, late }: { readonly stores: MainStores; readonly registry: OpenRegistry; readonly late: Late },
 ): void {
-  const { redis, eventStore, database } = stores;
+  const { redis, eventStore, database, queue } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
-    ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
+    ...(eventStore !== null && {
+      "demo-data": demoDataTask({ registry: registry.registry, eventStore }),
+      erase: eraseTask({ registry, queue, eventStore, sandbox: () => late.sandbox }),
+    }),
   };
   const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());

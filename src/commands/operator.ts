@@ -1,5 +1,5 @@
 import { CHANNELS } from "../app/channels.ts";
-import { openRegistry } from "../app/open-registry.ts";
+import { type OpenRegistry, openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { UnavailableError } from "../domain/errors.ts";
@@ -96,10 +96,14 @@ async function asOperator(
   }
 }
 
-export async function withRegistry(config: Config, act: (registry: Registry) => Promise<unknown>): Promise<unknown> {
+export function withRegistry(config: Config, act: (registry: Registry) => Promise<unknown>): Promise<unknown> {
+  return withOpenRegistry(config, ({ registry }) => act(registry));
+}
+
+export async function withOpenRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, "leave");
   try {
-    const { registry } = await openRegistry({
+    const opened = await openRegistry({
       channels: CHANNELS,
       db: database.db,
       shards: config.shards,
@@ -110,7 +114,7 @@ export async function withRegistry(config: Config, act: (registry: Registry) => 
       feed: { announce: () => {}, onChange: () => () => {} },
       telemetry: processTelemetry(config),
     });
-    return await act(registry);
+    return await act(opened);
   } finally {
     await database.close();
   }

@@ -41,7 +41,7 @@ const ErasureSchema = Type.Object(
     }),
     unfinished_left: count("Unfinished jobs of the recipient that have not ended yet."),
     erased: Type.Object({
-      unfinished_jobs: count("Jobs that ended as suppressed, with the reason `erased`."),
+      unfinished_jobs: count("Unfinished jobs that ended: as suppressed, with the reason `erased`, unless they were in flight."),
       finished_jobs: count("Jobs in the history that no longer lead to the recipient."),
       events: count("Events whose text is masked."),
       payloads: count("Contents of failed jobs."),
@@ -59,6 +59,9 @@ const EXAMPLE = {
   erased: { unfinished_jobs: 1, finished_jobs: 12, events: 3, payloads: 0, suppressions: 1, sandbox_messages: 0 },
 };
 
+/** Its name in the API document and in the audit log. */
+export const erasureCall = { operation: "eraseRecipient" } as const;
+
 /** `POST /dash/api/tenants/{id}/erasures`: forgets a recipient (GDPR, article 17). */
 export function erasureEndpoint(
   ports: ErasurePorts & { readonly directory: Pick<TenantDirectory, "byId"> },
@@ -68,7 +71,7 @@ export function erasureEndpoint(
     method: "POST",
     path: "/dash/api/tenants/:id/erasures",
     name: "operator",
-    operation: "eraseRecipient",
+    ...erasureCall,
     tag: "Tenants",
     summary: "Erase a recipient",
     description:
@@ -105,7 +108,7 @@ export function erasureEndpoint(
   });
 }
 
-function shownErasure({ recipientHash, erased, unfinishedLeft, isComplete }: Erasure) {
+export function shownErasure({ recipientHash, erased, unfinishedLeft, isComplete }: Erasure) {
   return {
     recipient_hash: recipientHash,
     complete: isComplete,
