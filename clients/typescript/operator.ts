@@ -34,6 +34,12 @@ export class WaybillOperator {
     /** Ends the jobs that were accepted so far as failed. */
     purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("purgeTenant", { path: { id }, body }, options),
+    /** For good. `query.confirm` is the id once more. Safe to repeat, which tells how far it is. */
+    delete: (id: string, query: Query<"deleteTenant">, options?: CallOptions) =>
+      this.calls.call("deleteTenant", { path: { id }, query }, options),
+    /** Takes a recipient out of the tenant's queue and history. Repeat it until the answer is `complete`. */
+    eraseRecipient: (id: string, body: Body<"eraseRecipient">, options?: CallOptions) =>
+      this.calls.call("eraseRecipient", { path: { id }, body }, options),
   };
 
   /** Who may call this API. */

@@ -4,7 +4,7 @@ import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts"
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
-import type { HistoryErasure, JobErasure } from "../domain/erasure.ts";
+import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
@@ -23,7 +23,12 @@ import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
-  readonly queue: FrontQueue & IdempotencyKeys & QueuedJobs & AllQueuedJobs & JobErasure;
+  readonly queue: FrontQueue &
+    IdempotencyKeys &
+    QueuedJobs &
+    AllQueuedJobs &
+    JobErasure &
+    Pick<TenantQueueRemoval, "unfinishedJobs">;
   /** How many shards the queue has. */
   readonly shards: number;
   readonly registry: Registry;

@@ -21,6 +21,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import type { AppChannel } from "./app-channel.ts";
@@ -171,7 +172,8 @@ async function openBase(
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
-  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, { stores, registry, late });
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config))
+    startControl(whole, shutdown, { stores, registry, late });
 
   const suppressions = new SuppressionList({
     registry: registry.registry,
@@ -191,6 +193,8 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
+  if (sweeps)
+    startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
@@ -219,7 +223,13 @@ function ofEmail(reports: DeliveryReports) {
 function historyOf({ eventStore, registry }: Pick<Awaited<ReturnType<typeof openBase>>, "eventStore" | "registry">) {
   const { reader, exports, finishedJobs, erasure } = eventStore;
   const { recipients } = registry;
-  return { eventStore: reader, exports, finishedJobs: finishedJobs(recipients), history: erasure(recipients), recipients };
+  return {
+    eventStore: reader,
+    exports,
+    finishedJobs: finishedJobs(recipients),
+    history: erasure(recipients),
+    recipients,
+  };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -328,6 +338,18 @@ function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
   shutdown.add("history", "audit sweep", () => audit.stop());
 }
 
+/** Removes what deleted tenants leave behind. */
+function startTenantRemovals(
+  { channels, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
+): void {
+  const names = channels.map(({ name }) => name);
+  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
+  removals.start();
+  shutdown.add("history", "tenant removals", () => removals.stop());
+}
+
 function startMailLog(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
@@ -402,5 +424,6 @@ const NO_EVENT_STORE = {
     ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
+  removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

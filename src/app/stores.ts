@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { HistoryErasure } from "../domain/erasure.ts";
+import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -17,6 +17,7 @@ import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-h
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
+import { TenantRemoval } from "../events/remove-tenant.ts";
 import { applyRetention } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
 import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
@@ -106,6 +107,7 @@ export interface OpenEventStore {
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
   /** Erases recipients by this index. */
   erasure(recipients: RecipientIndex): HistoryErasure;
+  readonly removal: TenantHistory;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -182,6 +184,7 @@ function eventStoreOver(
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     erasure: (recipients) =>
       new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
+    removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -28,14 +28,16 @@ export async function erase(config: () => Config, { tenant, recipient, suppress 
   }
   const erased = await run(config(), { tenantId: tenant, recipient, isSuppressed: suppress === true });
   console.log(JSON.stringify(erased, null, 2));
-  const isComplete = typeof erased === "object" && erased !== null && "complete" in erased && erased["complete"] === true;
+  const isComplete =
+    typeof erased === "object" && erased !== null && "complete" in erased && erased["complete"] === true;
   return isComplete ? 0 : EXIT_INCOMPLETE;
 }
 
 /** The start that holds the data folder has the queue. */
 function run(config: Config, request: EraseRequest): Promise<Json> {
   const { redis } = config;
-  if (hasEmbeddedStore(config) || redis === null) return runningStart(config.home).ask("erase", { ...request }, () => undefined);
+  if (hasEmbeddedStore(config) || redis === null)
+    return runningStart(config.home).ask("erase", { ...request }, () => undefined);
   return withOpenRegistry(config, async (registry) => {
     const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
     const common = { clock: systemClock, random: systemRandom, telemetry: processTelemetry(config) };

@@ -42,3 +42,20 @@ export interface PayloadErasure {
   /** Returns how many were removed. */
   erasePayloads(tenantId: string, recipient: string): Promise<number>;
 }
+
+/** The event store's part of the removal of a deleted tenant. */
+export interface TenantHistory {
+  /**
+   * Asks for the removal of everything but the sums. Resolves to whether nothing is left; otherwise repeat it later. Rejects
+   * with `UnavailableError` or `TransportError`.
+   */
+  removeHistory(tenantId: string): Promise<boolean>;
+}
+
+/** The queue's part. */
+export interface TenantQueueRemoval {
+  /** The tenant's unfinished jobs, as its share of the queue counts them. */
+  unfinishedJobs(tenant: TenantRef): Promise<number>;
+  /** Removes what the queue keeps of a tenant that has no unfinished jobs; the rest of it expires within two days. */
+  removeTenant(tenant: TenantRef): Promise<void>;
+}

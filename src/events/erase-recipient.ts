@@ -75,7 +75,8 @@ SETTINGS ${this.settings()}`,
     const where = `${ofJobs(tenantId, jobs)} AND result != '{}' AND result != ${MASKED}`;
     const count = await this.count("events", where);
     if (count === 0) return 0;
-    for (const table of ["events", "events_by_type"]) await this.mutate(table, `UPDATE result = ${MASKED} WHERE ${where}`);
+    for (const table of ["events", "events_by_type"])
+      await this.mutate(table, `UPDATE result = ${MASKED} WHERE ${where}`);
     return count;
   }
 

@@ -171,7 +171,7 @@ async function unfinished(
   return isFinal(record.status) ? foundEnded(record, waiting) : foundQueued(record, waiting);
 }
 
-export function foundFinished({ result, tenantId: _, ...job }: FinishedJobSummary): FoundJob {
+export function foundFinished({ result, ...job }: FinishedJobSummary): FoundJob {
   return { ...job, createdAtMs: jobTimeMs(job.jobId), nextAttemptMs: null, error: errorIn(result) };
 }
 

@@ -1,7 +1,14 @@
 import { assert } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
 import { isFinal } from "../domain/job.ts";
-import type { AllFinishedJobs, FinishedJobSummary, FinishedJobs, FinishedJobsPage, JobFilter, RecipientFilter } from "../domain/job-search.ts";
+import type {
+  AllFinishedJobs,
+  FinishedJobSummary,
+  FinishedJobs,
+  FinishedJobsPage,
+  JobFilter,
+  RecipientFilter,
+} from "../domain/job-search.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { TENANT_ID } from "../domain/tenant.ts";

@@ -93,6 +93,7 @@ async function only(
 
 function recipientOf(text: string): string {
   if (text.trim() === "") throw new ApiError(400, "recipient must be an e-mail address or a phone number");
-  if (text.length > RECIPIENT_CHARS_MAX) throw new ApiError(400, `recipient has at most ${RECIPIENT_CHARS_MAX} characters`);
+  if (text.length > RECIPIENT_CHARS_MAX)
+    throw new ApiError(400, `recipient has at most ${RECIPIENT_CHARS_MAX} characters`);
   return normalisedRecipient(text);
 }

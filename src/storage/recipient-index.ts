@@ -37,7 +37,10 @@ export function recipientIndex(key: Uint8Array): RecipientIndex {
   return {
     erasedNamesKey,
     erasedName: (tenantId, recipient) =>
-      ERASED_NAME + createHash("sha1").update(erasedNamesKey(tenantId) + recipient).digest("hex"),
+      ERASED_NAME +
+      createHash("sha1")
+        .update(erasedNamesKey(tenantId) + recipient)
+        .digest("hex"),
     hashOf(recipient) {
       const hex = createHmac("sha256", key).update(recipient).digest("hex").slice(0, HASH_CHARS);
       return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");

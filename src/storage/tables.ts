@@ -109,7 +109,9 @@ export const tenants = pgTable(
   (table) => [
     check("tenants_tokens_not_negative", sql`${table.tokens} >= 0`),
     index("tenants_by_version").on(table.version),
-    index("tenants_leaving").on(table.deletedAt).where(sql`${table.deletedAt} is not null and ${table.removedAt} is null`),
+    index("tenants_leaving")
+      .on(table.deletedAt)
+      .where(sql`${table.deletedAt} is not null and ${table.removedAt} is null`),
   ],
 );
 

@@ -1,3 +1,4 @@
+import type { TenantQueueRemoval } from "../domain/erasure.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { CredentialKind } from "../http/credential-kind.ts";
@@ -6,10 +7,12 @@ import type { TemplateKind } from "../http/template-kind.ts";
 import type { RegistryTools } from "../storage/registry.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
+import { deletionEndpoint } from "./deletion-endpoint.ts";
 import type { ErasurePorts } from "./erasure.ts";
 import { erasureEndpoint } from "./erasure-endpoint.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
+import { LeavingTenants } from "./leaving-tenants.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import type { TenantRegistry } from "./registry.ts";
@@ -26,7 +29,8 @@ import { TokenRepository } from "./token-repository.ts";
 import { type UsagePorts, usageEndpoints } from "./usage-endpoints.ts";
 import { UsageRepository } from "./usage-repository.ts";
 
-interface EndpointPorts extends Omit<ErasurePorts, "suppressions"> {
+interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue"> {
+  readonly queue: ErasurePorts["queue"] & Pick<TenantQueueRemoval, "unfinishedJobs">;
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
@@ -57,6 +61,7 @@ export function tenantRoomEndpoints(
     ...usageEndpoints(ports, channels),
     ...suppressionEndpoints(ports),
     erasureEndpoint(ports),
+    deletionEndpoint(ports),
     ...planEndpoints(ports),
   ];
 }
@@ -68,6 +73,7 @@ export function tenantRegistry(
 ): TenantRegistry {
   const { database, changes, recipients, clock } = tools;
   const tenants = new TenantRepository({ ...tools, shards, channels });
+  const leaving = new LeavingTenants(tools);
   const keys = new KeyRepository(tools);
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
@@ -77,8 +83,13 @@ export function tenantRegistry(
   const suppressed = new SuppressionRepository(database, recipients, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
-    tenant: (tenantId) => tenants.one(tenantId),
-    tenants: (cursor, limit) => tenants.page(cursor, limit),
+    tenant: (tenantId, which) => tenants.one(tenantId, which),
+    tenants: (cursor, limit, which) => tenants.page(cursor, limit, which),
+    deleteTenant: (tenantId) => leaving.delete(tenantId),
+    leavingTenant: (tenantId) => leaving.one(tenantId),
+    leavingTenants: (limit) => leaving.all(limit),
+    removeOfTenant: (tenantId) => leaving.removePiece(tenantId),
+    tenantRemoved: (tenantId) => leaving.removed(tenantId),
     changeTenant: (tenantId, change) => tenants.change(tenantId, change),
     createKey: (tenantId, options) => keys.create(tenantId, options),
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),

@@ -41,7 +41,9 @@ const ErasureSchema = Type.Object(
     }),
     unfinished_left: count("Unfinished jobs of the recipient that have not ended yet."),
     erased: Type.Object({
-      unfinished_jobs: count("Unfinished jobs that ended: as suppressed, with the reason `erased`, unless they were in flight."),
+      unfinished_jobs: count(
+        "Unfinished jobs that ended: as suppressed, with the reason `erased`, unless they were in flight.",
+      ),
       finished_jobs: count("Jobs in the history that no longer lead to the recipient."),
       events: count("Events whose text is masked."),
       payloads: count("Contents of failed jobs."),
@@ -63,9 +65,7 @@ const EXAMPLE = {
 export const erasureCall = { operation: "eraseRecipient" } as const;
 
 /** `POST /dash/api/tenants/{id}/erasures`: forgets a recipient (GDPR, article 17). */
-export function erasureEndpoint(
-  ports: ErasurePorts & { readonly directory: Pick<TenantDirectory, "byId"> },
-): Endpoint {
+export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick<TenantDirectory, "byId"> }): Endpoint {
   let running = 0;
   return operatorEndpoint({
     method: "POST",
@@ -98,7 +98,9 @@ export function erasureEndpoint(
       if (running >= TOGETHER_MAX) throw new ApiError(503, "other erasures are running: try again", {}, RETRY_SECONDS);
       running += 1;
       try {
-        const erasure = resultOf(await eraseRecipient(ports, tenant, recipient, { isSuppressed: body.suppress === true }));
+        const erasure = resultOf(
+          await eraseRecipient(ports, tenant, recipient, { isSuppressed: body.suppress === true }),
+        );
         const shown = shownErasure(erasure);
         return erasure.isComplete ? reply(200, shown) : reply(202, shown);
       } finally {

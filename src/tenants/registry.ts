@@ -35,6 +35,17 @@ export interface TenantChange {
   readonly allow_custom?: readonly ChannelName[];
 }
 
+/** Those that are there, or also those that were deleted, who are still billed. */
+export type WhichTenants = "present" | "ever";
+
+/** A tenant that leaves, and how far that is. */
+export interface LeavingTenant {
+  readonly tenantId: string;
+  readonly shard: number;
+  readonly deletedAtMs: number;
+  readonly isRemoved: boolean;
+}
+
 /** What an operator does to a tenant's jobs. `purge` ends those accepted so far. */
 export type Steer = "pause" | "resume" | "hold" | "release" | "purge";
 
@@ -105,10 +116,10 @@ export interface NoSuchPlan {
   readonly plan: string;
 }
 
-/** There is a tenant of this id, or one of every id that was tried for the name. */
+/** There is a tenant of this id, or was one that was deleted, or there is one of every id that was tried for the name. */
 export interface TenantTaken {
   readonly kind: "taken";
-  readonly by: "id" | "name";
+  readonly by: "id" | "name" | "deleted";
 }
 
 export type CreatedTenant = Done<TenantRecord> | Invalid | NoSuchPlan | TenantTaken;
@@ -126,8 +137,25 @@ export type MovedTokens =
  */
 export interface TenantRegistry extends SuppressionRegistry {
   createTenant(tenant: NewTenant): Promise<CreatedTenant>;
-  tenant(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">>;
-  tenants(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
+  tenant(tenantId: string, which?: WhichTenants): Promise<Done<TenantRecord> | Missing<"tenant">>;
+  tenants(
+    cursor: string | null,
+    limit: number,
+    which?: WhichTenants,
+  ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
+  /**
+   * From then on there is no such tenant: its keys are refused and its jobs fail. What it has is removed afterwards. Safe to
+   * repeat.
+   */
+  deleteTenant(tenantId: string): Promise<Done<LeavingTenant> | Missing<"tenant">>;
+  /** A tenant that was deleted. */
+  leavingTenant(tenantId: string): Promise<LeavingTenant | null>;
+  /** Tenants that were deleted and not removed, the first ones first. */
+  leavingTenants(limit: number): Promise<readonly LeavingTenant[]>;
+  /** Removes a piece of what a deleted tenant has in the registry. Resolves to whether nothing is left. */
+  removeOfTenant(tenantId: string): Promise<boolean>;
+  /** Nothing is left of a deleted tenant anywhere, but for what it is billed for. */
+  tenantRemoved(tenantId: string): Promise<void>;
   changeTenant(
     tenantId: string,
     change: TenantChange,

@@ -63,7 +63,10 @@ export class SuppressionRepository {
   erase(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
-      const [row] = await transaction.delete(suppressions).where(named(tenantId, [address])).returning();
+      const [row] = await transaction
+        .delete(suppressions)
+        .where(named(tenantId, [address]))
+        .returning();
       if (row !== undefined || isAdded) {
         const { reason = "manual", createdAt = new Date(this.clock.nowMs()) } = row ?? {};
         const erased = this.recipients.erasedName(tenantId, address);

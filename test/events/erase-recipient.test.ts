@@ -75,7 +75,8 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
   ]);
   const aside = row({ jobId: ids.next(), type: "bounced", result: bounced });
   await writer.write("erase-2", [{ ...aside, jobId: "none" }], "apart");
-  const sums = () => store.reading.rows("SELECT tenant_id, event_type, count() FROM erasing.events GROUP BY 1, 2 ORDER BY 1, 2");
+  const sums = () =>
+    store.reading.rows("SELECT tenant_id, event_type, count() FROM erasing.events GROUP BY 1, 2 ORDER BY 1, 2");
   const before = await sums();
   expect(await everything()).toContain("ann");
 
@@ -111,7 +112,10 @@ test("an erasure that was broken off before its jobs lost their hash is complete
   ]);
   const broken = new RecipientErasure({
     reading: store.reading,
-    writing: { command: (sql: string) => (sql.includes(".jobs ") ? Promise.reject(new Error("gone")) : store.writing.command(sql)) } as never,
+    writing: {
+      command: (sql: string) =>
+        sql.includes(".jobs ") ? Promise.reject(new Error("gone")) : store.writing.command(sql),
+    } as never,
     target: store.target,
     recipients,
     clock: systemClock,

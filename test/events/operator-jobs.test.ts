@@ -36,7 +36,13 @@ test("an operator finds a recipient's jobs and a job's tenant without knowing th
   expect((await front.operate("GET", `/jobs?job_id=${job.job_id}`)).body).toMatchObject(found);
   expect((await front.operate("GET", `/jobs?job_id=${ids.next()}`)).body).toMatchObject({ jobs: [] });
   expect((await front.operate("GET", `/jobs?job_id=${job.job_id}&to=2020-01-01`)).body).toMatchObject({ jobs: [] });
-  const bad = ["", "?recipient=", "?job_id=x", `?job_id=${job.job_id}&recipient=a@b.c`, `?recipient=${"a".repeat(400)}`];
+  const bad = [
+    "",
+    "?recipient=",
+    "?job_id=x",
+    `?job_id=${job.job_id}&recipient=a@b.c`,
+    `?recipient=${"a".repeat(400)}`,
+  ];
   for (const query of bad) expect([query, (await front.operate("GET", `/jobs${query}`)).status]).toEqual([query, 400]);
 });
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ErasedHistory } from "../../src/domain/erasure.ts";
 import type { SandboxInbox } from "../../src/domain/report.ts";
 import { MessageRing } from "../../src/domain/sandbox.ts";
-import { must } from "../support/must.ts";
 import { Front } from "../http/support/front.ts";
+import { must } from "../support/must.ts";
 
 const ring = new MessageRing(10, 1_000);
 const sandbox: SandboxInbox = ring;

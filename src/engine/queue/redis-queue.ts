@@ -1,11 +1,17 @@
 import { Cluster } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
-import type { ErasedJobs, JobErasure } from "../../domain/erasure.ts";
+import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord } from "../../domain/job.ts";
-import type { AllQueuedJobs, JobFilter, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../domain/job-search.ts";
+import type {
+  AllQueuedJobs,
+  JobFilter,
+  QueuedJobSummary,
+  QueuedJobs,
+  RecipientFilter,
+} from "../../domain/job-search.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -72,7 +78,16 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure
+  implements
+    Queue,
+    IdempotencyKeys,
+    ProviderReferences,
+    ChangeFeed,
+    SuppressionIndex,
+    QueuedJobs,
+    AllQueuedJobs,
+    JobErasure,
+    TenantQueueRemoval
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -335,6 +350,24 @@ export class RedisQueue
 
   eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
     return eraseJobs(this.bulk, this.survey, tenant, recipient);
+  }
+
+  async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {
+    const state = await this.owner
+      .hget(`${shardPrefix(shard)}:tenants`, tenantId)
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    // It begins with their number.
+    return Number.parseInt(state ?? "0", 10) || 0;
+  }
+
+  async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
+    const prefix = shardPrefix(shard);
+    await this.owner
+      .pipeline()
+      .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
+      .hdel(`${prefix}:tenants`, tenantId)
+      .exec()
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

@@ -57,7 +57,7 @@ export class QueueSurvey {
       survey,
       channels.map((channel) => ({ tenantId, channel })),
     );
-    const jobs = newestFirst(survey.jobs.values()).map(({ tenant: _, ...job }) => job);
+    const jobs: readonly QueuedJobSummary[] = newestFirst(survey.jobs.values());
     return { jobs, isIncomplete: survey.isIncomplete };
   }
 

@@ -25,7 +25,7 @@ test("a job is found wherever it waits, until the event store has it", async () 
   const waits = await accept(tenant, { template: "hi", recipient: "bob@example.org" });
   await accept({ ...tenant, tenantId: "beta" });
   const look = async (filter: Partial<JobFilter> = {}) => (await queue.waitingJobs(tenant, { ...ANY, ...filter })).jobs;
-  expect(await look()).toEqual([
+  expect(await look()).toMatchObject([
     { jobId: waits, channel: "email", recipient: "bob@example.org", template: "hi", nextAttemptMs: null },
   ]);
   const job = first(await pullOne(at.lease, "acme"));
@@ -70,7 +70,12 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   expect(await look()).toEqual([`beta ${waits}`, `acme ${ends}`, `acme ${parks}`]);
   for (const id of [parks, ends]) expect(await queue.ownerOf(shards, id)).toMatchObject({ tenantId: "acme" });
   expect(await queue.ownerOf(shards, waits)).toMatchObject({ tenantId: "beta" });
-  expect(await queue.ownerOf(shards, waits.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).toBeNull();
+  expect(
+    await queue.ownerOf(
+      shards,
+      waits.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+    ),
+  ).toBeNull();
 });
 
 test("one long queue does not hide the other tenants' jobs from a search", async () => {
@@ -129,7 +134,15 @@ test("pages show each job once while jobs end between them", async () => {
     const batch = await record(at.recorder, null);
     for (const { jobId, channel, finished } of batch?.rows ?? []) {
       if (finished === null) continue;
-      stored.set(jobId, { tenantId: "acme", jobId, channel, ...finished, template: "", recipientDomain: "", finishedAtMs: 0 });
+      stored.set(jobId, {
+        tenantId: "acme",
+        jobId,
+        channel,
+        ...finished,
+        template: "",
+        recipientDomain: "",
+        finishedAtMs: 0,
+      });
     }
     if (batch !== null && seen.length % 4 === 0) await record(at.recorder, batch);
   }

@@ -113,6 +113,11 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
     return { jobs: jobs.toReversed(), isIncomplete: false };
   }
 
+  async unfinishedJobs({ tenantId }: TenantRef): Promise<number> {
+    await this.answer();
+    return this.queued.filter((entry) => entry.tenantId === tenantId).length;
+  }
+
   /** As a queue whose owner hands the jobs out at once. */
   async eraseJobs({ tenantId }: TenantRef, recipient: string): Promise<ErasedJobs> {
     await this.answer();

@@ -207,4 +207,5 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteDomain: ofTenantDomain,
   deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),
   revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
+  deleteTenant: ({ tenantId }) => ({ path: { id: tenantId }, query: { confirm: tenantId, purge: "true" } }),
 };
