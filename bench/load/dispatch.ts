@@ -1,11 +1,11 @@
 import { Queue } from "bullmq";
 import { JobIds } from "../../src/domain/ids.ts";
-import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
+import { openBenchQueue } from "./bench-queue.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { benchTenants, noTelemetry, QUEUE_CHANNELS, SEND_PAYLOAD } from "./bench-world.ts";
+import { benchTenants, SEND_PAYLOAD } from "./bench-world.ts";
 import { startChild } from "./child.ts";
 import { round } from "./latency.ts";
 
@@ -66,15 +66,7 @@ async function drain(
 
 /** Queues the given number of jobs for the benchmark's tenants. */
 export async function fillWaybill(redis: RedisServer, jobs: number): Promise<void> {
-  const address = { kind: "url", url: redis.url } as const;
-  const queue = new RedisQueue({
-    channels: QUEUE_CHANNELS,
-    address,
-    clock: systemClock,
-    random: systemRandom,
-    telemetry: noTelemetry,
-  });
-  await queue.start();
+  const queue = await openBenchQueue(redis.url);
   const tenants = benchTenants(DISPATCH_TENANTS);
   const ids = new JobIds(systemClock, systemRandom);
   let accepts: Promise<unknown>[] = [];

@@ -3,17 +3,15 @@
  * validation, headers and metrics. `bun bench/load/lean-server.ts <redis url> <keys>` prints its address.
  */
 import { JobIds } from "../../src/domain/ids.ts";
-import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
+import { openBenchQueue } from "./bench-queue.ts";
+import { benchTenants } from "./bench-world.ts";
 
 const [, , redisUrl = "", keyList = ""] = process.argv;
 const keys = keyList.split(",");
 const tenants = new Map(benchTenants(keys.length).map((tenant, i) => [keys[i] ?? "", tenant]));
-const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
-const queue = new RedisQueue({ channels: QUEUE_CHANNELS, address: { kind: "url", url: redisUrl }, ...ports });
-await queue.start();
+const queue = await openBenchQueue(redisUrl);
 const ids = new JobIds(systemClock, systemRandom);
 
 async function accept(request: Request): Promise<Response> {

@@ -7,8 +7,8 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { createTenants } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
 import { signed, status, webhookBody } from "../../test/support/whatsapp-webhook.ts";
+import { openBenchQueue } from "./bench-queue.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
-import { noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 import { cpuMsOf } from "./child.ts";
 import { type LatencySummary, summarise } from "./latency.ts";
 
@@ -49,15 +49,7 @@ export async function webhookTarget(): Promise<WebhookTarget> {
   const redis = await startBenchRedis();
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { ROLES: "api", REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET });
-  const address = { kind: "url", url: redis.url } as const;
-  const queue = new RedisQueue({
-    channels: QUEUE_CHANNELS,
-    address,
-    clock: systemClock,
-    random: systemRandom,
-    telemetry: noTelemetry,
-  });
-  await queue.start();
+  const queue = await openBenchQueue(redis.url);
   const tenants = await tenantsOf(server);
   const leases = new Map<number, Lease>();
   for (const { shard } of tenants) {

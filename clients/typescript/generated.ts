@@ -2525,7 +2525,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   takeWhatsappWebhook: { method: "POST", path: "/webhook/whatsapp", repeat: "unsafe" },
   sendWallet: { method: "POST", path: "/v1/send/wallet", repeat: "with_key" },
   createPass: { method: "POST", path: "/v1/passes/create", repeat: "with_key" },
-  updatePass: { method: "PUT", path: "/v1/passes/{id}", repeat: "unsafe" },
+  updatePass: { method: "PUT", path: "/v1/passes/{id}", repeat: "with_key" },
   downloadPass: { method: "GET", path: "/v1/passes/{id}/download", repeat: "safe", streams: true },
   getPassStatus: { method: "GET", path: "/v1/passes/{id}/status", repeat: "safe" },
   createGoogleClass: { method: "POST", path: "/v1/google/classes", repeat: "unsafe" },

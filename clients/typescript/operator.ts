@@ -57,6 +57,15 @@ export class WaybillOperator {
       this.calls.list("listAudit", { query }, ({ rows }) => rows, options),
   };
 
+  readonly jobs = {
+    /** Newest first; also found by recipient, which is kept as a keyed hash. */
+    list: (id: string, query: Query<"listJobs"> = {}, options?: CallOptions) =>
+      this.calls.list("listJobs", { path: { id }, query }, ({ jobs }) => jobs, options),
+    /** A job with its tries and events. */
+    get: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+  };
+
   readonly keys = {
     /** The only answer that shows the key. */
     create: (id: string, { name, expires_at, ...options }: CallOptions & Body<"createKey"> = {}) =>

@@ -52,8 +52,7 @@ export class Waybill {
   readonly passes = {
     /** The job's result has the pass: `jobs.wait`. */
     create: (pass: Body<"createPass">, options?: SendOptions) => this.calls.call("createPass", { body: pass }, options),
-    /** Not repeated when there is no answer, because each update notifies the pass's holders. */
-    update: (id: string, change: Body<"updatePass">, options?: CallOptions) =>
+    update: (id: string, change: Body<"updatePass">, options?: SendOptions) =>
       this.calls.call("updatePass", { path: { id }, body: change }, options),
     status: (id: string, options?: CallOptions) => this.calls.call("getPassStatus", { path: { id } }, options),
     /** The `.pkpass` file of an Apple pass. */

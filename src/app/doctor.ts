@@ -7,6 +7,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type NodeHealth, queueHealth, type ShardHealth } from "../engine/queue/queue-health.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
@@ -60,15 +61,11 @@ export async function examine(ports: DoctorPorts): Promise<readonly Finding[]> {
 
 /** What one part says; if it fails, that it does. */
 export async function lookAt(part: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${(2 * WITHIN_MS) / 1000} s`)), 2 * WITHIN_MS);
   try {
-    return await Promise.race([look(), late]);
+    return await answeredWithin(2 * WITHIN_MS, look);
   } catch (error) {
     const says = error instanceof Error ? error.message.split("\n").join("; ") : String(error);
     return [{ part, says, todo: "see that it runs and can be reached (waybill check tells more)" }];
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -11,6 +11,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import { parseSmtpUrl } from "../domain/smtp-url.ts";
 import { foreignFormat, QUEUE_FORMAT } from "../engine/queue/format.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
@@ -54,10 +55,8 @@ export function providerParts(config: Config): Readonly<Record<string, () => Pro
 }
 
 async function tryOut(name: string, attempt: () => Promise<string>): Promise<Verdict> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${TRY_MS / 1000} s`)), TRY_MS);
   try {
-    for (const line of (await Promise.race([attempt(), late])).split("\n")) console.log(`${name}: ${line}`);
+    for (const line of (await answeredWithin(TRY_MS, attempt)).split("\n")) console.log(`${name}: ${line}`);
     return 0;
   } catch (error) {
     if (error instanceof ConfigurationError) {
@@ -66,8 +65,6 @@ async function tryOut(name: string, attempt: () => Promise<string>): Promise<Ver
     }
     console.log(`${name}: FAILED, ${error instanceof Error ? error.message : String(error)}`);
     return EXIT_FAILURE;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

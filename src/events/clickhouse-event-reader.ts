@@ -129,6 +129,7 @@ LIMIT ${eventLimits.jobEventsMax}
 SETTINGS ${this.settings}`,
       params,
     );
+    const tries = readTries(log);
     return {
       jobId,
       tenantId,
@@ -137,7 +138,7 @@ SETTINGS ${this.settings}`,
       attempts: readInteger(attempts),
       result: readResult(result),
       events: distinct(events.map(readEvent)),
-      tries: readTries(log),
+      ...(tries.length > 0 && { tries }),
     };
   }
 

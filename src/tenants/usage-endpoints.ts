@@ -34,6 +34,7 @@ const format = queryChoice("format", ["json", "csv"], {
   absent: null,
 });
 const CSV = "text/csv; charset=utf-8; header=present";
+const AS_FILE = { otherTypes: ["text/csv"], headers: { "Content-Disposition": "A name for the file." } } as const;
 
 /** `/dash/api/usage` and `/dash/api/tenants/{id}/usage`: what tenants are billed for. */
 export function usageEndpoints(ports: UsagePorts, channels: readonly ChannelName[]): readonly Endpoint[] {
@@ -64,8 +65,7 @@ function tenantUsageEndpoint(
         description: "A record a month, oldest first, also for months without use.",
         schema: Type.Object({ usage: Type.Array(Usage) }, { $id: "TenantUsage" }),
         examples: [{ usage: [example] }],
-        otherTypes: ["text/csv"],
-        headers: { "Content-Disposition": "A name for the file." },
+        ...AS_FILE,
       },
     },
     fails: { 404: OPERATOR_NOT_FOUND },
@@ -98,11 +98,8 @@ function usageListEndpoint(
         description: "A record a tenant, ordered by id; CSV has its `next_cursor` in the header.",
         schema: Type.Object({ usage: Type.Array(Usage), next_cursor: NextCursor }, { $id: "UsageList" }),
         examples: [{ usage: [example], next_cursor: null }],
-        otherTypes: ["text/csv"],
-        headers: {
-          "Content-Disposition": "A name for the file.",
-          "Next-Cursor": "Pass it as `cursor`; empty on the last page.",
-        },
+        ...AS_FILE,
+        headers: { ...AS_FILE.headers, "Next-Cursor": "Pass it as `cursor`; empty on the last page." },
       },
     },
     async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {

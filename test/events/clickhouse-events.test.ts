@@ -368,7 +368,12 @@ test("a call that is not answered in time is given up; a call queued behind it i
     ...slow.map(() => ({ status: "rejected", reason: expect.any(UnavailableError) })),
     { status: "rejected", reason: expect.any(TransportError) },
   ]);
-  expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual([[1], [2], [3]]);
+  expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual([
+    [1],
+    [2],
+    [3],
+    [4],
+  ]);
 });
 
 test("a setting beside the statement is refused, because it would stay in force for later statements", async () => {

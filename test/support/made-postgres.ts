@@ -1,16 +1,19 @@
 import { cp, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
+import { migrate } from "../../src/storage/migrate.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
 import { makePrivate } from "../../src/storage/private-folder.ts";
+import { schemaHash } from "./schema-hash.ts";
 
-/** Kept after the run: it holds an empty cluster of this version of PGlite, and nothing else. */
-const MADE = join(tmpdir(), `waybill-test-cluster-${pglitePackage.version}`);
+/** Kept after the run: for each state of the registry's migrations, a cluster of this version of PGlite with that schema. */
+const MADE = join(tmpdir(), `waybill-test-cluster-${pglitePackage.version}-${await schemaHash()}`);
 
 /**
- * Puts an empty PostgreSQL cluster, as `openPglite` creates it, into `folder`, which does not exist yet. Creating one
- * takes seconds of CPU; only the first caller pays for it.
+ * Puts a PostgreSQL cluster with the registry's schema, and nothing in it, into `folder`, which does not exist yet.
+ * Creating one takes seconds of CPU; only the first caller pays for it.
  */
 export async function copyMadePostgres(folder: string): Promise<void> {
   try {
@@ -24,7 +27,10 @@ export async function copyMadePostgres(folder: string): Promise<void> {
 
 async function make(): Promise<void> {
   const draft = await mkdtemp(`${MADE}-`);
-  const { close } = await openPglite(join(draft, "postgres"));
+  const { db, close } = await openPglite(join(draft, "postgres"));
+  await migrate(db);
+  // Each registry gets one of its own.
+  await db.execute(sql`drop table registry_identity`);
   await close();
   // With the permissions that a server sets, whose umask is 077.
   makePrivate(draft);

@@ -7,6 +7,7 @@ import { drizzle } from "drizzle-orm/pglite";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { schemaHash } from "./schema-hash.ts";
 
 /** The registry's database on a PGlite that keeps its files in memory, with the current schema and nothing in it. */
 export interface RegistryDatabase extends OpenDatabase {
@@ -81,17 +82,6 @@ async function madeFiles(): Promise<Blob> {
     await rename(draft, path);
   }
   return Bun.file(path);
-}
-
-/** Of all that `migrate` does. */
-async function schemaHash(): Promise<string> {
-  const folder = new URL("../../src/storage/", import.meta.url).pathname;
-  // Not one pattern with alternatives: Bun finds nothing where some of them name a folder.
-  const migrations = [...new Bun.Glob("migrations/*.sql").scanSync(folder)].toSorted();
-  const names = [...migrations, "migrate.ts", "registry-identity.ts"];
-  const hash = new Bun.CryptoHasher("sha256");
-  for (const name of names) hash.update(await Bun.file(join(folder, name)).bytes());
-  return hash.digest("hex").slice(0, 16);
 }
 
 /**

@@ -10,7 +10,7 @@ export interface Violation {
 }
 
 const MESSAGES: Readonly<Record<HtmlRule, string>> = {
-  empty: "the HTML is empty",
+  empty: "the HTML is empty: a reader would see neither text nor an image",
   too_large: `the HTML is larger than ${emailLimits.inlineHtmlBytesMax / 1024} KB`,
   image_only: "the HTML has no text that a reader would see",
   script: "the HTML contains a <script> element",
@@ -26,13 +26,18 @@ export function checkHtml(html: string, bytes: number = Buffer.byteLength(html))
   const rules: HtmlRule[] = [];
   const tooLarge = bytes > emailLimits.inlineHtmlBytesMax;
   if (!tooLarge && PLAIN_START.test(html) && !MAY_BE_SCRIPT.test(html)) return [];
-  if (!VISIBLE.test(html)) rules.push("empty");
-  if (tooLarge) rules.push("too_large");
   const seen = inspect(tooLarge ? html.slice(0, emailLimits.inlineHtmlBytesMax) : html);
   // A part without text does not prove that the whole has none.
-  if (!seen.text && !tooLarge && !rules.includes("empty")) rules.push("image_only");
+  const hasNoText = tooLarge ? !VISIBLE.test(html) : !seen.text;
+  if (hasNoText && !seen.image) rules.push("empty");
+  if (tooLarge) rules.push("too_large");
+  if (hasNoText && seen.image) rules.push("image_only");
   if (seen.script) rules.push("script");
-  return rules.map((rule) => ({ rule, message: MESSAGES[rule] }));
+  return rules.map(violationOf);
+}
+
+export function violationOf(rule: HtmlRule): Violation {
+  return { rule, message: MESSAGES[rule] };
 }
 
 /**
@@ -46,10 +51,15 @@ const MAY_BE_SCRIPT = /script|<[^\s/><{]*\{\{/i;
 /** A character that leaves a mark: no white space, control or format character, filler or braille blank. */
 const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-function inspect(html: string): { readonly text: boolean; readonly script: boolean } {
-  const { text, script, ambiguous } = new Inspector(html).inspected();
-  return { text, script: script || hasDisguisedScript(html, ambiguous) };
+function inspect(html: string): { readonly text: boolean; readonly image: boolean; readonly script: boolean } {
+  const { text, image, script, ambiguous } = new Inspector(html).inspected();
+  return { text, image: image || STYLED_IMAGE.test(html), script: script || hasDisguisedScript(html, ambiguous) };
 }
+
+/** Elements that are seen although they have no text. */
+const IMAGES = new Set(["canvas", "embed", "image", "img", "object", "picture", "svg", "video"]);
+/** An image that an attribute or a style names. */
+const STYLED_IMAGE = /\burl\s*\(|\bbackground\s*=/i;
 
 /**
  * Elements after which readers tokenize by other rules than those of plain HTML (foreign content, insertion modes that
@@ -87,6 +97,7 @@ const PLAIN_NAME = /^[a-z0-9:-]+$/;
 class Inspector extends HtmlWalk {
   /** Whether a reader sees any text. */
   text = false;
+  image = false;
   script = false;
   ambiguous = false;
   private inHead = false;
@@ -116,6 +127,7 @@ class Inspector extends HtmlWalk {
     // In XHTML a prefix can stand for the namespace that makes it a script.
     if (tag === "script" || tag.endsWith(":script")) this.script = true;
     if (AMBIGUOUS.has(tag)) this.ambiguous = true;
+    if (IMAGES.has(tag)) this.image = true;
     if (this.unseen !== null) return;
     if (tag === "head") this.inHead = true;
     else if (!IN_HEAD.has(tag)) this.inHead = false;

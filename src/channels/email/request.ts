@@ -5,7 +5,8 @@ import { limits } from "../../domain/limits.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
-import { checkHtml } from "./html-rules.ts";
+import { checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
+import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
 import { encodePayload } from "./payload.ts";
@@ -127,7 +128,8 @@ function rawHtmlNotPermitted(tenant: Tenant, body: JsonObject): Refusal | null {
 function unsoundHtml(body: JsonObject): Refusal | null {
   const html = body["html"];
   if (typeof html !== "string") return null;
-  const violations = checkHtml(html);
+  const data = body["data"];
+  const violations = checkFilledHtml(html, isJsonObject(data) ? data : {});
   if (violations.length === 0) return null;
   return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
 }
@@ -157,9 +159,19 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance 
     template,
     data: isJsonObject(data) ? data : undefined,
   });
+  const stored = template === undefined ? undefined : tenant.emailTemplates.get(template);
+  if (stored !== undefined && wouldBeTooLarge(stored, isJsonObject(data) ? data : {}, payload.length)) {
+    return { ok: false, refusal: TOO_LARGE };
+  }
   const job = { recipient: normaliseAddress(to), payload };
   return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
 }
+
+const TOO_LARGE: Refusal = {
+  status: 422,
+  message: "the template is too large once its placeholders are filled: see violations",
+  violations: [violationOf("too_large")],
+};
 
 function malformed(message: string): Refusal {
   return { status: 400, message };

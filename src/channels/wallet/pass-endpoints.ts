@@ -12,7 +12,8 @@ import type { FrontDoor } from "../../http/front-door.ts";
 import { pathText } from "../../http/parameters.ts";
 import { enumOf, Uuid } from "../../http/schemas.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
-import { quotaOf } from "../../http/sending/serve-send.ts";
+import { IDEMPOTENCY_KEY, REPLAYED_HEADER } from "../../http/sending/send-endpoint.ts";
+import { idempotencyOf, keyConflict, quotaOf, REPLAYED } from "../../http/sending/serve-send.ts";
 import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
 import { encodePayload } from "./payload.ts";
 import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, unusable } from "./refusals.ts";
@@ -82,6 +83,12 @@ const OF_PASS = {
   },
 } as const;
 
+const KEY_USED = tenantFailure(
+  "IdempotencyKeyUsed",
+  "The Idempotency-Key was used with another request.",
+  "this Idempotency-Key was used before with another body",
+);
+
 /** `/v1/passes/{pass_id}`: a tenant's passes after their creation. */
 export function passEndpoints(ports: PassEndpointPorts): readonly Endpoint[] {
   return [updatePassEndpoint(ports), downloadPassEndpoint(ports), passStatusEndpoint(ports)];
@@ -100,6 +107,7 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
       "null removes it; an empty image changes nothing. A field with `changeMessage` shows a banner, and so does " +
       "`notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are accepted.",
     queues: true,
+    headers: [IDEMPOTENCY_KEY],
     body: {
       schema: PassUpdate,
       examples: {
@@ -118,11 +126,13 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
         description: "Stored, and its delivery queued.",
         schema: UpdatingPass,
         examples: [{ pass_id: PASS_ID, job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "updating" }],
+        headers: REPLAYED_HEADER,
       },
     },
+    fails: { ...OF_PASS.fails, 422: KEY_USED },
     async handle({ door, exchange, tenant, params: { id }, body }) {
-      const ids = await updatePass(ports, { door, exchange, tenant }, id, body);
-      return reply(202, { ...ids, status: "updating" });
+      const { isRepeat, ...ids } = await updatePass(ports, { door, exchange, tenant }, id, body);
+      return reply(202, { ...ids, status: "updating" }, isRepeat ? REPLAYED : {});
     },
   });
 }
@@ -222,7 +232,11 @@ async function updatePass(
   { door, exchange, tenant }: TenantCall,
   id: string,
   body: unknown,
-): Promise<{ readonly pass_id: string; readonly job_id: string }> {
+): Promise<{ readonly pass_id: string; readonly job_id: string; readonly isRepeat: boolean }> {
+  const idempotency = idempotencyOf(exchange, `update ${id.toLowerCase()}`, body);
+  const earlier = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
+  if (earlier?.isSame === false) throw keyConflict();
+  if (earlier !== null) return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true };
   const accepted = orRefuse(acceptPassUpdate(body));
   const found = await find(wallet, tenant, id);
   const { passId } = found;
@@ -253,11 +267,14 @@ async function updatePass(
   const brought = { action: "update", passId, version } as const;
   const payload = encodePayload(notifyMessage === null ? brought : { ...brought, notifyMessage });
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
-  const job = { ...work, quota: quotaOf(tenant.plan), idempotency: null };
+  const job = { ...work, quota: quotaOf(tenant.plan), idempotency };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange });
   // The change stays in the pass; repeating the request, or the next update, delivers it to the holders.
   if (answer.kind === "queue_full") throw door.queueFull(exchange, tenant, answer.what);
-  return { pass_id: passId, job_id: jobId };
+  // Two requests at the same moment under one key.
+  if (answer.kind === "conflict") throw keyConflict();
+  const isRepeat = answer.kind === "replayed";
+  return { pass_id: passId, job_id: isRepeat ? answer.jobId : jobId, isRepeat };
 }
 
 async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pass: Pass): Promise<PassStatus> {

@@ -24,7 +24,7 @@ export function sends(tag: Tag) {
   return { method: "POST", tag, headers: [IDEMPOTENCY_KEY], answers: QUEUED } as const;
 }
 
-const IDEMPOTENCY_KEY: HeaderParameter = {
+export const IDEMPOTENCY_KEY: HeaderParameter = {
   name: "Idempotency-Key",
   description: "1 to 255 printable ASCII characters, kept for 24 hours. A refused send (4xx) releases it.",
   schema: Type.String({ minLength: 1, maxLength: limits.idempotencyKeyCharsMax }),
@@ -33,6 +33,10 @@ const IDEMPOTENCY_KEY: HeaderParameter = {
 
 export const PendingJob = Type.Object({ job_id: Uuid, status: Type.Literal("pending") }, { $id: "PendingJob" });
 
+export const REPLAYED_HEADER = {
+  "Idempotency-Replayed": "`true` where this is the answer to an earlier request with the same key.",
+} as const;
+
 const QUEUED = {
   202: {
     description: "Queued.",
@@ -40,7 +44,7 @@ const QUEUED = {
     examples: [
       { job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" } satisfies Static<typeof PendingJob>,
     ],
-    headers: { "Idempotency-Replayed": "`true` where this is the answer to an earlier request with the same key." },
+    headers: REPLAYED_HEADER,
   },
 } as const satisfies Answers;
 
@@ -67,7 +71,7 @@ const ContentError = Type.Object(
 /** The 422 of every send. */
 export const UNPROCESSABLE = tenantFailure(
   "Unprocessable",
-  "The inline HTML cannot be sent (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
+  "The content cannot be sent as it would be with its placeholders filled (with `violations`), the sender's domain is not verified, or the Idempotency-Key was " +
     "used with another body.",
   "the inline HTML cannot be sent: see violations",
   {

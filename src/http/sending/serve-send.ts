@@ -98,11 +98,18 @@ export async function readSend(
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
   const { bytes, value } = await door.json(exchange);
-  return {
-    body: value,
-    bytes: bytes.length,
-    idempotency: key === null ? null : { key, fingerprint: fingerprintOf(scope, bytes) },
-  };
+  return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
+}
+
+/** Of a request whose body has been parsed already. Throws an `ApiError` 400. */
+export function idempotencyOf({ request }: Exchange, scope: string, body: unknown): Idempotency | null {
+  return under(readIdempotencyKey(request), scope, JSON.stringify(body));
+}
+
+function under(key: string | null, scope: string, body: Uint8Array | string): Idempotency | null {
+  if (key === null) return null;
+  const fingerprint = new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
+  return { key, fingerprint };
 }
 
 /**
@@ -118,8 +125,10 @@ async function replayed(
   return queued?.isSame === true ? replay(exchange, queued.jobId) : null;
 }
 
+export const REPLAYED = { "idempotency-replayed": "true" } as const;
+
 export function replay(exchange: Exchange, jobId: string): Response {
-  return exchange.jsonText(202, pendingJob(jobId), { "idempotency-replayed": "true" });
+  return exchange.jsonText(202, pendingJob(jobId), REPLAYED);
 }
 
 function refuse({ status, message, violations }: Refusal): never {
@@ -135,10 +144,6 @@ function readIdempotencyKey(request: Request): string | null {
     400,
     `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,
   );
-}
-
-function fingerprintOf(scope: string, body: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
 }
 
 export function keyConflict(): ApiError {

@@ -10,24 +10,31 @@ describe("HTML is empty", () => {
   });
 });
 
-describe("HTML has no text", () => {
+describe("HTML has neither text nor an image", () => {
   test.each([
-    '<img src="https://x.test/a.png">',
-    '<img alt="words">',
-    '<a href="https://x.test"><img></a>',
     "<p>&nbsp;</p>",
     "<p>&#8203;&zwnj;&shy;\u2060\ufeff</p>",
     "<p>\u2800\u3164\u115f</p>",
     "<p>\u202e\u200f</p>",
+    "<template>words</template>",
+    "<iframe>words</iframe>",
+    "<br><hr><table><tr><td></td></tr></table>",
+  ])("in %p", (html) => expect(rulesOf(html)).toEqual(["empty"]));
+});
+
+describe("HTML has an image and no text", () => {
+  test.each([
+    '<img src="https://x.test/a.png">',
+    '<img alt="words">',
+    '<a href="https://x.test"><img></a>',
     "<style>p { color: red }</style><img>",
     "<!-- words --><img>",
     "<!DOCTYPE html><?xml words?><img>",
     "<title>words</title><img>",
     "<html><head><title>words</title>words</head><body><img></body></html>",
-    "<template>words</template>",
-    "<iframe>words</iframe>",
     "<svg><title>words</title></svg>",
-    "<br><hr><table><tr><td></td></tr></table>",
+    '<div style="background: url(https://x.test/a.png)"></div>',
+    '<table background="https://x.test/a.png"></table>',
   ])("in %p", (html) => expect(rulesOf(html)).toEqual(["image_only"]));
 });
 

@@ -212,6 +212,28 @@ describe("inline HTML", () => {
     expect(typeof answer.body["error"]).toBe("string");
     expect(front.queue.queued).toBeEmpty();
   });
+
+  test.each([
+    ["empty", {}],
+    ["too_large", { x: "y".repeat(524_288) }],
+  ])("that is %s once its placeholders are filled is refused, too", async (rule, data) => {
+    const answer = await front.send({ ...SEND, html: "<p>{{.x}}</p>", data });
+    expect([answer.status, answer.body["violations"]]).toEqual([422, [{ rule, message: expect.any(String) }]]);
+    expect(front.queue.queued).toBeEmpty();
+  });
+});
+
+test("a template that would be too large once it is filled is refused before it is queued", async () => {
+  const html = "<p>Hello {{.x}}</p>";
+  await front.operate("PUT", "/tenants/acme/templates/greeting", { channel: "email", subject: "s", html });
+  const send = { to_address: "ada@example.com", template_id: "greeting" };
+  const answer = await front.send({ ...send, data: { x: "y".repeat(524_288) } });
+  expect([answer.status, answer.body["violations"]]).toEqual([
+    422,
+    [{ rule: "too_large", message: expect.any(String) }],
+  ]);
+  expect(front.queue.queued).toBeEmpty();
+  expect((await front.send({ ...send, data: { x: "Ada" } })).status).toBe(202);
 });
 
 describe("the order of the checks", () => {

@@ -30,10 +30,10 @@ const google = (data: object = {}) => {
 };
 const create = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   world.front.post("/v1/passes/create", body, headers);
-const put = (id: string, body: unknown) =>
+const put = (id: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   world.front.fetch(`/v1/passes/${id}`, {
     method: "PUT",
-    headers: { "X-API-Key": world.front.apiKey, "Content-Type": "application/json" },
+    headers: { "X-API-Key": world.front.apiKey, "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
 const asKey = (apiKey: string) => ({ "X-API-Key": apiKey });
@@ -363,6 +363,21 @@ describe("an update", () => {
     });
     expect(JSON.stringify(content)).not.toContain("Old");
     expect(await world.balance()).toBe(before);
+  });
+
+  test("under an Idempotency-Key is made once, and its repeat has the same answer", async () => {
+    await create(apple());
+    const { passId } = await world.deliverLast();
+    const key = { "Idempotency-Key": `update-${passId}` };
+    const body = { pass_data: { logo_text: "New" } };
+    const first = await put(passId, body, key);
+    const again = await put(passId, body, key);
+    expect([again.status, again.body]).toEqual([202, first.body]);
+    expect([first, again].map(({ headers }) => headers.get("idempotency-replayed"))).toEqual([null, "true"]);
+    expect((await world.lastPass()).version).toBe(2);
+    const other = await put(passId, { pass_data: { logo_text: "Other" } }, key);
+    expect([other.status, (await world.lastPass()).version]).toEqual([422, 2]);
+    expect((await put(passId, body, { "Idempotency-Key": "" })).status).toBe(400);
   });
 
   test("of a Google pass merges modules by id and carries its message", async () => {

@@ -51,7 +51,7 @@ describe("a report on a job that waits for a retry", () => {
     expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`)).toBe(0);
     const rows = (await record(recorder, null))?.rows.map(({ type, finished }) => [type, finished]);
     expect(rows).toEqual([
-      ["sent", { status: "success", attempts: 1, result: {} }],
+      ["sent", { status: "success", attempts: 1, result: {}, recipient: "ann@example.com" }],
       ["delivered", null],
     ]);
   });
@@ -113,7 +113,7 @@ describe("a report on a job that is being delivered", () => {
     expect(ids).toEqual(ids.toSorted((a, b) => a - b));
     const rows = (await record(recorder, null))?.rows.map(({ type, eventId, finished }) => [type, eventId, finished]);
     expect<unknown>(rows).toEqual([
-      ["sent", ids[0], { status: "success", attempts: 1, result: {} }],
+      ["sent", ids[0], { status: "success", attempts: 1, result: {}, recipient: "ann@example.com" }],
       ["read", ids[1], null],
       ["delivered", ids[2], null],
     ]);

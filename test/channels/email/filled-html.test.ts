@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
+import { checkFilledHtml, wouldBeTooLarge } from "../../../src/channels/email/filled-html.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
-import { wouldBeTooLarge } from "../../../src/channels/email/rendered-size.ts";
-import type { Json } from "../../../src/domain/json.ts";
+import type { Json, JsonObject } from "../../../src/domain/json.ts";
 import { aTenant } from "../../support/tenants.ts";
 
 const TOO_LARGE = "the message would be larger than 512 KB once its placeholders are filled";
@@ -19,8 +19,23 @@ function compose(payload: EmailPayload, tenant = aTenant()) {
   return composed.kind === "impossible" ? composed.error : composed.kind;
 }
 
-const isTooLarge = (payload: EmailPayload, tenant = aTenant()) =>
-  wouldBeTooLarge(payload, JSON.stringify(payload).length, tenant);
+const isTooLarge = ({ html = "", data }: EmailPayload) => rulesOf(html, data).includes("too_large");
+
+const rulesOf = (html: string, data: JsonObject = {}) => checkFilledHtml(html, data).map(({ rule }) => rule);
+
+test.each<[html: string, data: JsonObject, rules: readonly string[]]>([
+  ["<p>{{.x}}</p>", {}, ["empty"]],
+  ["<p>{{.x}}</p>", { x: " " }, ["empty"]],
+  ["<p>{{.x}}</p>", { x: "Hello" }, []],
+  ["{{.x}}<img src='https://x.test/a.png'>", { x: "" }, ["image_only"]],
+  ["<p>{{.x}}</p>", { x: "<script>alert(1)</script>" }, []],
+  ["<p>{{.x}}</p><script>alert(1)</script>", { x: "" }, ["empty", "script"]],
+  [`<p>${"y".repeat(MAX)}{{.x}}</p>`, { x: "z" }, ["too_large"]],
+  [`<p>{{.x}}</p><script>alert(1)</script>`, { x: "z".repeat(MAX) }, ["too_large", "script"]],
+  ["<p>{{.x}}</p>", { x: "\u00e9".repeat(MAX / 2) }, ["too_large"]],
+])("%.40p is judged as it will be sent", (html, data, rules) => {
+  expect(rulesOf(html, data)).toEqual(rules as ReturnType<typeof rulesOf>);
+});
 
 test.each<[what: string, html: string, x: Json]>([
   ["many placeholders times a large value", "{{.x}}".repeat(100), "&".repeat(16 * 1024)],
@@ -79,13 +94,10 @@ test("the text and the subject of a template are bounded as well, and a long sub
 });
 
 test("the size of a stored template is known when a message arrives", () => {
-  const tenant = aTenant({
-    emailTemplates: new Map([["t", { subject: "s", html: "{{.x}}".repeat(100), text: null }]]),
-  });
-  const payload = (x: string): EmailPayload => ({ to: "ana@example.test", template: "t", data: { x } });
-  expect(isTooLarge(payload("&".repeat(16 * 1024)), tenant)).toBe(true);
-  expect(isTooLarge(payload("&".repeat(1024)), tenant)).toBe(false);
-  expect(isTooLarge({ to: "ana@example.test", template: "gone", data: {} }, tenant)).toBe(false);
+  const template = { subject: "s", html: "{{.x}}".repeat(100), text: null };
+  const isTooLargeFor = (x: string) => wouldBeTooLarge(template, { x }, JSON.stringify({ x }).length);
+  expect(isTooLargeFor("&".repeat(16 * 1024))).toBe(true);
+  expect(isTooLargeFor("&".repeat(1024))).toBe(false);
 });
 
 test("numbers, which can be longer than they were written, do not slip through", () => {

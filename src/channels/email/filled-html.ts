@@ -1,0 +1,48 @@
+import type { EmailTemplate } from "../../domain/email.ts";
+import type { JsonObject } from "../../domain/json.ts";
+import { checkHtml, type HtmlRule, type Violation, violationOf } from "./html-rules.ts";
+import { emailLimits } from "./limits.ts";
+import { RenderTooLargeError, Template } from "./template.ts";
+
+/** What a reader gets is judged by the filled HTML; a script only by the tenant's own words, because values are escaped. */
+const OF_WRITTEN: ReadonlySet<HtmlRule> = new Set(["too_large", "script"]);
+
+/** The rules that inline HTML breaks as it will be sent, with its placeholders filled from `data`. */
+export function checkFilledHtml(html: string, data: JsonObject): readonly Violation[] {
+  const written = checkHtml(html);
+  if (!html.includes("{{")) return written;
+  const own = written.filter(({ rule }) => OF_WRITTEN.has(rule));
+  const filled = filledHtml(html, data);
+  if (filled === null) return own.some(({ rule }) => rule === "too_large") ? own : [violationOf("too_large"), ...own];
+  const asSent = checkHtml(filled).filter(({ rule }) => !own.some((violation) => violation.rule === rule));
+  return [...asSent, ...own];
+}
+
+/**
+ * Whether a message from a stored template would exceed the size limit: it would be accepted and then fail.
+ *
+ * @param payloadChars length of the payload's JSON text
+ */
+export function wouldBeTooLarge(template: EmailTemplate, data: JsonObject, payloadChars: number): boolean {
+  const { html } = template;
+  // A value is part of the payload's text, and no character becomes more than six.
+  const isSurelySmall = html.length + placeholdersIn(html) * 6 * payloadChars <= emailLimits.inlineHtmlBytesMax;
+  return !isSurelySmall && filledHtml(html, data) === null;
+}
+
+/** Null: it would be larger than any HTML that is sent. */
+function filledHtml(html: string, data: JsonObject): string | null {
+  try {
+    return Template.parse(html).render(data, "html", emailLimits.inlineHtmlBytesMax);
+  } catch (error) {
+    if (error instanceof RenderTooLargeError) return null;
+    throw error;
+  }
+}
+
+/** An upper bound. */
+function placeholdersIn(html: string): number {
+  let count = 0;
+  for (let at = html.indexOf("{{"); at !== -1; at = html.indexOf("{{", at + 2)) count += 1;
+  return count;
+}
