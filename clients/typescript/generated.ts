@@ -2031,9 +2031,9 @@ export type Operations = {
       /** A tenant's id. */
       id: string;
     };
-    query?: {
+    query: {
       /** The tenant's id once more. */
-      confirm?: string;
+      confirm: string;
       /** Whether unfinished jobs end as `failed`; without it they are a reason not to delete. */
       purge?: "true" | "false";
     };

@@ -30,7 +30,7 @@ const UNFINISHED = failure(
 );
 
 const query = {
-  confirm: queryText("The tenant's id once more."),
+  confirm: { ...queryText("The tenant's id once more."), isRequired: true },
   purge: queryChoice("purge", ["true", "false"], {
     description: "Whether unfinished jobs end as `failed`; without it they are a reason not to delete.",
     absent: "false",

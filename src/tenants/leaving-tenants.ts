@@ -63,7 +63,7 @@ export class LeavingTenants {
   removePiece(tenantId: string): Promise<boolean> {
     return this.options.database.write(async (transaction) => {
       const [row] = await transaction.select().from(tenants).where(eq(tenants.id, tenantId)).for("update");
-      if (row?.deletedAt == null) return false;
+      if (row === undefined || row.deletedAt === null) return false;
       for (const table of await tablesOfTenants(transaction)) {
         const removed = await transaction.execute(sql`
           DELETE FROM ${sql.identifier(table)} WHERE ctid = ANY (ARRAY(
