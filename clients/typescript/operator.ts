@@ -64,6 +64,9 @@ export class WaybillOperator {
     /** A job with its tries and events. */
     get: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+    /** With all tenants: by `recipient`, or by `job_id`. */
+    search: (query: Query<"searchJobs">, options?: CallOptions) =>
+      this.calls.list("searchJobs", { query }, ({ jobs }) => jobs, options),
   };
 
   readonly keys = {

@@ -150,3 +150,19 @@ test("an erased recipient is nowhere found, waiting mail to them is not sent, an
   expect(audit).toContain("eraseRecipient");
   expect(audit).not.toContain(dora);
 }, 60_000);
+
+test("a deleted tenant's waiting mail fails, its key is refused, and its id is not given out again", async () => {
+  await waybill.operator("POST", "/tenants/other/pause", { channels: ["email"] });
+  const body = { to_address: "eve@example.com", subject: "Hello", html: "<p>Hello, a message with some text.</p>" };
+  const waits = await waybill.request(keys.get("other") ?? "", "POST", "/v1/send/email", body);
+  expect((await waybill.operator("DELETE", "/tenants/other?confirm=other")).status).toBe(409);
+  const deleted = await waybill.operator("DELETE", "/tenants/other?confirm=other&purge=true");
+  expect([deleted.status, deleted.body]).toMatchObject([202, { state: "deleting" }]);
+  expect((await waybill.request(keys.get("other") ?? "", "POST", "/v1/send/email", body)).status).toBe(401);
+  const ended = await eventually("its mail has ended", async () => {
+    const [job] = (await waybill.operator("GET", `/jobs?job_id=${waits.body.job_id}`)).body.jobs;
+    return job?.status === "failed" ? job : null;
+  });
+  expect(ended).toMatchObject({ tenant_id: "other", error: "the tenant no longer exists" });
+  expect((await waybill.operator("POST", "/tenants", { id: "other", name: "Another" })).status).toBe(409);
+}, 60_000);
