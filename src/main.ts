@@ -5,7 +5,7 @@ import { adopt } from "./commands/adopt.ts";
 import { backup } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { child } from "./commands/child.ts";
-import { openConfig, UsageError } from "./commands/command-line.ts";
+import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
 import { demoData } from "./commands/demo-data.ts";
 import { doctor } from "./commands/doctor.ts";
 import { erase } from "./commands/erase.ts";
@@ -55,6 +55,7 @@ async function run(args: readonly string[]): Promise<number> {
   const [command = "serve", action, ...rest] = positionals;
   const operands = action === undefined ? [] : [action, ...rest];
   const config = () => openConfig(process.env);
+  const registryConfig = () => openConfigOfRegistry(process.env);
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
@@ -97,10 +98,10 @@ async function run(args: readonly string[]): Promise<number> {
     case "child":
       return child();
     case "tenant":
-      if (action === "create") return createTenant(config(), rest, values);
+      if (action === "create") return createTenant(registryConfig, rest, values);
       break;
     case "key":
-      if (action === "create") return createKey(config(), rest);
+      if (action === "create") return createKey(registryConfig, rest);
       break;
   }
   throw new UsageError(`there is no command "${positionals.join(" ")}"`);

@@ -688,7 +688,7 @@ export type PassResult = {
   save_link?: string;
 };
 
-export type EmptyResult = Record<string, never>;
+export type EmptyResult = { readonly [name: string]: undefined };
 
 export type FailedJobResult = {
   error: string;
@@ -891,6 +891,51 @@ export type FoundJobPage = {
   /** More jobs are waiting in the queues than are looked through: some of those may be missing. */
   incomplete: boolean;
 };
+
+export type RetriedJob = { job_id: string; status: "pending" };
+
+export type RetryCount = { count: number };
+
+export type RetriedJobs = {
+  retried: number;
+  /** Their content is no longer kept, or they cannot be paid. */
+  skipped: number;
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type EmailJobContent = {
+  channel: "email";
+  /** The tenant's sender; null: the platform's. */
+  from: string | null;
+  to: string;
+  subject: string;
+  /** Without pixel and tracked links. Show it in a sandboxed frame only. */
+  html: string;
+  text: string | null;
+};
+
+export type WhatsappJobContent = {
+  channel: "whatsapp";
+  to: string;
+  /** The provider's name of it. */
+  template: string;
+  language: string;
+  /** Of the template's body, in order. */
+  parameters: readonly string[];
+};
+
+export type WalletJobContent = {
+  channel: "wallet";
+  action: "create" | "update";
+  pass_id: string;
+  /** Of the pass, when the job was accepted. */
+  version: number;
+  /** The pass's data, as they are now. */
+  pass: JsonObject;
+};
+
+export type JobContent = EmailJobContent | WhatsappJobContent | WalletJobContent;
 
 export type Event =
   | {
@@ -1280,6 +1325,12 @@ export type Operator = {
 
 export type OperatorList = { operators: readonly Operator[] };
 
+export type Session = {
+  /** The operator's. */
+  name: string;
+  role: "read" | "write";
+};
+
 export type AuditRow = {
   audit_id: number;
   at: string;
@@ -1303,6 +1354,103 @@ export type AuditPage = {
   rows: readonly AuditRow[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Overview = {
+  at: string;
+  totals: {
+    tenants: number | null;
+    /** Since the UTC day began, as all of these. */
+    accepted_today: number | null;
+    /** Handed over to a provider. */
+    sent_today: number | null;
+    delivered_today: number | null;
+    bounced_today: number | null;
+    failed_today: number | null;
+  };
+  queue: {
+    /** Unfinished jobs. */
+    depth: number | null;
+    /** There are more tenant queues than are measured: depths are too low. */
+    incomplete: boolean;
+    /** Age of the oldest job in a tenant queue; 0: none waits. */
+    oldest_seconds: number | null;
+    /** Age of the oldest event that the event store does not have; 0: it has all. */
+    outbox_oldest_seconds: number | null;
+    /** Of a cluster, its fullest server. */
+    redis_memory_bytes: number | null;
+    /** What it may use, or what its machine has. */
+    redis_memory_limit_bytes: number | null;
+  };
+  rates: {
+    from: string;
+    interval_seconds: number;
+    series: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      outcome: "accepted" | "delivered" | "bounced" | "failed" | "suppressed";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+    /** Handed over to a provider. */
+    sent: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+  };
+  shards: readonly {
+    shard: number;
+    depth: number;
+    oldest_seconds: number;
+    /** The process that delivers it. */
+    process: string | null;
+  }[];
+  /** The 50 longest tenant queues, and the 50 with the oldest jobs. */
+  tenants: readonly {
+    tenant_id: string;
+    channel: "email" | "whatsapp" | "wallet";
+    depth: number;
+    oldest_seconds: number;
+  }[];
+  processes: readonly {
+    /** Host, place in its start, process id. */
+    name: string;
+    roles: readonly string[];
+    started_at: string;
+    shards: number;
+    /** By how much its event loop was late in the last seconds, at most. */
+    loop_delay_ms: number;
+    /** Of the shards that it records; null: it records none. */
+    event_store_lag_seconds: number | null;
+    /** Relays that it finds away; at most 50, those with the most waiting jobs. */
+    breakers: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      relay: string;
+      state: "open" | "half_open";
+      since: string;
+      waiting_jobs: number;
+    }[];
+    /** Tenants whose jobs wait because an operator paused them; at most 50. */
+    paused: readonly { tenant_id: string; channel: "email" | "whatsapp" | "wallet" }[];
+  }[];
+  /** Within 30 days, soonest first; at most 50. */
+  expiring: readonly {
+    /** `apple_certificate` or `api_key`. */
+    kind: string;
+    /** Null: the platform's own. */
+    tenant_id: string | null;
+    name: string;
+    expires_at: string;
+  }[];
+  /** The urgent first. */
+  alarms: readonly {
+    /** `page`: now; `ticket`: soon. */
+    severity: "page" | "ticket";
+    title: string;
+    detail: string;
+    /** The section of the runbook that tells what to do. */
+    runbook: string;
+  }[];
 };
 
 export type SandboxMessages = {
@@ -1913,6 +2061,56 @@ export type Operations = {
     answer: FoundJobPage;
   };
   /**
+   * Try a failed job again. Under its id, with all its attempts before it. What it is to send is kept for seven
+   * days after its failure. A wallet pass costs its token again.
+   */
+  retryJob: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** A job's id. */
+      job_id: string;
+    };
+    answer: RetriedJob;
+  };
+  /** Try failed jobs again. The newest first, at most 1000 a call: go on with `next_cursor` until it is null. */
+  retryJobs: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      filter: {
+        channel?: "email" | "whatsapp" | "wallet";
+        /** E-mail address or phone number. */
+        recipient?: string;
+        template?: string;
+        /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
+        from?: string;
+        /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
+        to?: string;
+      };
+      /** Only count them. */
+      dry_run?: boolean;
+      /** The `next_cursor` of the call before. */
+      cursor?: string | null;
+    };
+    answer: RetryCount | RetriedJobs;
+  };
+  /**
+   * What a job is to send. Of a job that has not ended, or that failed in the last seven days, as it would be sent
+   * now. It is personal data: the call needs the role `write`, and the audit log has it.
+   */
+  getJobContent: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** A job's id. */
+      job_id: string;
+    };
+    answer: JobContent;
+  };
+  /**
    * Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
    * Unknown parameters are refused.
    */
@@ -2410,6 +2608,22 @@ export type Operations = {
     answer: null;
   };
   /**
+   * Begin a session in a browser. The session is a cookie for `/dash`, which takes the token's place for 12 hours.
+   * It ends at once when the operator is deleted. With the cookie, calls other than GET also need the header
+   * `X-Waybill-Dashboard: 1`.
+   */
+  signIn: {
+    body: {
+      /** an operator's token */
+      token: string;
+    };
+    answer: null;
+  };
+  /** Who calls. */
+  getSession: { answer: Session };
+  /** End the session in this browser. */
+  signOut: { answer: null };
+  /**
    * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
    * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
    * a mail server reports, has none either.
@@ -2433,6 +2647,17 @@ export type Operations = {
     };
     answer: AuditPage;
   };
+  /**
+   * How the whole service is. At most two seconds old, and answered within two seconds: what a store does not say
+   * in time is null or left out, and `alarms` says why.
+   */
+  getOverview: { answer: Overview };
+  /**
+   * The overview, as it changes. Server-sent events: each has the overview as its data. One comes at once, and
+   * then one every two seconds while the overview changes; a comment every 15 seconds shows that the connection
+   * lives.
+   */
+  followOverview: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** What the sandbox received, newest first. */
   listSandboxMessages: {
     query?: {
@@ -2454,9 +2679,13 @@ export type Operations = {
   /** The operators' page. */
   dashboard: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** Part of the operators' page. */
-  dashboardScript: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
-  /** Part of the operators' page. */
-  dashboardStyle: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  dashboardFile: {
+    path: {
+      /** As the page names it. */
+      file: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** Whether the process lives. */
   health: { answer: Health };
   /** Whether every dependency is up. */
@@ -2556,6 +2785,9 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
   searchJobs: { method: "GET", path: "/dash/api/jobs", repeat: "safe" },
+  retryJob: { method: "POST", path: "/dash/api/tenants/{id}/jobs/{job_id}/retry", repeat: "unsafe" },
+  retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
+  getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
   listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },
@@ -2591,12 +2823,16 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   createOperator: { method: "POST", path: "/dash/api/operators", repeat: "unsafe" },
   listOperators: { method: "GET", path: "/dash/api/operators", repeat: "safe" },
   deleteOperator: { method: "DELETE", path: "/dash/api/operators/{id}", repeat: "safe" },
+  signIn: { method: "POST", path: "/dash/api/session", repeat: "unsafe" },
+  getSession: { method: "GET", path: "/dash/api/session", repeat: "safe" },
+  signOut: { method: "DELETE", path: "/dash/api/session", repeat: "safe" },
   listAudit: { method: "GET", path: "/dash/api/audit", repeat: "safe" },
+  getOverview: { method: "GET", path: "/dash/api/overview", repeat: "safe" },
+  followOverview: { method: "GET", path: "/dash/api/overview/live", repeat: "safe", streams: true },
   listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
   listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
   dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },
-  dashboardScript: { method: "GET", path: "/dash/dashboard.js", repeat: "safe", streams: true },
-  dashboardStyle: { method: "GET", path: "/dash/dashboard.css", repeat: "safe", streams: true },
+  dashboardFile: { method: "GET", path: "/dash/assets/{file}", repeat: "safe", streams: true },
   health: { method: "GET", path: "/health", repeat: "safe" },
   ready: { method: "GET", path: "/ready", repeat: "safe" },
   metrics: { method: "GET", path: "/metrics", repeat: "safe", streams: true },

@@ -51,6 +51,19 @@ export class WaybillOperator {
     delete: (id: string, options?: CallOptions) => this.calls.call("deleteOperator", { path: { id } }, options),
   };
 
+  /** The operator whose token it is. Sessions themselves are for browsers, which keep them as cookies. */
+  readonly session = {
+    get: (options?: CallOptions) => this.calls.call("getSession", {}, options),
+    end: (options?: CallOptions) => this.calls.call("signOut", {}, options),
+  };
+
+  /** How the whole service is. */
+  readonly overview = {
+    get: (options?: CallOptions) => this.calls.call("getOverview", {}, options),
+    /** Server-sent events, each with an overview as its data, until the stream is cancelled. */
+    follow: (options?: CallOptions) => this.calls.call("followOverview", {}, options),
+  };
+
   readonly audit = {
     /** What operators changed, newest first. */
     list: (query: Query<"listAudit"> = {}, options?: CallOptions) =>
@@ -67,6 +80,15 @@ export class WaybillOperator {
     /** With all tenants: by `recipient`, or by `job_id`. */
     search: (query: Query<"searchJobs">, options?: CallOptions) =>
       this.calls.list("searchJobs", { query }, ({ jobs }) => jobs, options),
+    /** What it is to send; needs the role `write`. */
+    content: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),
+    /** Tries a failed job again. */
+    retry: (id: string, jobId: string, options?: CallOptions) =>
+      this.calls.call("retryJob", { path: { id, job_id: jobId } }, options),
+    /** Tries failed jobs again, at most 1,000 a call: go on with `next_cursor`. With `dry_run`: counts them. */
+    retryMany: (id: string, body: Body<"retryJobs">, options?: CallOptions) =>
+      this.calls.call("retryJobs", { path: { id }, body }, options),
   };
 
   readonly keys = {

@@ -12,11 +12,13 @@ import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { SandboxView } from "../domain/report.ts";
+import type { JobRetries } from "../domain/retry.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
+import type { Overview } from "../operators/overview/overview.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
@@ -38,11 +40,14 @@ export interface ApiPorts extends DoorPorts {
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly exports: EventExport;
+  readonly retries: JobRetries;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;
   /** Reads the tokens of public links. */
   readonly links: LinkReader;
+  /** How the whole service is. */
+  readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
   readonly purging: Purging;
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;

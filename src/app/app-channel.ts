@@ -7,8 +7,10 @@ import type { Channel } from "../domain/channel.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
+import type { RetryCharges } from "../domain/retry.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
+import type { ContentKind } from "../http/content-kind.ts";
 import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
@@ -37,6 +39,10 @@ export interface AppChannel extends QueuedChannel {
   readonly templateKind?: TemplateKind;
   /** What operators see of tenants' own credentials; absent: there are none. */
   readonly credentialKinds?: readonly CredentialKind[];
+  /** What operators see of its jobs' content; absent: nothing. */
+  contentKind?(ports: ApiPorts): ContentKind;
+  /** What accepting a job takes, which a failure has given back; absent: nothing. */
+  retryCharges?(registry: { readonly passes: PassStore }): RetryCharges;
   /** Where jobs are delivered: connects it to its provider, or starts the sandbox that stands in for one. */
   start(ports: ChannelPorts, shutdown: Shutdown): StartedChannel | Promise<StartedChannel>;
 }
@@ -109,6 +115,15 @@ const REGISTRY_KEYS: SealedColumn = {
 /** Every column that holds secrets which the vault sealed. */
 export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
   return [CREDENTIALS, REGISTRY_KEYS, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+}
+
+/** Of all channels that take something. */
+export function chargesOf(channels: readonly AppChannel[], registry: { readonly passes: PassStore }): RetryCharges {
+  const charges = new Map(channels.map((channel) => [channel.name, channel.retryCharges?.(registry)]));
+  return {
+    take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? null,
+    giveBack: async (tenantId, job) => charges.get(job.channel)?.giveBack(tenantId, job),
+  };
 }
 
 /** Of the channels whose messages can come from templates. */

@@ -1,11 +1,15 @@
+import { emailContentKind } from "../channels/email/content-kind.ts";
 import { EMAIL_CREDENTIALS } from "../channels/email/credential-kinds.ts";
 import { emailEndpoints, emailRegistry } from "../channels/email/endpoints.ts";
 import { emailTemplateKind } from "../channels/email/template-kind.ts";
 import { emailPart } from "../channels/email/tenant-part.ts";
+import { walletContentKind } from "../channels/wallet/content-kind.ts";
 import { WALLET_CREDENTIALS } from "../channels/wallet/credential-kinds.ts";
 import { walletEndpoints, walletRegistry } from "../channels/wallet/endpoints.ts";
+import { walletCharges } from "../channels/wallet/retry-charges.ts";
 import { walletTemplateKind } from "../channels/wallet/template-kind.ts";
 import { walletPart } from "../channels/wallet/tenant-part.ts";
+import { whatsappContentKind } from "../channels/whatsapp/content-kind.ts";
 import { WHATSAPP_CREDENTIALS } from "../channels/whatsapp/credential-kinds.ts";
 import { whatsappEndpoints, whatsappRegistry } from "../channels/whatsapp/endpoints.ts";
 import { whatsappPart } from "../channels/whatsapp/tenant-part.ts";
@@ -21,6 +25,7 @@ const email: AppChannel = {
   registry: emailRegistry,
   tenantPart: emailPart,
   credentialKinds: EMAIL_CREDENTIALS,
+  contentKind: () => emailContentKind,
   templateKind: emailTemplateKind,
   start: startEmail,
 };
@@ -32,6 +37,7 @@ const whatsapp: AppChannel = {
   registry: whatsappRegistry,
   tenantPart: whatsappPart,
   credentialKinds: WHATSAPP_CREDENTIALS,
+  contentKind: () => whatsappContentKind,
   start: startWhatsapp,
 };
 
@@ -42,6 +48,8 @@ const wallet: AppChannel = {
   registry: walletRegistry,
   tenantPart: walletPart,
   credentialKinds: WALLET_CREDENTIALS,
+  contentKind: ({ wallet: { passes } }) => walletContentKind(passes),
+  retryCharges: ({ passes }) => walletCharges(passes),
   templateKind: walletTemplateKind,
   start: startWallet,
 };

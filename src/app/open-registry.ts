@@ -5,6 +5,7 @@ import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
 import { PassRepository } from "../channels/wallet/pass-repository.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ContentSeal } from "../domain/content-seal.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { OperatorDirectory } from "../domain/operator.ts";
@@ -17,6 +18,7 @@ import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } 
 import { AuditRepository } from "../operators/audit-log.ts";
 import { OperatorRepository } from "../operators/operator-repository.ts";
 import { OperatorTokens } from "../operators/operator-tokens.ts";
+import { openContentSeal } from "../storage/content-seal.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { LastUses } from "../storage/last-uses.ts";
 import { PayloadRepository } from "../storage/payload-repository.ts";
@@ -59,6 +61,7 @@ export interface OpenRegistry {
   /** Its `start` removes old rows; one process of a start does. */
   readonly audit: AuditRepository;
   readonly recipients: RecipientIndex;
+  readonly contents: ContentSeal;
   readonly probe: ReadinessProbe;
   /** Starts following changes made elsewhere. Without this, cached data is usable for only a minute. */
   start(): void;
@@ -81,6 +84,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const version = await prepare(database, shards);
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
   const recipients = await openRecipientIndex(database, vault, random);
+  const contents = await openContentSeal(database, vault, random);
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
@@ -132,6 +136,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     operatorAccounts: accounts,
     audit: new AuditRepository({ database, clock, telemetry }),
     recipients,
+    contents,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
   };

@@ -1,5 +1,5 @@
 import type { Channel } from "../domain/channel.ts";
-import { jobTimeMs } from "../domain/ids.ts";
+import { lifeBeganMs } from "../domain/ids.ts";
 import type { QueuedJob } from "../domain/job.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import { extended } from "./extended-channel.ts";
@@ -15,13 +15,13 @@ const NOT_SENT: Outcome = {
  * accepting them took is given back, as for any job that fails.
  */
 export class RestoredJobs {
-  /** @param beforeMs Jobs accepted before are not sent, by the time in their ids; null: all are. */
+  /** @param beforeMs Jobs accepted before are not sent, by the time in their ids, unless they were retried since; null: all are. */
   constructor(private readonly beforeMs: number | null) {}
 
   over(channel: Channel): Channel {
     const { beforeMs } = this;
     if (beforeMs === null) return channel;
-    const isOld = ({ jobId }: QueuedJob) => jobTimeMs(jobId) <= beforeMs;
+    const isOld = (job: QueuedJob) => lifeBeganMs(job) <= beforeMs;
     const screen = channel.screen?.bind(channel);
     return extended(channel, {
       deliver: async (job, ...others) => (isOld(job) ? NOT_SENT : channel.deliver(job, ...others)),

@@ -2,10 +2,12 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
+import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
@@ -14,6 +16,8 @@ import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
+import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
+import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
@@ -100,11 +104,13 @@ async function connectShared(url: string): Promise<OpenDatabase & Shared> {
 const NOTHING = () => undefined;
 
 export interface OpenEventStore {
-  /** Stores recipients by this index. */
-  writer(recipients: RecipientIndex): ClickHouseEventWriter;
+  /** Stores recipients by this index, and what failed jobs were to send under this seal. */
+  writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
+  /** Opens what was sealed so. */
+  failedJobs(seal: ContentSeal): FailedJobs;
   /** Erases recipients by this index. */
   erasure(recipients: RecipientIndex): HistoryErasure;
   readonly removal: TenantHistory;
@@ -174,17 +180,17 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
-  const writer = (recipients: RecipientIndex) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, recipients);
+  const writer = (ports: FailedPayloadPorts) => new ClickHouseEventWriter(over(clients.writer), target, clock, ports);
   return {
     writer,
-    // A history that never happened has no recipients.
+    // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     erasure: (recipients) =>
       new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
     removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
+    failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -28,6 +28,8 @@ export interface ErasedHistory {
   readonly finishedJobs: number;
   /** Events whose text is masked. */
   readonly events: number;
+  /** Contents of failed jobs that are removed. */
+  readonly payloads: number;
   /** False: the event store still works on it, or there was more than one call takes. */
   readonly isComplete: boolean;
 }
@@ -35,12 +37,6 @@ export interface ErasedHistory {
 /** The event store's part. Rejects with `UnavailableError` or `TransportError`. */
 export interface HistoryErasure {
   eraseRecipient(tenantId: string, recipient: string): Promise<ErasedHistory>;
-}
-
-/** The contents of failed jobs, where they are kept. */
-export interface PayloadErasure {
-  /** Returns how many were removed. */
-  erasePayloads(tenantId: string, recipient: string): Promise<number>;
 }
 
 /** The event store's part of the removal of a deleted tenant. */

@@ -1,5 +1,5 @@
 import type { DeliveryEvent, EventType } from "./event.ts";
-import type { Attempt, ChannelName, FinalStatus, JobRecord } from "./job.ts";
+import type { Attempt, ChannelName, FinalStatus, JobRecord, KeptContent } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /** One event to be written to the event store, with the job's final state if the event ended the job. */
@@ -23,6 +23,10 @@ export interface FinishedJob {
   readonly recipient?: string;
   /** Absent: none was kept. */
   readonly tries?: readonly Attempt[];
+  /** As in `JobRecord`. */
+  readonly began?: number;
+  /** Of a failed job: what it is retried with; absent: there was no room for it. */
+  readonly kept?: KeptContent;
 }
 
 /**
@@ -94,6 +98,23 @@ export interface MonthsQuery {
 export interface EventSums {
   /** Sums of some tenants' events, also of events that have expired since. */
   months(query: MonthsQuery): Promise<readonly MonthlyEvents[]>;
+}
+
+/** How many events of a type all tenants had on a channel in a minute. */
+export interface MinuteEvents {
+  /** Unix ms of the minute's begin. */
+  readonly minuteMs: number;
+  readonly channel: ChannelName;
+  readonly type: EventType;
+  readonly events: number;
+}
+
+/** What operators watch. Rejects with `UnavailableError`. */
+export interface EventRates {
+  /** The minutes that begin at `fromMs` (unix) or later; kept for two days. */
+  minutes(fromMs: number): Promise<readonly MinuteEvents[]>;
+  /** All channels' events since then, by type. */
+  sumsSince(fromMs: number): Promise<ReadonlyMap<EventType, number>>;
 }
 
 export interface EventReader {

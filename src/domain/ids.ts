@@ -53,3 +53,8 @@ export function jobIdAt(unixMs: number): string {
 export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
 }
+
+/** When the job's present life began: its id was created, or an operator retried it (unix ms). */
+export function lifeBeganMs({ jobId, retriedAtMs = 0 }: { readonly jobId: string; readonly retriedAtMs?: number }) {
+  return Math.max(jobTimeMs(jobId), retriedAtMs);
+}

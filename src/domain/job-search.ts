@@ -87,6 +87,8 @@ export interface FinishedJobs {
   /** Rejects with `UnavailableError`. */
   finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage>;
   finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null>;
+  /** How many jobs match by their latest state. */
+  count(tenantId: string, filter: JobFilter): Promise<number>;
 }
 
 /** Finished jobs of all tenants. Rejects with `UnavailableError`. */

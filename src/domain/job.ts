@@ -10,9 +10,10 @@ export type FinalStatus = Extract<JobStatus, "success" | "failed" | "suppressed"
 
 /**
  * The steps of a job: its owner pulls it; a screened job starts; an attempt succeeds, fails for good or is retried
- * later; its recipient turns out to be suppressed; its owner lends it, because another process takes over its shard.
+ * later; its recipient turns out to be suppressed; its owner lends it, because another process takes over its shard; an
+ * operator has it tried again after it failed.
  */
-export type JobStep = "pull" | "start" | "succeed" | "fail" | "suppress" | "retry_later" | "lend";
+export type JobStep = "pull" | "start" | "succeed" | "fail" | "suppress" | "retry_later" | "lend" | "again";
 
 const NEVER: Readonly<Record<JobStep, readonly JobStatus[]>> = {
   pull: [],
@@ -22,11 +23,13 @@ const NEVER: Readonly<Record<JobStep, readonly JobStatus[]>> = {
   suppress: [],
   retry_later: [],
   lend: [],
+  again: [],
 };
 
 /**
  * Every status and step, and the status that follows; no entry: the step must not happen. The Lua scripts follow this
- * table, too: a final status has no exit, so no late or repeated report can change it.
+ * table, too: a final status has no exit but the operator's, so no late or repeated report can change it. An operator's
+ * retry begins another life of the same job.
  *
  * A job stays pending after its pull while its content has to be screened, or if its recipient is suppressed. A
  * provider's report that waits for the job's end turns a retry, a loan and the giving up of a job without a clear
@@ -41,6 +44,7 @@ export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, re
     suppress: ["suppressed"],
     retry_later: ["pending", "running", "success"],
     lend: ["pending", "running", "success"],
+    again: [],
   },
   running: {
     pull: ["running"],
@@ -50,9 +54,10 @@ export const TRANSITIONS: Readonly<Record<JobStatus, Readonly<Record<JobStep, re
     suppress: ["suppressed"],
     retry_later: ["running", "success"],
     lend: ["running", "success"],
+    again: [],
   },
   success: NEVER,
-  failed: NEVER,
+  failed: { ...NEVER, again: ["pending"] },
   suppressed: NEVER,
 };
 
@@ -74,6 +79,11 @@ export interface JobRecord {
   readonly events: readonly DeliveryEvent[];
   /** The latest tries that did not end it, oldest first; once its end is in the event store, with the one that did. */
   readonly tries?: readonly Attempt[];
+  /**
+   * Events up to this id belong to the job's earlier lives, each of which failed and was retried by an operator; absent:
+   * it has had one.
+   */
+  readonly began?: number;
 }
 
 /**
@@ -100,8 +110,13 @@ export interface QueuedJob {
   readonly entryId: string;
   /** Deliveries that were started before this one. */
   readonly attempts: number;
-  /** Uncounted waits before this one; absent: none. Attempts and waits together number its settlements. */
+  /**
+   * Uncounted waits before this one; absent: none. Attempts and waits together number its settlements. Those of earlier
+   * lives count as waits, too: see `waitsInLife`.
+   */
   readonly waits?: number;
+  /** When an operator retried it last (unix ms); absent: never. */
+  readonly retriedAtMs?: number;
   /** Normalised address for the suppression lookup. */
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
@@ -116,6 +131,8 @@ export interface QueuedJob {
   readonly payload: string;
   /** Its payload is stored outside the queue. */
   readonly stored?: StoredPayload;
+  /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */
@@ -123,6 +140,20 @@ export interface StoredPayload {
   /** SHA-256 of the payload's UTF-8 text, lower-case hexadecimal. */
   readonly sha256: string;
   readonly bytes: number;
+}
+
+/** What a failed job was to send, as it is kept for a while in case an operator retries it. */
+export interface KeptContent {
+  /** Normalised, as in the queue. */
+  readonly recipient: string;
+  /** Its content has to be checked again. */
+  readonly needsScreening?: true;
+  readonly template?: string;
+  /** JSON text; "" if it is `stored` and was not fetched. */
+  readonly payload: string;
+  readonly stored?: StoredPayload;
+  /** How many settlements the job has had in all its lives. */
+  readonly settlements: number;
 }
 
 export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;

@@ -88,6 +88,18 @@ export const engineLimits = {
   /** Opens and clicks that a process remembers until the queue has them; further ones are not recorded. */
   engagementsPendingMax: 10_000,
 
+  // Contents of failed jobs, kept in case of a retry.
+  /** Longer ones are not kept. */
+  keptBytesMax: 1024 * 1024,
+  /** In a shard's outbox, until the event store has them; one tenant has half of it at most. */
+  keptOutboxBytesMax: 16 * 1024 * 1024,
+  /** Of a tenant, in `keptDayMs`. */
+  keptDayBytesMax: 64 * 1024 * 1024,
+  keptDayMs: 24 * 60 * 60 * 1000,
+  /** Retries that one call makes. */
+  retryBatchJobsMax: 64,
+  retryBatchBytesMax: 1024 * 1024,
+
   // Operators' look through the queue, for each place: a tenant queue, the parked jobs and the outbox of its shard.
   surveyEntriesMax: 10_000,
   /** In an erasure: a tenant's share of the queue, as plans have it, is smaller. */

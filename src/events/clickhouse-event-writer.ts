@@ -14,6 +14,12 @@ import { remember } from "../domain/remember.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { derivedGaps, insertGaps } from "./derived-gaps.ts";
+import {
+  FAILED_PAYLOAD_COLUMNS,
+  type FailedPayloadPorts,
+  failedPayloadLines,
+  sealedTarget,
+} from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
@@ -32,6 +38,7 @@ const JOB_COLUMNS = [
   "recipient_hash",
   "recipient_domain",
   "attempts_log",
+  "began",
 ] as const;
 
 /**
@@ -55,7 +62,8 @@ interface Unsettled {
 }
 
 /**
- * Writes batches into `events` and `jobs`.
+ * Writes batches into `events` and `jobs`, and before them what failed jobs were to send: rows of `events` that are there tell
+ * that it was tried. That is no part of the history, so a refusal of it holds up nothing.
  *
  * Each insert has a token made of the batch's token, its table and its stretch of the batch. The tables remember their last
  * 10,000 tokens, so repeating a batch that was stored, wholly or in part, adds only what is missing. Reusing a token for other
@@ -76,8 +84,8 @@ export class ClickHouseEventWriter implements EventWriter {
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
-    /** Null: jobs are stored without their recipients. */
-    private readonly recipients: RecipientIndex | null = null,
+    /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
+    private readonly ports: FailedPayloadPorts | null = null,
   ) {}
 
   /**
@@ -96,6 +104,7 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private async insertAll(token: string, rows: readonly StoredEventRow[]): Promise<void> {
+    await this.keepContents(token, rows);
     // Events first: any job that can be found then has its events.
     await this.insert(token, "events", rows.map(eventLine));
     await this.insert(token, "jobs", this.jobLines(rows));
@@ -165,6 +174,7 @@ export class ClickHouseEventWriter implements EventWriter {
     const writable = rows.filter((row) => !refused.has(row));
     const stored = await this.look(writable);
     const events = writable.filter((row) => !stored.hasEvent(row));
+    await this.keepContents(`${token}:apart`, events);
     await this.insertApart(token, { table: "events", rows: events, refused });
     const jobs = writable.filter((row) => !refused.has(row) && !stored.hasJob(row));
     await this.insertApart(token, { table: "jobs", rows: jobs, refused });
@@ -199,20 +209,33 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private jobLines(rows: readonly StoredEventRow[]): string[] {
-    return rows.flatMap((row) => jobLine(row, this.recipients));
+    return rows.flatMap((row) => jobLine(row, this.ports?.recipients ?? null));
   }
 
-  private async insert(token: string, table: "events" | "jobs", lines: readonly string[]): Promise<void> {
-    const columns = table === "events" ? EVENT_COLUMNS : JOB_COLUMNS;
+  private async keepContents(token: string, rows: readonly StoredEventRow[]): Promise<void> {
+    if (this.ports === null || rows.every(({ finished }) => finished?.kept === undefined)) return;
+    const lines = await failedPayloadLines(rows, this.ports);
+    try {
+      await this.insert(token, "failed_payloads", lines);
+    } catch (error) {
+      if (!(error instanceof RowsRefusedError)) throw error;
+    }
+  }
+
+  private async insert(token: string, table: keyof typeof COLUMNS, lines: readonly string[]): Promise<void> {
+    const columns = COLUMNS[table];
+    const { database } = table === "failed_payloads" ? sealedTarget(this.target) : this.target;
     for (const { from, to } of stretches(lines)) {
       const settings = insertSettings(this.target, `${token}:${table}:${from}-${to}`);
       await this.clickhouse.insert(
-        `INSERT INTO ${this.target.database}.${table} (${columns.join(", ")}) SETTINGS ${settings} FORMAT JSONCompactEachRow`,
+        `INSERT INTO ${database}.${table} (${columns.join(", ")}) SETTINGS ${settings} FORMAT JSONCompactEachRow`,
         lines.slice(from, to).join(""),
       );
     }
   }
 }
+
+const COLUMNS = { events: EVENT_COLUMNS, jobs: JOB_COLUMNS, failed_payloads: FAILED_PAYLOAD_COLUMNS } as const;
 
 interface Piece {
   readonly table: "events" | "jobs";
@@ -261,10 +284,10 @@ function eventLine(row: StoredEventRow): string {
 function jobLine(row: StoredEventRow, recipients: RecipientIndex | null): string[] {
   const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return [];
-  const { status, attempts, result, template = "", recipient = "", tries = [] } = finished;
+  const { status, attempts, result, template = "", recipient = "", tries = [], began = 0 } = finished;
   const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(recipient);
   const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
-  return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries)])}\n`];
+  return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries), began])}\n`];
 }
 
 interface Refusal {
@@ -273,16 +296,16 @@ interface Refusal {
   readonly fault: string;
 }
 
-/** All columns are text, so the table accepts any row. A recipient is nowhere stored in clear. */
+/** All columns are text, so the table accepts any row. Recipients and contents are nowhere stored in clear. */
 function refusedLine(row: StoredEventRow, { atMs, token, fault }: Refusal): string {
-  const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row, withoutRecipient)].map((one) =>
+  const text = [row.tenantId, token, fault.slice(0, 1_000), JSON.stringify(row, withoutPersons)].map((one) =>
     one.toWellFormed(),
   );
   return `${JSON.stringify([Math.floor(atMs / 1000), ...text])}\n`;
 }
 
-function withoutRecipient(name: string, value: unknown): unknown {
-  return name === "recipient" ? undefined : value;
+function withoutPersons(name: string, value: unknown): unknown {
+  return name === "recipient" || name === "kept" ? undefined : value;
 }
 
 /** Cuts the lines into stretches [from, to) of bounded size; a line longer than the bound gets its own stretch. */

@@ -5,6 +5,7 @@ import { isJobId } from "../domain/ids.ts";
 import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
 import { selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, localName, onCluster } from "./table.ts";
@@ -51,8 +52,9 @@ export class RecipientErasure implements HistoryErasure {
       finishedJobs += await this.maskJobs(tenantId, piece);
     }
     await this.maskRefused(tenantId, recipient);
+    const payloads = await this.removePayloads(tenantId, recipient);
     const isDone = await this.areMutationsDone();
-    return { finishedJobs, events, isComplete: isDone && found.length <= JOBS_MAX };
+    return { finishedJobs, events, payloads, isComplete: isDone && found.length <= JOBS_MAX };
   }
 
   private async jobsOf(tenantId: string, recipient: string): Promise<readonly string[]> {
@@ -105,16 +107,25 @@ SETTINGS ${this.settings()}`,
     );
   }
 
-  private async count(table: string, where: string): Promise<number> {
+  /** What failed jobs were to send. */
+  private async removePayloads(tenantId: string, recipient: string): Promise<number> {
+    const where = `tenant_id = '${tenantId}' AND recipient_hash = '${this.options.recipients.hashOf(recipient)}'`;
+    const sealed = sealedTarget(this.options.target);
+    const count = await this.count("failed_payloads", where, sealed);
+    if (count > 0) await this.mutate("failed_payloads", `DELETE WHERE ${where}`, sealed);
+    return count;
+  }
+
+  private async count(table: string, where: string, { database } = this.options.target): Promise<number> {
     const [row] = await this.options.reading.rows(
-      `SELECT count() FROM ${this.options.target.database}.${table} WHERE ${where} SETTINGS ${this.settings()}`,
+      `SELECT count() FROM ${database}.${table} WHERE ${where} SETTINGS ${this.settings()}`,
     );
     return Number(row?.[0] ?? 0);
   }
 
   /** Once it has answered, the server goes on by itself, also after its restart. */
-  private mutate(table: string, change: string): Promise<void> {
-    const { target, writing } = this.options;
+  private mutate(table: string, change: string, target = this.options.target): Promise<void> {
+    const { writing } = this.options;
     const name = `${target.database}.${localName(target, table)}${onCluster(target.cluster)}`;
     return writing.command(`ALTER TABLE ${name} ${change} SETTINGS mutations_sync = 0`);
   }
@@ -126,7 +137,7 @@ SETTINGS ${this.settings()}`,
     const untilMs = clock.monotonicMs() + WAIT_MS;
     for (;;) {
       const [row] = await reading.rows(
-        `SELECT count() FROM ${table} WHERE database = '${database}' AND NOT is_done SETTINGS ${this.settings()}`,
+        `SELECT count() FROM ${table} WHERE database IN ('${database}', '${sealedTarget(target).database}') AND NOT is_done SETTINGS ${this.settings()}`,
       );
       if (Number(row?.[0] ?? 0) === 0) return true;
       if (clock.monotonicMs() >= untilMs) return false;

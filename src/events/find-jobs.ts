@@ -1,4 +1,4 @@
-import { eventTimeMs } from "../domain/event.ts";
+import { type EventType, eventTimeMs } from "../domain/event.ts";
 import { jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
@@ -143,9 +143,11 @@ async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, 
     .filter((jobId) => stored.moreBelow === null || jobId >= stored.moreBelow);
   const look = async (jobId: string) => {
     const ended = finished.get(jobId);
-    if (ended !== undefined) return places.foundFinished(ended);
     const job = queued.get(jobId);
-    return job === undefined ? null : places.foundWaiting(job);
+    if (job === undefined) return ended === undefined ? null : places.foundFinished(ended);
+    const found = await places.foundWaiting(job);
+    // A job that was retried is in both: what the queue says is newer, until the event store has its end.
+    return found === null && ended !== undefined ? places.foundFinished(ended) : found;
   };
   const found: F[] = [];
   for (let from = 0; from < ids.length; from += TOGETHER) {
@@ -191,9 +193,12 @@ export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null)
   };
 }
 
+const ENDS: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
+
 /** A job that has ended and is not in the event store yet. */
 export function foundEnded(record: JobRecord, waiting: QueuedJobSummary | null): FoundJob {
-  const end = record.events.find(({ type }) => type === "sent" || type === "failed" || type === "suppressed");
+  const { events, began = 0 } = record;
+  const end = events.find(({ type, eventId }) => eventId > began && ENDS.has(type));
   const finishedAtMs = end === undefined ? null : eventTimeMs(end.eventId);
   return { ...foundQueued(record, waiting), finishedAtMs, nextAttemptMs: null, error: errorIn(record.result) };
 }

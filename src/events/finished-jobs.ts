@@ -78,7 +78,17 @@ SETTINGS ${this.settings}`,
     return { jobs, moreBelow: beforeJobId };
   }
 
-  private async keys(tenantId: string | null, filter: JobFilter, rows: number): Promise<readonly JobKey[]> {
+  async count(tenantId: string, filter: JobFilter): Promise<number> {
+    assert(TENANT_ID.test(tenantId), "a list of jobs belongs to a tenant");
+    const { where, params } = this.conditions(tenantId, filter);
+    const [row] = await this.clickhouse.rows(
+      `SELECT count() FROM ${this.target.database}.jobs FINAL WHERE ${where} SETTINGS ${this.settings}`,
+      params,
+    );
+    return Number(row?.[0] ?? 0);
+  }
+
+  private conditions(tenantId: string | null, filter: JobFilter) {
     const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
       [tenantId, "tenant_id = {tenant:String}"],
@@ -90,7 +100,6 @@ SETTINGS ${this.settings}`,
       [template, "template = {template:String}"],
     ];
     const params = {
-      rows,
       ...(tenantId !== null && { tenant: tenantId }),
       ...(beforeJobId !== null && { before: beforeJobId }),
       ...(fromJobId !== null && { from: fromJobId }),
@@ -99,17 +108,22 @@ SETTINGS ${this.settings}`,
       ...(recipient !== null && { recipient: this.recipients.hashOf(recipient) }),
       ...(template !== null && { template }),
     };
-    const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));
     assert(tenantId !== null || recipient !== null, "all jobs of all tenants are no list");
+    const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));
+    return { where: all.join(" AND "), params };
+  }
+
+  private async keys(tenantId: string | null, filter: JobFilter, rows: number): Promise<readonly JobKey[]> {
+    const { where, params } = this.conditions(tenantId, filter);
     const found = await this.clickhouse.rows(
       `SELECT tenant_id, job_id
 FROM ${this.target.database}.jobs
-WHERE ${all.join(" AND ")}
+WHERE ${where}
 ORDER BY ${tenantId === null ? "" : "tenant_id DESC, "}toUInt128(job_id) DESC
 LIMIT 1 BY job_id
 LIMIT {rows:UInt32}
 SETTINGS ${this.settings}`,
-      params,
+      { ...params, rows },
     );
     return found.map(([tenant, jobId]) => ({ tenantId: String(tenant), jobId: String(jobId) }));
   }

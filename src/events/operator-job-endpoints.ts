@@ -66,7 +66,7 @@ export const EXAMPLE_JOB = {
   recipient_domain: "example.com",
 } as const;
 
-const jobId: PathParameter<string> = {
+export const jobIdParameter: PathParameter<string> = {
   description: "A job's id.",
   example: EXAMPLE_JOB_ID,
   read(text) {
@@ -169,7 +169,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
     operation: "getJobHistory",
     tag: "Jobs",
     summary: "A job with its tries and events",
-    params: { id: tenantIdParameter, job_id: jobId },
+    params: { id: tenantIdParameter, job_id: jobIdParameter },
     answers: {
       200: {
         description: "The job.",
@@ -219,11 +219,13 @@ async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, 
   ]);
   const latest = record ?? stored;
   if (latest === null) return null;
-  const job = summary === null ? foundEnded(latest, waiting) : foundFinished(summary);
+  // A job that was retried has ended again, and that is not recorded yet.
+  const isNewer = record !== null && record.began !== stored?.began;
+  const job = summary === null || isNewer ? foundEnded(latest, waiting) : foundFinished(summary);
   return { job, result: latest.result ?? {}, tries: stored?.tries ?? latest.tries ?? [], events: latest.events };
 }
 
-async function tenantOf({ directory }: OperatorJobPorts, id: string): Promise<Tenant> {
+export async function tenantOf({ directory }: Pick<OperatorJobPorts, "directory">, id: string): Promise<Tenant> {
   const tenant = await directory.byId(id);
   if (tenant === null) throw noSuch("tenant");
   return tenant;

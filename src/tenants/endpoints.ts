@@ -5,11 +5,13 @@ import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { RegistryTools } from "../storage/registry.ts";
+import { AttentionRepository } from "./attention-repository.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
 import { deletionEndpoint } from "./deletion-endpoint.ts";
 import type { ErasurePorts } from "./erasure.ts";
 import { erasureEndpoint } from "./erasure-endpoint.ts";
+import { ExpiringRepository } from "./expiring-repository.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
 import { LeavingTenants } from "./leaving-tenants.ts";
@@ -75,9 +77,11 @@ export function tenantRegistry(
   const tenants = new TenantRepository({ ...tools, shards, channels });
   const leaving = new LeavingTenants(tools);
   const keys = new KeyRepository(tools);
+  const attention = new AttentionRepository(database, clock);
   const allPlans = new PlanRepository(database, changes);
   const templates = new TemplateRepository({ database, changes, kinds });
   const own = new CredentialRepository({ ...tools, kinds: credentialKinds });
+  const ends = new ExpiringRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
   const usage = new UsageRepository(database);
   const suppressed = new SuppressionRepository(database, recipients, clock);
@@ -94,6 +98,7 @@ export function tenantRegistry(
     createKey: (tenantId, options) => keys.create(tenantId, options),
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
     keys: (tenantId) => keys.all(tenantId),
+    attention: () => attention.read(),
     revokeKey: (tenantId, keyId) => keys.revoke(tenantId, keyId),
     plans: () => allPlans.all(),
     putPlan: (plan) => allPlans.put(plan),
@@ -107,6 +112,8 @@ export function tenantRegistry(
     putWalletWebhook: (tenantId, url) => tenants.putWalletWebhook(tenantId, url),
     addTokens: (tenantId, amount, reason) => tokens.add(tenantId, amount, reason),
     tokenMovements: (tenantId, cursor, limit) => tokens.movements(tenantId, cursor, limit),
+    tenantCount: () => ends.tenantCount(),
+    expiring: (before) => ends.expiring(before),
     addUsage: (counts) => usage.add(counts),
     usageCounts: (query) => usage.counts(query),
     tokenUsage: (query) => usage.tokens(query),

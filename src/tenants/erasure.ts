@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../domain/clock.ts";
-import type { ErasedJobs, HistoryErasure, JobErasure, PayloadErasure } from "../domain/erasure.ts";
+import type { ErasedJobs, HistoryErasure, JobErasure } from "../domain/erasure.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { SandboxView } from "../domain/report.ts";
 import { type Done, done, type Missing } from "../domain/store-result.ts";
@@ -10,8 +10,6 @@ export interface ErasurePorts {
   readonly suppressions: Pick<SuppressionList, "erase">;
   readonly queue: JobErasure;
   readonly history: HistoryErasure;
-  /** Absent: contents of failed jobs are not kept. */
-  readonly failedPayloads?: PayloadErasure | undefined;
   /** Null: real providers are in use. */
   readonly sandbox: Pick<SandboxView, "erase"> | null;
   readonly recipients: RecipientIndex;
@@ -46,7 +44,7 @@ const LOOK_MS = 200;
  * comes back from an earlier place, but for a delivery that was in flight. Each step is safe to repeat, so the whole is.
  */
 export async function eraseRecipient(
-  { suppressions, queue, history, failedPayloads, sandbox, recipients, clock }: ErasurePorts,
+  { suppressions, queue, history, sandbox, recipients, clock }: ErasurePorts,
   tenant: TenantRef,
   recipient: string,
   { isSuppressed }: { readonly isSuppressed: boolean },
@@ -55,8 +53,7 @@ export async function eraseRecipient(
   if (listed.kind === "missing") return listed;
   const first = await queue.eraseJobs(tenant, recipient);
   const left = await settled(queue, { tenant, recipient, clock }, first);
-  const payloads = (await failedPayloads?.erasePayloads(tenant.tenantId, recipient)) ?? 0;
-  const { finishedJobs, events, isComplete } = await history.eraseRecipient(tenant.tenantId, recipient);
+  const { finishedJobs, events, payloads, isComplete } = await history.eraseRecipient(tenant.tenantId, recipient);
   const sandboxMessages = (await sandbox?.erase(recipient)) ?? 0;
   const isQueueDone = left.unfinished + left.unrecorded === 0 && !left.isIncomplete;
   return done({

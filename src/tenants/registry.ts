@@ -1,4 +1,4 @@
-import type { CredentialsRecord } from "../domain/credentials.ts";
+import type { CredentialsRecord, Expiring } from "../domain/credentials.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
@@ -77,6 +77,15 @@ export interface NewKey {
   readonly key_id: string;
   /** The key itself. */
   readonly api_key: string;
+}
+
+/** What of all tenants needs an operator's eye. */
+export interface Attention {
+  /** How many tenants' deliveries are paused, and new sends are on hold, by channel; none: left out. */
+  readonly paused: ReadonlyMap<ChannelName, number>;
+  readonly held: ReadonlyMap<ChannelName, number>;
+  /** API keys in use that expire within 30 days, by their names or first characters: the 50 that expire first. */
+  readonly expiringKeys: readonly { readonly tenantId: string; readonly name: string; readonly expiresAtMs: number }[];
 }
 
 export interface TokenMovement {
@@ -172,6 +181,8 @@ export interface TenantRegistry extends SuppressionRegistry {
   keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
   revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">>;
 
+  attention(): Promise<Attention>;
+
   plans(): Promise<readonly Plan[]>;
   putPlan(plan: Plan): Promise<Done<Plan> | Invalid>;
 
@@ -192,6 +203,10 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Adds (or, if negative, takes) tokens. */
   addTokens(tenantId: string, amount: number, reason: string): Promise<MovedTokens>;
+  tenantCount(): Promise<number>;
+  /** Keys and credentials in use that expire before then, or have expired; soonest first, a bounded number. */
+  expiring(before: Date): Promise<readonly Expiring[]>;
+
   /** Adds to what is stored. */
   addUsage(counts: readonly UsageCount[]): Promise<void>;
   usageCounts(query: UsageQuery): Promise<readonly UsageCount[]>;

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
+import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
@@ -54,6 +55,13 @@ function onePageOf(Tenant: TenantSchema) {
   } as const;
 }
 
+/** What the audit log shows of a new tenant. */
+export const NEW_TENANT_SHOWN: AuditShown = {
+  body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
+  answer: ["id"],
+  newTenant: "id",
+};
+
 type Tenants = Pick<TenantRegistry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
 
 /** `/dash/api/tenants`: who may send, and what. */
@@ -68,11 +76,7 @@ export function tenantEndpoints(
       path: "/dash/api/tenants",
       name: "operator",
       operation: "createTenant",
-      audit: {
-        body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
-        answer: ["id"],
-        newTenant: "id",
-      },
+      audit: NEW_TENANT_SHOWN,
       tag: "Tenants",
       summary: "Create a tenant",
       body: tenantBodyOf(channels),

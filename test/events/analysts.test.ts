@@ -26,3 +26,22 @@ test("the analysts' page names every table, view and column that analysts find",
   const missing = found.split("\n").filter((word) => word !== "" && !page.includes(`\`${word}\``));
   expect(missing).toEqual([]);
 }, 30_000);
+
+test("analysts do not read what failed jobs were to send", async () => {
+  const table = "waybill_sealed.failed_payloads";
+  const tries = [
+    `SELECT * FROM ${table}`,
+    `SELECT body FROM \`waybill_sealed\`.\`failed_payloads\` LIMIT 1`,
+    `SELECT count() FROM waybill.jobs WHERE tenant_id IN (SELECT tenant_id FROM ${table})`,
+    `WITH x AS (SELECT body FROM ${table}) SELECT * FROM x`,
+    "SELECT * FROM merge('waybill_sealed', '.*')",
+    `DESCRIBE TABLE ${table}`,
+  ];
+  for (const sql of tries) {
+    const answer = await outputOf(example.face, sql).catch((error: unknown) => String(error));
+    expect([sql, answer]).toEqual([
+      sql,
+      expect.stringMatching(/ACCESS_DENIED|may not|not allowed|cannot|privileges|Only/i),
+    ]);
+  }
+}, 30_000);

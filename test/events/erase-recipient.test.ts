@@ -12,6 +12,7 @@ import { recipientIndex } from "../../src/storage/recipient-index.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 
 const ANN = "ann@example.com";
+const KEPT = { recipient: ANN, payload: "{}", settlements: 1 };
 const recipients = recipientIndex(new Uint8Array(32).fill(7));
 const ids = new JobIds(systemClock, systemRandom);
 let chdb: Awaited<ReturnType<typeof startChdb>>;
@@ -25,7 +26,11 @@ beforeAll(async () => {
   chdb = await startChdb();
   store = await chdb.eventStore("erasing", "process");
   const { writing, reading, target } = store;
-  writer = new ClickHouseEventWriter(writing, target, systemClock, recipients);
+  writer = new ClickHouseEventWriter(writing, target, systemClock, {
+    recipients,
+    seal: { seal: (_tenantId, _jobId, text) => btoa(text), open: (_tenantId, _jobId, text) => atob(text) },
+    payloads: { get: async () => null },
+  });
   jobs = new ClickHouseFinishedJobs(reading, target, recipients);
   erasure = new RecipientErasure({ reading, writing, target, recipients, clock: systemClock });
 });
@@ -64,7 +69,7 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
       jobId: failed,
       type: "failed",
       result: { error },
-      finished: { recipient: ANN, status: "failed", result: { error }, tries: [tried] },
+      finished: { recipient: ANN, status: "failed", result: { error }, tries: [tried], kept: KEPT },
     }),
     row({ jobId: others, finished: { recipient: "bob@example.com", tries: [{ ...tried, reply: "250 ok" }] } }),
     row({ jobId: others, type: "bounced", result: { ...bounced, diagnostic: "550 full" } }),
@@ -80,7 +85,12 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
   const before = await sums();
   expect(await everything()).toContain("ann");
 
-  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({ finishedJobs: 2, events: 4, isComplete: true });
+  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({
+    finishedJobs: 2,
+    events: 4,
+    payloads: 1,
+    isComplete: true,
+  });
   expect(await everything()).not.toContain("ann");
   expect(await sums()).toEqual(before);
   const filter = { status: null, channel: null, template: null, fromJobId: null, beforeJobId: null };
@@ -97,7 +107,12 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
   expect(await jobs.finishedJob("acme", failed)).toMatchObject({ status: "failed", recipientDomain: "" });
   expect(await jobs.finishedJob("acme", others)).toMatchObject({ recipientDomain: "example.com" });
 
-  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({ finishedJobs: 0, events: 0, isComplete: true });
+  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({
+    finishedJobs: 0,
+    events: 0,
+    payloads: 0,
+    isComplete: true,
+  });
   // A late report quotes the address once more.
   await writer.write("erase-3", [row({ jobId: sent, type: "failed", result: { error } })]);
   expect(await erasure.eraseRecipient("acme", ANN)).toMatchObject({ finishedJobs: 0, events: 1 });

@@ -6,6 +6,7 @@ import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.
 import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { contentSeal } from "../../src/storage/content-seal.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 
@@ -30,7 +31,11 @@ let event = 4_096_000_000_000;
 beforeAll(async () => {
   chdb = await startChdb();
   store = await chdb.eventStore("finished_jobs", "process");
-  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, index);
+  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, {
+    recipients: index,
+    seal: contentSeal(new Uint8Array(32), systemRandom),
+    payloads: { get: async () => null },
+  });
   jobs = new ClickHouseFinishedJobs(store.reading, store.target, index);
 });
 afterAll(() => chdb.stop());

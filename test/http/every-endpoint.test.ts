@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { dashboardFileOf } from "../security/support/endpoint-calls.ts";
 import { equip, type Identifiers, inventedKey, inventedLike } from "../security/support/identifiers.ts";
 import { argumentsOf, type Secrets, withCredentials } from "../security/support/operations.ts";
 import { startTarget, type Target } from "../security/support/target.ts";
@@ -70,6 +71,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   getTenantUsage: ["from", "to"],
   listUsage: ["cursor"],
   createOperator: ["name"],
+  signIn: ["token"],
   createKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
@@ -106,6 +108,7 @@ let operations: readonly Documented[] = [];
 let ids: Identifiers;
 let invented: Identifiers;
 let secrets: Secrets;
+let dashboardFile = "";
 let calls = 0;
 const excused = new Set<Excuse>();
 
@@ -113,6 +116,7 @@ beforeAll(async () => {
   target = await startTarget();
   const document = await readDocument(target.url);
   operations = document.operations;
+  dashboardFile = await dashboardFileOf(target.url);
   schemas = new DocumentSchemas(document.schemas);
   ids = await equip(target, target.victim);
   invented = inventedLike(ids);
@@ -135,7 +139,8 @@ afterAll(() => target?.stop());
 /** One that works, with new names for what it makes. */
 function callOf(operation: Documented, given: Identifiers = ids) {
   calls += 1;
-  const fresh = { word: `fresh-${calls}.`, verifyToken: target.webhookSecret };
+  const { webhookSecret: verifyToken, operatorToken } = target;
+  const fresh = { word: `fresh-${calls}.`, verifyToken, operatorToken, dashboardFile };
   return argumentsOf(operation, { ...given, idempotencyKey: `order-${calls}` }, fresh);
 }
 

@@ -42,6 +42,7 @@ export function auditState(world: World): void {
 export function isSettled(world: World): boolean {
   const { state, jobs, load, network, drawn } = world;
   if (load.inFlight > 0 || network.straying > 0 || world.hasReportsInFlight) return false;
+  if (world.operator.isRetrying(world.places)) return false;
   for (const { status, isForgotten } of jobs.jobs.values()) if (!isFinal(status) && !isForgotten) return false;
   for (let shard = 0; shard < drawn.shards; shard += 1) {
     const { tenantQueues, parked, outbox, mark } = state.look(shard);

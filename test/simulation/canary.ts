@@ -364,8 +364,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a paused tenant's deliveries start",
     file: `${DISPATCH}/tenant-actor.ts`,
-    find: "    if (!isPaused(tenant, channel)) return true;\n",
-    replace: "    if (!isPaused(tenant, channel) || this.waiting.length > 0) return true;\n",
+    find: "    if (!this.isPaused) return true;\n",
+    replace: "    if (!this.isPaused || this.waiting.length > 0) return true;\n",
     seed: 19,
   },
   {
@@ -380,6 +380,27 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-settle.ts`,
     find: "if (shard.jobs.has(jobId)) count(",
     replace: "if (shard.jobs.has(jobId) && nowMs < 0) count(",
+  },
+  {
+    name: "a retry does not ask whether it was made before",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: 'if ((stored.life?.began ?? 0) !== (job.began ?? 0)) return isRepeat ? "retried" : "not_failed";\n  if (stored.status !== "failed") return "not_failed";',
+    replace: "",
+    seed: 30,
+  },
+  {
+    name: "the settlements of a retried job are numbered from the start",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: "const counted = { attempts: 0, waits: life * SETTLEMENTS_PER_LIFE };",
+    replace: "const counted = { attempts: 0, waits: life * 0 };",
+    seed: 30,
+  },
+  {
+    name: "a retried job does not count in its tenant's share",
+    file: `${MEMORY_QUEUE}-retry.ts`,
+    find: "  count(shard, tenant.tenantId, 1, payloadBytes(content));\n",
+    replace: "",
+    seed: 13,
   },
   {
     name: "a tenant's quota is not checked",

@@ -1,7 +1,7 @@
 import type { EventType } from "../../src/domain/event.ts";
 import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { NewJob } from "../../src/domain/queue.ts";
+import type { NewJob, QueueQuota } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { TermTruth } from "./lease-checker.ts";
@@ -18,18 +18,24 @@ export interface JobTruth {
   readonly place: number;
   status: JobStatus;
   events: number;
+  /** Of its present life, as all that follows but what says otherwise. */
   readonly types: Set<EventType>;
   /** Types of the reports that the queue has taken from a provider which then needs not repeat them. */
   readonly told: Set<EventType>;
+  /** The same of all its lives. */
+  readonly everTold: Set<EventType>;
+  /** How often an operator has retried it. */
+  retries: number;
   /** Of its payload. */
   readonly bytes: number;
-  /** When it was accepted, and how far the queue's clock had been set until then while nobody owned its shard. */
-  readonly acceptedMs: number;
-  readonly stepsMs: number;
+  /** When it was accepted, or retried last, and how far the queue's clock had been set until then while nobody owned its shard. */
+  acceptedMs: number;
+  stepsMs: number;
   /** The term in which its process heard that the provider has it. */
   answeredIn: TermTruth | null;
   /** Its owner gave it up for a successor although its delivery went on, which must be over by then. */
   lent: { readonly token: string; readonly untilMs: number } | null;
+  /** In all its lives. */
   handOvers: number;
   /** Deliveries that were started, but for those that turned out to be mere waits, or to reach nobody. */
   tries: number;
@@ -106,6 +112,8 @@ export class JobChecker {
       events: 0,
       types: new Set(),
       told: new Set(),
+      everTold: new Set(),
+      retries: 0,
       bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
       acceptedMs: this.clock.nowMs,
       stepsMs: this.options.unnoticedStepsMs(tenant.shard),
@@ -122,6 +130,38 @@ export class JobChecker {
     this.shares.begun(truth, job.quota);
     this.options.landed(truth);
     this.touch(job.jobId);
+  }
+
+  /** The queue has taken a report of the provider's. */
+  told(jobId: string, type: EventType): void {
+    const truth = this.jobs.get(jobId);
+    truth?.told.add(type);
+    truth?.everTold.add(type);
+  }
+
+  /** The job begins another life. `wasNamed`: the call named the life that failed. */
+  retried(jobId: string, wasNamed: boolean, quota: QueueQuota | undefined): void {
+    const truth = this.jobs.get(jobId);
+    this.watch.demand(truth !== undefined, "nothingLost", () => `${jobId} was never accepted`);
+    if (truth === undefined) return;
+    const { status, isExcused, tenant } = truth;
+    const isRight = (status === "failed" && wasNamed) || isExcused;
+    this.watch.demand(isRight, "retried", () => `${jobId} was ${status}, as seen before: ${wasNamed}`);
+    const isCounted = !isFinal(status);
+    truth.status = "pending";
+    truth.retries += 1;
+    truth.types.clear();
+    truth.told.clear();
+    truth.acceptedMs = this.clock.nowMs;
+    truth.stepsMs = this.options.unnoticedStepsMs(tenant.shard);
+    truth.answeredIn = null;
+    truth.lent = null;
+    truth.tries = 0;
+    truth.isRefused = false;
+    truth.lastHeard = null;
+    truth.isForgotten = false;
+    if (!isCounted) this.shares.begun(truth, quota);
+    this.touch(jobId);
   }
 
   suppress(tenantId: string, recipient: string): void {
@@ -202,7 +242,8 @@ export class JobChecker {
 
   private checkStatus(truth: JobTruth, record: JobRecord): void {
     // The table's keys are its type's.
-    const steps = Object.keys(TRANSITIONS[truth.status]) as JobStep[];
+    // An operator's step is none of an owner's or a provider's: `retried`.
+    const steps = (Object.keys(TRANSITIONS[truth.status]) as JobStep[]).filter((step) => step !== "again");
     const mayBecome = steps.some((step) => TRANSITIONS[truth.status][step].includes(record.status));
     this.watch.demand(
       record.status === truth.status || mayBecome,
@@ -212,11 +253,11 @@ export class JobChecker {
     truth.status = record.status;
   }
 
-  private checkEnding(
-    { told, tries, isExcused }: JobTruth,
-    { jobId, status, events, result, attempts }: JobRecord,
-  ): void {
-    const [ending, ...others] = events.filter(({ type }) => ENDING_TYPES.has(type)).map(({ type }) => type);
+  private checkEnding({ told, tries, isExcused }: JobTruth, record: JobRecord): void {
+    const { jobId, status, result, attempts } = record;
+    const [ending, ...others] = inPresentLife(record)
+      .filter(({ type }) => ENDING_TYPES.has(type))
+      .map(({ type }) => type);
     // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
     const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
     this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
@@ -235,16 +276,17 @@ export class JobChecker {
     this.watch.demand(missing.length === 0, "reportKept", () => `${jobId} is ${status} without ${missing.join(", ")}`);
   }
 
-  private takeEvents(truth: JobTruth, { events, jobId }: JobRecord): void {
+  private takeEvents(truth: JobTruth, record: JobRecord): void {
+    const { events, jobId } = record;
     const { watch } = this;
     const { tenantId } = truth.tenant;
     watch.demand(events.length >= truth.events, "nothingLost", () => `${jobId} lost an event`);
-    const types = events.map(({ type, result }) => (type === "clicked" ? JSON.stringify(result) : type));
+    const types = inPresentLife(record).map(({ type, result }) => (type === "clicked" ? JSON.stringify(result) : type));
     const isOnce = new Set(types).size === types.length;
     watch.demand(isOnce, "oneEventAType", () => `${jobId} has [${types.join(", ")}]`);
     for (const [index, { eventId, type }] of events.entries()) {
       if (index < truth.events) continue;
-      truth.types.add(type);
+      if (eventId > (record.began ?? 0)) truth.types.add(type);
       const newest = this.lastEventIds.get(tenantId) ?? 0;
       watch.demand(
         eventId > newest || truth.isExcused || !this.isClockSound,
@@ -257,4 +299,9 @@ export class JobChecker {
     }
     truth.events = events.length;
   }
+}
+
+/** A message that was retried may have the events of its former lives once more. */
+function inPresentLife({ events, began = 0 }: JobRecord): JobRecord["events"] {
+  return events.filter(({ eventId }) => eventId > began);
 }

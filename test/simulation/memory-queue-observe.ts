@@ -13,6 +13,7 @@ import {
   type ShardState,
   type StoredJob,
   storedJob,
+  storedOf,
 } from "./memory-queue-shard.ts";
 
 export interface Sighting {
@@ -47,9 +48,7 @@ interface Answer {
 function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs: number): Answer {
   const { jobId, type, known } = observation;
   const none = (result: ObserveResult): Answer => ({ result, rows: [] });
-  const job =
-    storedJob(shard, jobId) ??
-    (known === null ? null : { ...known, waits: 0, kept: [], isHeldPending: false, entryId: null });
+  const job = storedJob(shard, jobId) ?? (known === null ? null : storedOf(known));
   if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
   const isEarly = !isFinal(job.status);
   if (hasEvent(job, observation) || (isEarly && hasReport(job.kept, observation))) return none("duplicate");
@@ -94,6 +93,7 @@ function add(
       ...(template !== undefined && { template }),
       ...(recipient !== "" && { recipient }),
       ...(job.tries !== undefined && { tries: job.tries }),
+      ...(job.life !== undefined && { began: job.life.began }),
     };
     rows.push({ tenantId, jobId, channel, ...sent, finished });
   }

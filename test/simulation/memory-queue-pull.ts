@@ -107,8 +107,10 @@ function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, by
     const suppressed = shard.suppressed.get(tenantQueue.tenantId)?.get(entry.recipient) ?? null;
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
     const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
-    const place = { tenantId: tenantQueue.tenantId, entryId };
-    const isReported = wasOut && (storedJob(shard, entry.jobId)?.kept.length ?? 0) > 0;
+    const stored = wasOut ? storedJob(shard, entry.jobId) : null;
+    const retried = stored?.life === undefined ? {} : { retriedAtMs: stored.life.atMs };
+    const place = { tenantId: tenantQueue.tenantId, entryId, ...retried };
+    const isReported = (stored?.kept.length ?? 0) > 0;
     if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
     if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
     return { ...entry, ...place, suppressed };

@@ -1,6 +1,7 @@
 import { isFinal } from "../../src/domain/job.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import { forgetContents } from "./memory-queue-keep.ts";
 import { agreedTimeMs, isBeyond, type MarkedPiece, type OutboxEntry, type ShardState } from "./memory-queue-shard.ts";
 
 export interface Recording {
@@ -162,6 +163,7 @@ function removeMarked(shard: ShardState, { rows }: RecordPiece, timeMs: number):
   for (const id of shard.outbox.entries.keys()) if (!isBeyond(id, last)) shard.outbox.entries.delete(id);
   shard.mark = null;
   shard.lastRecorded = Math.max(shard.lastRecorded, ...rows.map(({ eventId }) => eventId));
+  forgetContents(shard, rows);
   const ended = rows.filter(({ finished }) => finished !== null).map(({ jobId }) => jobId);
   append(shard, ended, timeMs);
   return ended.length;

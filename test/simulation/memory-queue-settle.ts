@@ -2,6 +2,7 @@ import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { type Attempt, isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
 import type { Lease, Settlement } from "../../src/domain/queue.ts";
+import { keepContent } from "./memory-queue-keep.ts";
 import {
   count,
   hasEvent,
@@ -131,7 +132,7 @@ function unknownJob({ job: { tenantId, channel } }: Settlement): StoredJob {
   };
 }
 
-interface Settling {
+export interface Settling {
   readonly settlement: Exclude<Settlement, { kind: "start" }>;
   readonly stored: StoredJob;
   /** Its entry, where it is. */
@@ -216,7 +217,8 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
   shard.later.set(jobId, timeMs + Math.ceil(delayMs));
 }
 
-function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending: Ending): StoredEventRow[] {
+function end(shard: ShardState, settling: Settling, ending: Ending): StoredEventRow[] {
+  const { settlement, stored, nowMs } = settling;
   const { tenantId, channel, jobId, template, recipient } = settlement.job;
   const { status, result, attempt } = ending;
   const tries = triesWith(stored, attempt);
@@ -232,6 +234,8 @@ function end(shard: ShardState, { settlement, stored, nowMs }: Settling, ending:
     ...(template !== undefined && { template }),
     ...(recipient !== "" && { recipient }),
     ...(tries.length > 0 && { tries }),
+    ...(stored.life !== undefined && { began: stored.life.began }),
+    ...(status === "failed" && keepContent(shard, settling, attempts + waits)),
   };
   const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
   for (const report of stored.kept) {

@@ -1,6 +1,14 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
-import type { Attempt, ChannelName, JobStatus, StoredPayload, SuppressionReason } from "../../src/domain/job.ts";
+import type {
+  Attempt,
+  ChannelName,
+  JobRecord,
+  JobStatus,
+  KeptContent,
+  StoredPayload,
+  SuppressionReason,
+} from "../../src/domain/job.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 
@@ -16,6 +24,7 @@ export interface QueueEntry {
   readonly template?: string;
   readonly payload: string;
   readonly stored?: StoredPayload;
+  readonly traceparent?: string;
 }
 
 /** Entries by id, oldest first. */
@@ -69,6 +78,8 @@ export interface StoredJob {
   readonly kept: readonly Report[];
   readonly result: JsonObject | null;
   readonly tries?: readonly Attempt[];
+  /** Of a job that was retried: the event id before which its present life began, and when that was asked for. */
+  readonly life?: { readonly began: number; readonly atMs: number };
 }
 
 /** What somebody says about a job. */
@@ -123,6 +134,10 @@ export interface ShardState {
   /** By `<tenant queue>:<day>`: the units taken of the day's allowance. */
   readonly allowances: Map<string, Expiring<number>>;
   readonly windows: Map<string, RateWindow>;
+  /** By tenant: bytes of the contents of its failed jobs in the outbox. */
+  readonly keeping: Map<string, number>;
+  /** By tenant: bytes of the contents that were kept within a day. */
+  readonly kept: Map<string, Expiring<number>>;
   /** The last event that is in the event store. */
   lastRecorded: number;
   leaving: Leaving[];
@@ -151,6 +166,8 @@ export function emptyShard(): ShardState {
     suppressed: new Map(),
     allowances: new Map(),
     windows: new Map(),
+    keeping: new Map(),
+    kept: new Map(),
     lastRecorded: 0,
     leaving: [],
     idempotency: new Map(),
@@ -203,8 +220,15 @@ export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: 
 }
 
 /** What a job counts for. */
-export function payloadBytes({ payload, stored }: Pick<QueueEntry, "payload" | "stored">): number {
-  return stored?.bytes ?? Buffer.byteLength(payload);
+export function payloadBytes(entry: Pick<QueueEntry, "payload" | "stored" | "traceparent">): number {
+  return entry.stored?.bytes ?? Buffer.byteLength(payloadText(entry));
+}
+
+/** A payload as the queue writes it. */
+function payloadText({ payload, stored, traceparent }: Pick<QueueEntry, "payload" | "stored" | "traceparent">): string {
+  return stored === undefined && traceparent !== undefined
+    ? payload.replace("{", `{"$trace":"${traceparent}",`)
+    : payload;
 }
 
 export function isBeyond(entryId: string, other: string): boolean {
@@ -232,11 +256,20 @@ export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
   return shard.jobs.get(jobId) ?? null;
 }
 
-export function hasEvent({ events }: StoredJob, report: Report): boolean {
-  return hasReport(events, report);
+/** A job that has left, as the event store has it. */
+export function storedOf({ jobId: _, began, ...known }: JobRecord): StoredJob {
+  const life = began === undefined ? {} : { life: { began, atMs: 0 } };
+  return { ...known, ...life, waits: 0, kept: [], isHeldPending: false, entryId: null };
 }
 
-/** Clicks count once a link, all else once a job. */
+export function hasEvent({ events, life }: StoredJob, report: Report): boolean {
+  return hasReport(
+    events.filter(({ eventId }) => eventId > (life?.began ?? 0)),
+    report,
+  );
+}
+
+/** Clicks count once a link, all else once a life of the job. */
 export function hasReport(known: readonly Report[], { type, result }: Report): boolean {
   return known.some(
     (one) => one.type === type && (type !== "clicked" || JSON.stringify(one.result) === JSON.stringify(result)),
@@ -254,17 +287,37 @@ export function countText({ attempts, waits }: { readonly attempts: number; read
   return waits === undefined ? `${attempts}` : `${attempts}+${waits}`;
 }
 
-/** What ends the text of a finished job's row. */
-export function endingOf({ template, recipient = "", tries = [] }: FinishedJob): readonly unknown[] {
+/** What ends the text of a finished job's row; `channel` is one letter. */
+export function endingOf(job: EndedJob, finished: FinishedJob): readonly unknown[] {
+  const { template, recipient = "", tries = [], began, kept } = finished;
+  const rest = {
+    ...(began !== undefined && { began }),
+    ...(kept !== undefined && { kept: keptText(job, finished.attempts, kept) }),
+  };
+  if (Object.keys(rest).length > 0) return [template ?? null, recipient, tries, rest];
   if (recipient === "" && tries.length === 0) return template === undefined ? [] : [template];
   return [template ?? null, recipient, ...(tries.length === 0 ? [] : [tries])];
 }
 
+interface EndedJob {
+  readonly jobId: string;
+  readonly channel: string;
+}
+
+/** The entry of a failed job, with all that was counted. */
+function keptText(job: EndedJob, attempts: number, { settlements, ...kept }: KeptContent): string {
+  const waits = settlements - attempts;
+  return entryText({ ...kept, ...job, attempts, ...(waits > 0 && { waits }) }, job.channel);
+}
+
 /** An entry as the queue writes it, `channel` being one letter. */
 export function entryText(entry: QueueEntry, channel: string): string {
-  const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
+  const { jobId, recipient, needsScreening, template, payload: _, stored, traceparent, ...count } = entry;
+  const payload = payloadText(entry);
+  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
-  const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;
+  const elsewhere =
+    stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}${traced}`;
   return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}${elsewhere}\n${payload}`;
 }
 
@@ -278,6 +331,9 @@ export function publish(shard: ShardState, rows: readonly StoredEventRow[], nowM
 /** The queue writes a channel, a type and a status as one letter each. */
 function bytesOf({ tenantId, jobId, eventId, result, finished }: StoredEventRow): number {
   const letter = "x";
-  const ending = finished === null ? [] : [letter, finished.attempts, finished.result, ...endingOf(finished)];
+  const ending =
+    finished === null
+      ? []
+      : [letter, finished.attempts, finished.result, ...endingOf({ jobId, channel: letter }, finished)];
   return Buffer.byteLength(JSON.stringify([tenantId, jobId, letter, eventId, letter, result, ...ending]));
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/domain/clock.ts";
 import { isJobId } from "../../src/domain/ids.ts";
-import { isFinal, type JobRecord } from "../../src/domain/job.ts";
+import { isFinal, type JobRecord, type KeptContent } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -20,6 +20,7 @@ import {
   type RecordTurn,
 } from "../../src/domain/queue.ts";
 import type { Random } from "../../src/domain/random.ts";
+import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, admit } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
@@ -27,6 +28,7 @@ import { observe, type Sighting } from "./memory-queue-observe.ts";
 import { pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
+import { retry } from "./memory-queue-retry.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
 import {
   type Expiring,
@@ -75,17 +77,40 @@ export class QueueState {
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
+  retryNow(call: RetryCall, isRepeat = false): RetryResult[] {
+    const { shard } = call.tenant;
+    const retrying = { ...call, isRepeat, nowMs: this.clock.nowMs() };
+    return retry(this.shard(shard), retrying, () => this.announceMail(shard));
+  }
+
+  unrecordedContentsNow({ tenantId, shard }: TenantRef, jobIds: readonly string[]): ReadonlyMap<string, KeptContent> {
+    const rows = [...this.shard(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
+    const own = rows.filter((row) => row.tenantId === tenantId && jobIds.includes(row.jobId));
+    return new Map(own.flatMap(({ jobId, finished }) => (finished?.kept ? [[jobId, finished.kept] as const] : [])));
+  }
+
+  waitingContentNow({ tenantId, shard: number }: TenantRef, jobId: string): WaitingContent | null {
+    const shard = this.shard(number);
+    if (shard.jobs.get(jobId)?.tenantId !== tenantId) return null;
+    const queued = [...shard.tenantQueues.values()].flatMap(({ entries }) => [...entries.values()]);
+    const entry = shard.parked.get(jobId)?.entry ?? queued.find((one) => one.jobId === jobId);
+    if (entry === undefined) return null;
+    const { channel, payload, stored } = entry;
+    return { channel, payload, ...(stored !== undefined && { stored }) };
+  }
+
   jobNow(tenant: TenantRef, jobId: string): JobRecord | null {
     if (!isJobId(jobId)) return null;
     const shard = this.shard(tenant.shard);
     const stored = storedJob(shard, jobId);
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
-    const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries } = stored;
+    const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries, life } = stored;
     const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
     const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
     const state = { status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
-    return { jobId, tenantId, channel, ...state, ...(tries !== undefined && { tries }) };
+    const told = { ...(tries !== undefined && { tries }), ...(life !== undefined && { began: life.began }) };
+    return { jobId, tenantId, channel, ...state, ...told };
   }
 
   observeNow(tenant: TenantRef, observation: Observation): ObserveResult {

@@ -1,4 +1,4 @@
-import type { JobRecord } from "../../src/domain/job.ts";
+import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -19,11 +19,12 @@ import type {
   RecordTurn,
   Settlement,
 } from "../../src/domain/queue.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 
 /** The queue in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
-export class MemoryQueue implements Queue, ProviderReferences {
+export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
   readonly shardsPerRecord = "all";
 
   constructor(readonly state: QueueState) {}
@@ -33,6 +34,15 @@ export class MemoryQueue implements Queue, ProviderReferences {
   }
   async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     return this.state.acceptNow(tenant, requestsPerMinute, job);
+  }
+  async retry(call: RetryCall): Promise<readonly RetryResult[]> {
+    return this.state.retryNow(call);
+  }
+  async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    return this.state.unrecordedContentsNow(tenant, jobIds);
+  }
+  async waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    return this.state.waitingContentNow(tenant, jobId);
   }
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
     return this.state.jobNow(tenant, jobId);

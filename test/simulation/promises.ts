@@ -7,6 +7,7 @@ export const PROMISES = {
   eventOrder: "a tenant's event ids rise, and become visible in their order",
   tokenFrozen: "a batch's token names the same rows for ever",
   recordedFirst: "nothing leaves the outbox before the event store has it",
+  retried: "a failed job begins another life only when an operator retries that very failure",
   transitions: "a status follows the table and never goes back",
   eventAndStatus: "a final status and its event come together",
   suppressed: "a suppressed recipient is never sent to",

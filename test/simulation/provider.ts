@@ -120,6 +120,7 @@ export class Provider {
     this.inFlight.set(job.jobId, handOver);
     truth.tries += 1;
 
+    const life = truth.retries;
     let isOver = false;
     const end = (outcome: Outcome | null) => {
       if (isOver) return;
@@ -127,7 +128,7 @@ export class Provider {
       parts.fairness.ended(process, tenant, term.lease.token);
       if (this.inFlight.get(job.jobId) === handOver) this.inFlight.delete(job.jobId);
       if (outcome === null) return;
-      this.hear(truth, term, { outcome, isAborted: signal.aborted });
+      if (truth.retries === life) this.hear(truth, term, { outcome, isAborted: signal.aborted });
       resolve(outcome);
     };
     signal.addEventListener("abort", () => this.checkAbort(job, handOver));

@@ -1,16 +1,18 @@
 import { acceptEmail } from "../../src/channels/email/request.ts";
-import { UnavailableError } from "../../src/domain/errors.ts";
+import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import type { EventReader, EventWriter } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { observeReport } from "../../src/domain/observe-report.ts";
 import type { AcceptResult, Lease, NewJob, ObserveResult } from "../../src/domain/queue.ts";
 import type { DeliveryReport } from "../../src/domain/report.ts";
+import type { FailedJobs } from "../../src/domain/retry.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { DeliveryReports } from "../../src/engine/reports/delivery-reports.ts";
+import { Retries } from "../../src/engine/retries/retries.ts";
 import type { Dice } from "./dice.ts";
 import type { Network, Server } from "./network.ts";
 import type { Watch } from "./promises.ts";
@@ -45,6 +47,7 @@ export interface SendRequest {
 /** One process with all the roles of the production engine, on simulated ports. */
 export class SimCluster {
   readonly reports: DeliveryReports;
+  private readonly retries: Retries;
   private readonly dispatcher: Dispatcher;
   private readonly recorder: Recorder;
   private readonly jobIds: JobIds;
@@ -70,12 +73,31 @@ export class SimCluster {
     const channels = [provider.channelOf(process)];
     this.dispatcher = new Dispatcher({ ...common, directory, channels });
     this.recorder = new Recorder({ ...common, eventStore: writer });
+    this.retries = new Retries({
+      queue,
+      eventStore: reader,
+      payloads: {
+        put: () => Promise.reject(new Error("nothing is stored elsewhere")),
+        get: () => Promise.resolve(null),
+      },
+      charges: { take: () => Promise.resolve(null), giveBack: () => Promise.resolve() },
+      clock,
+    });
     this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, telemetry });
   }
 
   start(): void {
     this.dispatcher.start();
     this.recorder.start();
+  }
+
+  /** What the front door does for an operator who wants these failed jobs tried again. */
+  async retry(tenant: Tenant, jobIds: readonly string[]): Promise<void> {
+    try {
+      await this.retries.retry(tenant, jobIds);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
   }
 
   /** As on SIGTERM: the work first, then its history. */
@@ -125,7 +147,7 @@ export class SimCluster {
     };
   }
 
-  private eventStore(): { readonly writer: EventWriter; readonly reader: EventReader } {
+  private eventStore(): { readonly writer: EventWriter; readonly reader: EventReader & FailedJobs } {
     const { network, eventStore, eventStoreServer } = this.around;
     const call = <T>(name: string, effect: () => T) =>
       network.call({ from: this.process, to: eventStoreServer, name, effect });
@@ -134,6 +156,11 @@ export class SimCluster {
       reader: {
         page: () => Promise.resolve({ events: [], hasMore: false }),
         job: (tenantId, jobId) => call("event store job", () => eventStore.job(tenantId, jobId)),
+        failedJobs: (tenantId, jobIds) =>
+          call("failed jobs", () => {
+            const found = jobIds.map((jobId) => [jobId, eventStore.failedJob(tenantId, jobId)] as const);
+            return new Map(found.flatMap(([jobId, job]) => (job === null ? [] : [[jobId, job] as const])));
+          }),
       },
     };
   }

@@ -1,5 +1,6 @@
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import type { JobRecord } from "../../src/domain/job.ts";
+import type { FailedJob } from "../../src/domain/retry.ts";
 import { EventStoreState } from "../engine/recorder/memory-event-store-state.ts";
 import type { Watch } from "./promises.ts";
 
@@ -47,6 +48,10 @@ export class SimEventStore {
 
   job(tenantId: string, jobId: string): JobRecord | null {
     return this.state.jobNow(tenantId, jobId);
+  }
+
+  failedJob(tenantId: string, jobId: string): FailedJob | null {
+    return this.state.failedJobNow(tenantId, jobId);
   }
 
   private check(row: StoredEventRow): void {

@@ -1,18 +1,40 @@
 import type { Steering } from "../../src/domain/steering.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
+import type { JobTruth } from "./job-checker.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
+import type { SimCluster } from "./sim-cluster.ts";
 import { EPOCH_MS } from "./sim-process.ts";
 
 /** The longest that a tenant stays paused before somebody remembers it. */
 const PAUSE_MS_MAX = 60_000;
 
-/** Pauses tenants and resumes them. What it decides is in the registry at once, and no process remembers less. */
+const RETRIES_MAX = 3;
+const RETRY_MS_MAX = 20_000;
+/** Two operators see the same failure, or one asks twice. */
+const CALLED_TWICE = 0.3;
+
+export interface Retrial {
+  readonly dice: Dice;
+  /** Of all failed jobs. */
+  readonly share: number;
+  /** Some process that runs; null: there is none. */
+  aHouse(dice: Dice): SimCluster | null;
+}
+
+interface Retrying {
+  /** Null: its time has not come. */
+  house: SimCluster | null;
+}
+
+/** Pauses tenants and resumes them, and has failed jobs tried again. What it decides is in the registry at once, and no process remembers less. */
 export class SimOperator {
   /** Tenants that it paused, in all. */
   pauses = 0;
   private isOver = false;
+  private retrial: Retrial | null = null;
+  private readonly retrying = new Set<Retrying>();
 
   constructor(
     private readonly clock: SimClock,
@@ -31,6 +53,37 @@ export class SimOperator {
       this.clock.at(dice.skewed(PAUSE_MS_MAX), () => this.resume(tenantId));
       this.begin(dice, everyMs, tenantIds);
     });
+  }
+
+  /** From now on it has failed jobs tried again, each with this chance, soon after their failure. */
+  retryFailed(retrial: Retrial): void {
+    this.retrial = retrial;
+  }
+
+  /** A job has ended, at this instant. */
+  ended(truth: JobTruth): void {
+    const { retrial } = this;
+    if (retrial === null || truth.status !== "failed" || truth.retries >= RETRIES_MAX) return;
+    const { dice, share, aHouse } = retrial;
+    if (!dice.chance(share)) return;
+    for (let calls = dice.chance(CALLED_TWICE) ? 2 : 1; calls > 0; calls -= 1) {
+      const one: Retrying = { house: null };
+      this.retrying.add(one);
+      this.clock.at(dice.skewed(RETRY_MS_MAX), () => {
+        one.house = aHouse(dice);
+        if (one.house === null) this.retrying.delete(one);
+        else this.retry(one, one.house, truth);
+      });
+    }
+  }
+
+  private retry(one: Retrying, house: SimCluster, { tenant, jobId }: JobTruth): void {
+    house.process.enter(() => void house.retry(tenant, [jobId]).then(() => this.retrying.delete(one)), "answer");
+  }
+
+  /** Whether jobs are to be tried again, or one of these processes is about it. */
+  isRetrying(houses: readonly (SimCluster | null)[]): boolean {
+    return Array.from(this.retrying).some(({ house }) => house === null || houses.includes(house));
   }
 
   /** All tenants go on. */

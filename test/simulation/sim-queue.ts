@@ -1,6 +1,6 @@
 import { sleep } from "../../src/domain/clock.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import type { JobRecord } from "../../src/domain/job.ts";
+import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
@@ -23,13 +23,14 @@ import {
   type RecordTurn,
   type Settlement,
 } from "../../src/domain/queue.ts";
+import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
 /** One process's way to the queue, over the wire. */
-export class SimQueue implements FrontQueue, OwnerQueue, RecorderQueue {
+export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQueue {
   constructor(
     private readonly process: SimProcess,
     private readonly network: Network,
@@ -61,6 +62,31 @@ export class SimQueue implements FrontQueue, OwnerQueue, RecorderQueue {
       }
       await sleep(clock, 50);
     }
+  }
+
+  /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
+  async retry(call: RetryCall): Promise<readonly RetryResult[]> {
+    const { clock } = this.process;
+    const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
+    for (let isRepeat = false; ; ) {
+      try {
+        const again = isRepeat;
+        return await this.call("retry", () => this.queue.retry(call, again));
+      } catch (error) {
+        const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
+        if (error instanceof TransportError) isRepeat = true;
+        if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
+      }
+      await sleep(clock, 50);
+    }
+  }
+
+  unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    return this.call("unrecorded contents", () => this.queue.state.unrecordedContentsNow(tenant, jobIds));
+  }
+
+  waitingContent(tenant: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    return this.call("waiting content", () => this.queue.state.waitingContentNow(tenant, jobId));
   }
 
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {

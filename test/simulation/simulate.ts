@@ -56,6 +56,7 @@ function summarise(): void {
       `${sum((r) => r.reports)} reports`,
       `${sum((r) => r.reportsKept)} of them kept until their job ended`,
       `${sum((r) => r.endedByReport)} jobs ended by one`,
+      `${sum((r) => r.retries)} failed jobs tried again`,
     ].join(", "),
   );
 }

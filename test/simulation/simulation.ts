@@ -38,7 +38,8 @@ export class SimulationFailure extends Error {
 export function simulate(seed: number, steps: number | null = null): RunResult {
   // Chance of its own, so that every seed draws what it drew before there were pauses.
   const ofOperator = new Dice(seed + OPERATOR_SEEDS);
-  const world = new World(seed, (dice) => withPauses(drawOptions(dice, steps), ofOperator));
+  const ofRetries = new Dice(seed + RETRY_SEEDS);
+  const world = new World(seed, (dice) => withRetries(withPauses(drawOptions(dice, steps), ofOperator), ofRetries));
   const driver = new Driver(world, (violation) => {
     const { clock, trace } = world;
     throw new SimulationFailure(violation, { seed, steps, step: clock.steps, lastLines: trace.lastLines(40) });
@@ -50,6 +51,10 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   const { weather, healthy, tenants } = world.drawn;
   const pausable = tenants.map(({ tenantId }) => tenantId).filter((tenantId) => !healthy.has(tenantId));
   world.operator.begin(ofOperator, weather.tenantPauseEveryMs, pausable);
+  if (weather.jobRetried > 0) {
+    const aHouse = (dice: Dice) => world.aHouse(dice);
+    world.operator.retryFailed({ dice: ofRetries, share: weather.jobRetried, aHouse });
+  }
   driver.stepWhile(() => world.clock.steps < world.drawn.steps);
   calamities.end();
   // Some mail comes when the faults are over, and what they left on the wire is not.
@@ -72,11 +77,20 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
 }
 
 const OPERATOR_SEEDS = 0x51ee_0000;
+const RETRY_SEEDS = 0x2e72_0000;
 
 /** In a third of the runs somebody pauses tenants; never those whose waits are checked. */
 function withPauses(options: RunOptions, dice: Dice): RunOptions {
   const tenantPauseEveryMs = dice.chance(1 / 3) ? dice.between(1_000, 15_000) : 0;
   return { ...options, weather: { ...options.weather, tenantPauseEveryMs } };
+}
+
+/** In a third of the runs many messages are refused, and somebody has failed jobs tried again. */
+function withRetries(options: RunOptions, dice: Dice): RunOptions {
+  const { weather } = options;
+  if (!dice.chance(1 / 3) || weather.isCalm) return options;
+  const providerPermanent = Math.max(weather.providerPermanent, 0.5);
+  return { ...options, weather: { ...weather, providerPermanent, jobRetried: dice.pick([0.3, 1]) } };
 }
 
 function send({ load, dice, drawn }: World, jobs: number, withinMs: number): void {

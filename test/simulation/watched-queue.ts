@@ -16,6 +16,7 @@ import {
   type RecordTurn,
   type Settlement,
 } from "../../src/domain/queue.ts";
+import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
@@ -51,6 +52,8 @@ export interface ReportCounts {
   reportsKept: number;
   /** Jobs that a report ended while they waited for another try, or kept from being handed over again. */
   endedByReport: number;
+  /** Failed jobs that an operator had tried again. */
+  retries: number;
 }
 
 /** The queue's state, with the books kept beside it: each effect is checked at the instant at which it takes place. */
@@ -83,6 +86,24 @@ export class WatchedQueue {
     return result;
   }
 
+  /** `isRepeat`: an earlier try of the call may have taken effect. */
+  retry(call: RetryCall, isRepeat: boolean): readonly RetryResult[] {
+    const { jobs, queueChecker, counts } = this.parts;
+    const { tenant, retries, quota } = call;
+    const lifeOf = (jobId: string) => this.state.jobNow(tenant, jobId)?.began;
+    const before = retries.map(({ job }) => this.state.jobNow(tenant, job.jobId) ?? job);
+    const results = this.state.retryNow(call, isRepeat);
+    for (const [at, { job }] of retries.entries()) {
+      const began = before[at]?.began;
+      const now = lifeOf(job.jobId);
+      if (now === undefined || now === began) continue;
+      counts.retries += 1;
+      jobs.retried(job.jobId, began === job.began, quota);
+    }
+    queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return results;
+  }
+
   /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
   heardAccept(tenant: Tenant, job: NewJob, result: AcceptResult, sinceForgot: number): void {
     if (sinceForgot !== this.timesForgot || job.idempotency === null) return;
@@ -106,8 +127,7 @@ export class WatchedQueue {
     if (result === "kept") counts.reportsKept += 1;
     if (result === "recorded" && !wasFinal) counts.endedByReport += 1;
     const isTaken = result === "recorded" || result === "kept";
-    const truth = this.parts.jobs.jobs.get(observation.jobId);
-    if (isTaken) truth?.told.add(observation.type);
+    if (isTaken) this.parts.jobs.told(observation.jobId, observation.type);
     this.parts.jobs.touch(observation.jobId);
     if (isTaken && observation.suppress !== null) {
       this.parts.jobs.suppress(tenant.tenantId, observation.suppress.recipient);

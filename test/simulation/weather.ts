@@ -38,6 +38,8 @@ export interface Weather {
   readonly planChangeEveryMs: number;
   /** Mean between two pauses of a tenant by its operator; 0 never. This is no fault. */
   readonly tenantPauseEveryMs: number;
+  /** Chance that an operator retries a job soon after it has failed. */
+  readonly jobRetried: number;
   /** Chances of a delivery. */
   readonly providerTransient: number;
   readonly providerPermanent: number;
@@ -77,6 +79,7 @@ export const CALM: Weather = {
   tenantLoadMs: 0,
   planChangeEveryMs: 0,
   tenantPauseEveryMs: 0,
+  jobRetried: 0,
   providerTransient: 0,
   providerPermanent: 0,
   providerHangs: 0,
@@ -142,6 +145,7 @@ export function drawWeather(dice: Dice): Weather {
     tenantLoadMs: kind(500, 5),
     planChangeEveryMs: kind(30_000, 2_000),
     tenantPauseEveryMs: 0,
+    jobRetried: 0,
     providerTransient: kind(0.4),
     providerPermanent: kind(0.1),
     providerHangs: kind(0.1),

@@ -74,6 +74,7 @@ export class World {
     reports: 0,
     reportsKept: 0,
     endedByReport: 0,
+    retries: 0,
   };
   /** The processes that play, one a place. A place is empty between a death and the next start. */
   readonly places: (SimCluster | null)[];
@@ -101,7 +102,7 @@ export class World {
     const isAgeKnown = weather.clockStepEveryMs === 0 && weather.clockFarAhead === 0;
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
     const landed = (truth: JobTruth) => this.waits.accepted(truth);
-    const ended = ({ jobId }: JobTruth) => this.waits.handedOver(jobId);
+    const ended = (truth: JobTruth) => this.ended(truth);
     const unnoticedStepsMs = (shard: number) => this.queueChecker.unnoticedStepsMs(shard);
     const isPurged = ({ tenant, acceptedMs }: JobTruth) => this.operator.isPurged(tenant.tenantId, acceptedMs);
     const aboutJobs = { read, isClockSound, isAgeKnown, unnoticedStepsMs, landed, ended, isPurged };
@@ -252,9 +253,10 @@ export class World {
   /** Faults end: everything is up, everybody is awake, and each place has its process. */
   heal(): void {
     this.trace.note("heal");
-    // A hint may always be lost; that is no fault.
-    const { lostHint, bytesPerMs, tenantLoadMs } = this.drawn.weather;
-    this.network.weather = { ...CALM, report: 0, lostHint, bytesPerMs, tenantLoadMs };
+    // Lost hints and refused messages are no faults.
+    const { lostHint, bytesPerMs, tenantLoadMs, jobRetried } = this.drawn.weather;
+    const refusals = { providerPermanent: jobRetried > 0 ? 0.5 : 0 };
+    this.network.weather = { ...CALM, ...refusals, report: 0, lostHint, bytesPerMs, tenantLoadMs };
     this.network.endSilences();
     this.outages.end();
     this.relays.heal();
@@ -321,15 +323,20 @@ export class World {
     this.outages.look();
   }
 
+  private ended(truth: JobTruth): void {
+    this.waits.handedOver(truth.jobId);
+    this.operator.ended(truth);
+  }
+
   private startLater(place: number): void {
     this.clock.at(this.dice.between(100, 5_000), () => {
       if (this.places[place] === null) this.start(place);
     });
   }
 
-  private aHouse(): SimCluster | null {
+  aHouse(dice = this.dice): SimCluster | null {
     const running = this.places.filter((house) => house !== null && !house.process.isDead);
-    return running.length === 0 ? null : this.dice.pick(running);
+    return running.length === 0 ? null : dice.pick(running);
   }
 
   private acknowledged(jobId: string): void {
@@ -337,7 +344,7 @@ export class World {
     this.watch.demand(truth !== undefined, "nothingLost", () => `${jobId} was acknowledged and never queued`);
   }
 
-  /** A report about a message is on its way to some process. */
+  /** On its way to some process. */
   report(report: DeliveryReport, delayMs: number): void {
     if (this.drawn.callsBack) return this.webhookCalls.send(report, delayMs);
     const arrival: { house: SimCluster | null } = { house: null };
@@ -360,7 +367,7 @@ export class World {
     await house.reports.take(report);
     const truth = this.jobs.jobs.get(report.jobId);
     if (truth === undefined || truth.isExcused || !this.places.includes(house)) return;
-    const isKept = truth.types.has(report.type) || truth.told.has(report.type);
+    const isKept = truth.types.has(report.type) || truth.everTold.has(report.type);
     this.watch.demand(isKept, "reportKept", () => `${report.jobId}: ${report.type}`);
   }
 }

@@ -26,6 +26,9 @@ export async function openAnalysts() {
     "INSERT INTO waybill.t SELECT number, toString(number) FROM numbers(1000)",
     `CREATE TABLE default.secret (s String) ENGINE = Memory`,
     `INSERT INTO default.secret VALUES ('${CANARY}')`,
+    "CREATE DATABASE waybill_sealed",
+    "CREATE TABLE waybill_sealed.failed_payloads (body String) ENGINE = MergeTree ORDER BY body",
+    `INSERT INTO waybill_sealed.failed_payloads VALUES ('${CANARY}')`,
   ])
     await chdb.writer.command({ query });
   const face = serveClickHouseHttp({

@@ -25,7 +25,7 @@ afterAll(() => front.stop(), 15_000);
 
 const PATH = "/tenants/acme/erasures";
 const erase = (body: unknown) => front.operate("POST", PATH, body);
-const done = { finishedJobs: 2, events: 3, isComplete: true };
+const done = { finishedJobs: 2, events: 3, payloads: 0, isComplete: true };
 
 test("an operator erases a recipient, and the audit log names its hash alone", async () => {
   history = async () => done;
@@ -60,7 +60,7 @@ test("an operator erases a recipient, and the audit log names its hash alone", a
 test("repeating it is harmless, and what is not finished is said", async () => {
   history = async () => ({ ...done, isComplete: false });
   expect((await erase({ recipient: "+34 600 123 456", suppress: true })).status).toBe(202);
-  history = async () => ({ finishedJobs: 0, events: 0, isComplete: true });
+  history = async () => ({ finishedJobs: 0, events: 0, payloads: 0, isComplete: true });
   const again = await erase({ recipient: "34600123456" });
   expect([again.status, again.body]).toMatchObject([200, { complete: true, erased: { suppressions: 0 } }]);
   const page = await must(front.registry.suppressions("acme", null, 10));

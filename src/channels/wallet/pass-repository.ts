@@ -3,6 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
+import { sqlState } from "../../storage/sql-state.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
 import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, RefusedChange, UnfinishedPass } from "./passes.ts";
@@ -14,6 +15,8 @@ export interface PassRepositoryOptions {
   readonly clock: Clock;
 }
 
+/** PostgreSQL, appendix A. */
+const UNIQUE_VIOLATION = "23505";
 /** Tokens charged for a pass. */
 const PRICE = 1;
 const UNFINISHED_ROWS = 100;
@@ -107,6 +110,31 @@ export class PassRepository implements PassStore {
         .insert(tokenMovements)
         .values({ tenantId, kind: "refund", amount: PRICE, reason, jobId, balance, createdAt: this.now() });
     });
+  }
+
+  async redoCreate(tenantId: string, jobId: string): Promise<"done" | "not_failed" | "serial_used" | "no_tokens"> {
+    try {
+      return await this.options.database.write(async (transaction) => {
+        const createdAt = this.now();
+        // Created now: the sweep of unfinished passes leaves it alone until its job is queued.
+        const redone = await transaction
+          .update(passes)
+          .set({ state: "creating", createdAt })
+          .where(and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId), eq(passes.state, "failed")))
+          .returning({ id: passes.id });
+        if (redone.length === 0) return "not_failed";
+        const balance = await charge(transaction, tenantId);
+        const reason = "wallet pass, tried again";
+        await transaction
+          .insert(tokenMovements)
+          .values({ tenantId, kind: "charge", amount: -PRICE, reason, jobId, balance, createdAt });
+        return "done";
+      });
+    } catch (error) {
+      if (error instanceof NoTokens) return "no_tokens";
+      if (sqlState(error).state === UNIQUE_VIOLATION) return "serial_used";
+      throw error;
+    }
   }
 
   finishCreate(passId: string): Promise<void> {

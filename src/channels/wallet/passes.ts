@@ -71,6 +71,11 @@ export interface PassStore {
    * has no effect if the job created no pass or has finished one.
    */
   undoCreate(tenantId: string, jobId: string): Promise<void>;
+  /**
+   * Takes the token and the serial again for a job that failed to create its pass and is tried again, both or neither.
+   * `not_failed`: it has no pass that failed. `serial_used`: another pass has the serial by now.
+   */
+  redoCreate(tenantId: string, jobId: string): Promise<"done" | "not_failed" | "serial_used" | "no_tokens">;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
   /** The pass with its next version. Null: there is no such pass, or its creation failed. */

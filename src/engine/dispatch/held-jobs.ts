@@ -1,6 +1,7 @@
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
+import { waitsInLife } from "../../domain/retry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { givenUp } from "./settlement.ts";
 import { holdBeginsMs } from "./steered-jobs.ts";
@@ -27,7 +28,7 @@ export function gaveUpHeld(job: QueuedJob, why: string, holdMs: number): Settlem
 
 /** An uncounted wait for a single job: its relay was reported away but may still answer other jobs. */
 export function waitAlone(job: QueuedJob, random: Random): Settlement {
-  const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(job.waits ?? 0, 10));
+  const longestMs = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** Math.min(waitsInLife(job), 10));
   const delayMs = Math.round(longestMs * (1 + random.next() / 4));
   return { kind: "retry", job, delayMs, status: "running", isUncounted: true };
 }

@@ -76,7 +76,8 @@ export class PayloadSweep {
     const tenant = await directory.byId(tenantId);
     if (tenant === null) return false;
     const queued = await queue.job(tenant, jobId);
-    if (queued !== null) return !isFinal(queued.status);
+    // What a failed job was to send is copied when its end is recorded: until it has left the queue, that may be to come.
+    if (queued !== null) return !isFinal(queued.status) || queued.status === "failed";
     if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return true;
     const recorded = await eventStore.job(tenantId, jobId);
     return recorded !== null && !isFinal(recorded.status);

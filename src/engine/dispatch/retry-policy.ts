@@ -1,9 +1,10 @@
 import type { Clock } from "../../domain/clock.ts";
-import { jobTimeMs } from "../../domain/ids.ts";
+import { lifeBeganMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Random } from "../../domain/random.ts";
+import { waitsInLife } from "../../domain/retry.ts";
 import { engineLimits } from "../limits.ts";
 
 type Retry = Extract<Outcome, { kind: "retry" }>;
@@ -30,8 +31,8 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
     engineLimits.retryBaseMs * engineLimits.retryFactor ** stepOf(job, outcome),
   );
   const delayMs = Math.max(outcome.afterMs ?? 0, Math.round(random.next() * ceilingMs));
-  const ageThenMs = clock.nowMs() + delayMs - jobTimeMs(job.jobId);
-  const waitedMs = Math.min(ageThenMs, delayMs * (isCounted ? attempts : (job.waits ?? 0) + 1));
+  const ageThenMs = clock.nowMs() + delayMs - lifeBeganMs(job);
+  const waitedMs = Math.min(ageThenMs, delayMs * (isCounted ? attempts : waitsInLife(job) + 1));
   const isSpent = isCounted && attempts >= (outcome.attemptsMax ?? limits.attemptsMax);
   if (isSpent || waitedMs > engineLimits.retryWaitedMsMax) {
     return {
@@ -43,7 +44,7 @@ export function decideRetry(job: QueuedJob, outcome: Retry, clock: Clock, random
 }
 
 /** The number of earlier waits that determines the length of this one. */
-function stepOf({ attempts, waits = 0 }: QueuedJob, { isUncounted, afterMs }: Retry): number {
-  if (isUncounted === undefined) return attempts;
-  return afterMs === undefined ? attempts + waits : 0;
+function stepOf(job: QueuedJob, { isUncounted, afterMs }: Retry): number {
+  if (isUncounted === undefined) return job.attempts;
+  return afterMs === undefined ? job.attempts + waitsInLife(job) : 0;
 }

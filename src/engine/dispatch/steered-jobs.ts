@@ -1,4 +1,4 @@
-import { jobTimeMs } from "../../domain/ids.ts";
+import { lifeBeganMs } from "../../domain/ids.ts";
 import type { ChannelName, QueuedJob } from "../../domain/job.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import { PURGED } from "../../domain/steering.ts";
@@ -15,11 +15,11 @@ export function purgedBeforeMs(tenant: Tenant | null, channel: ChannelName): num
 }
 
 /**
- * When the job's hold for a relay that is away begins: at its acceptance, or at the end of the last pause. Time in which
+ * When the job's hold for a relay that is away begins: at its acceptance or its retry, or at the end of the last pause. Time in which
  * nobody tried the relay does not count.
  */
 export function holdBeginsMs(job: QueuedJob, tenant: Tenant | null): number {
-  return Math.max(jobTimeMs(job.jobId), tenant?.steering?.resumedAt.get(job.channel) ?? 0);
+  return Math.max(lifeBeganMs(job), tenant?.steering?.resumedAt.get(job.channel) ?? 0);
 }
 
 /** Ends a purged job. A report that waits with it turns it into a success: its provider has the message. */

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
-import { jobTimeMs } from "../../domain/ids.ts";
+import { lifeBeganMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -59,6 +59,8 @@ export class TenantActor implements Waiter, Starter, Asker {
   inFlight = 0;
   /** On all slots. */
   delivering = 0;
+  /** As its tenant was when it was last looked up. */
+  isPaused = false;
   private waiting: QueuedJob[] = [];
   private openBytes = 0;
   private open = 0;
@@ -360,7 +362,8 @@ export class TenantActor implements Waiter, Starter, Asker {
       this.mustReread = this.hasLetGo;
     }
     if (!this.isSifted) this.endPurged();
-    if (!isPaused(tenant, channel)) return true;
+    this.isPaused = isPaused(tenant, channel);
+    if (!this.isPaused) return true;
     this.place?.withdraw(this);
     this.place = null;
     this.letGo();
@@ -379,8 +382,8 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.isSifted = true;
   }
 
-  private isPurged({ jobId }: QueuedJob): boolean {
-    return this.purgedBeforeMs !== null && jobTimeMs(jobId) < this.purgedBeforeMs;
+  private isPurged(job: QueuedJob): boolean {
+    return this.purgedBeforeMs !== null && lifeBeganMs(job) < this.purgedBeforeMs;
   }
 
   /** Leaves the waiting jobs to the tenant queue, unless a job is in flight: read again, it could start twice. */

@@ -7,6 +7,7 @@ import type {
   FinalStatus,
   JobRecord,
   JobStatus,
+  KeptContent,
   QueuedJob,
   StoredPayload,
 } from "../../domain/job.ts";
@@ -14,7 +15,9 @@ import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
+import type { Retry } from "../../domain/retry.ts";
 import { ERASED_NAME } from "../../domain/suppressions.ts";
+import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /** A channel as the queue writes it. */
 export interface QueuedChannel {
@@ -108,6 +111,7 @@ export const FORMAT_IN_LUA = {
   STATUS_HELD_PENDING: HELD_PENDING,
   STATUS_RUNNING: STATUS_LETTER.running,
   STATUS_SUCCESS: STATUS_LETTER.success,
+  STATUS_FAILED: STATUS_LETTER.failed,
   STATUSES: Object.values(STATUS_LETTER).join("") + HELD_PENDING,
   EVENT_SENT: EVENT_LETTER.sent,
   EVENT_CLICKED: EVENT_LETTER.clicked,
@@ -141,8 +145,12 @@ function decodeResult(text: string): JsonObject {
 
 /** The record's text, as `prelude.lua` describes it. */
 export function encodeRecord(letters: ChannelLetters, record: JobRecord): string {
+  const { began, tries = [] } = record;
   const state = `${letters.letterOf(record.channel)}${STATUS_LETTER[record.status]}`;
-  const head = `${record.tenantId} ${state}${record.attempts}`;
+  const life = began === undefined ? "" : `@${began}:0`;
+  const place =
+    tries.length > 0 ? ` ${life} ${tries.map((one) => JSON.stringify(one)).join("\t")}` : life && ` ${life}`;
+  const head = `${record.tenantId} ${state}${record.attempts}${place}`;
   const lines = record.events.map((event) => {
     const result = encodeResult(event.result);
     return `${EVENT_LETTER[event.type]}${event.eventId}${result === "" ? "" : ` ${result}`}`;
@@ -159,7 +167,8 @@ export function decodeRecord(
   cursorOf: (channel: ChannelName) => string,
 ): JobRecord {
   const [head = "", ...lines] = text.split("\n");
-  const [tenantId = "", state = "", entryId = "", ...rest] = head.split(" ");
+  const [tenantId = "", state = "", place = "", ...rest] = head.split(" ");
+  const [entryId = "", life] = place.split("@");
   const tries = decodeTries(rest.join(" "));
   const events: DeliveryEvent[] = [];
   let result: JsonObject | null = null;
@@ -178,6 +187,7 @@ export function decodeRecord(
     result: isFinal(status) ? (result ?? {}) : null,
     events,
     ...(tries.length > 0 && { tries }),
+    ...(life !== undefined && { began: Number.parseInt(life, 10) }),
   };
 }
 
@@ -223,18 +233,64 @@ export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readon
 
 /** The queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
-  const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
+  const { jobId, channel, recipient, needsScreening, template, stored, traceparent } = job;
+  const payload = traceparent === undefined ? job.payload : withTrace(job.payload, traceparent);
   const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
   if (template === undefined && stored === undefined) return `${head}\n${payload}`;
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
-  return `${head}${named}${stored === undefined ? "" : `\t${stored.sha256} ${stored.bytes}`}\n${payload}`;
+  if (stored === undefined) return `${head}${named}\n${payload}`;
+  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
+  return `${head}${named}\t${stored.sha256} ${stored.bytes}${traced}\n${payload}`;
+}
+
+/*
+ * A traced job's `traceparent` is the first member of its payload, which former releases ignore there; of a payload that
+ * is stored elsewhere it follows digest and size. A payload that is no object with members carries none.
+ */
+const TRACE_BEFORE = '{"$trace":"';
+const TRACE_AFTER = '",';
+const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
+/** Bytes that a `traceparent` adds to a payload. */
+const TRACE_BYTES = TRACE_END + TRACE_AFTER.length - 1;
+
+function withTrace(payload: string, traceparent: string): string {
+  return payload.startsWith('{"') ? TRACE_BEFORE + traceparent + TRACE_AFTER + payload.slice(1) : payload;
+}
+
+function isTraced(payload: string): boolean {
+  return payload.startsWith(TRACE_BEFORE) && payload.startsWith(TRACE_AFTER, TRACE_END);
+}
+
+/** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
+export function payloadBytesOf({ payload, stored, traceparent }: QueuedJob): number {
+  if (stored !== undefined) return stored.bytes;
+  return Buffer.byteLength(payload) + (traceparent === undefined ? 0 : TRACE_BYTES);
+}
+
+/** The queue entry of a job that is retried; the script writes its count. */
+export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }, content }: Retry): string {
+  return encodeEntry(letters, { ...content, jobId, channel, idempotency: null });
+}
+
+/** The content of a failed job, from its entry as it was when the job ended. */
+export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
+  const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
+  const { recipient, needsScreening, template, payload, stored, attempts, waits = 0 } = job;
+  return {
+    recipient,
+    ...(needsScreening && { needsScreening }),
+    ...(template !== undefined && { template }),
+    payload,
+    ...(stored !== undefined && { stored }),
+    settlements: attempts + waits,
+  };
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the
- * "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload
- * that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is reported, or
- * "".
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>[\t<trace>]]]\n<payload>`:
+ * the "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a
+ * payload that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is
+ * reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -245,7 +301,11 @@ export function decodeEntry(
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", COUNT_AT);
   const plus = entry.slice(COUNT_AT, space).indexOf("+");
-  const [recipient = "", template = "", stored] = entry.slice(space + 1, end).split("\t");
+  const [recipient = "", template = "", stored, traceOfStored] = entry.slice(space + 1, end).split("\t");
+  const written = entry.slice(end + 1);
+  const hasTrace = isTraced(written);
+  const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
+  const [reason = "", retriedAt] = mark.split("@");
   return {
     jobId: entry.slice(0, JOB_ID_CHARS),
     tenantId,
@@ -254,12 +314,14 @@ export function decodeEntry(
     attempts: Number.parseInt(entry.slice(COUNT_AT, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(COUNT_AT + plus + 1, space), 10) }),
     recipient,
-    suppressed: mark === "" || mark === REPORTED ? null : suppressionReason(mark),
-    ...(mark === REPORTED && { isReported: true }),
+    suppressed: reason === "" || reason === REPORTED ? null : suppressionReason(reason),
+    ...(reason === REPORTED && { isReported: true }),
+    ...(retriedAt !== undefined && { retriedAtMs: Number(retriedAt) }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     ...(template !== "" && { template: decodeTemplate(template) }),
-    payload: entry.slice(end + 1),
+    payload: hasTrace ? `{${written.slice(TRACE_END + TRACE_AFTER.length)}` : written,
     ...(stored !== undefined && { stored: decodeStored(stored) }),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 
@@ -279,17 +341,22 @@ function suppressionReason(text: string): EndReason {
 
 /**
  * A line of the outbox: `[tenant, job, channel, event id, type, result]`; if the event ended the job, also the job's
- * status, attempts, result, template (null: none), recipient and tries, the last ones only if needed. A former release
- * reads the members that it knows.
+ * status, attempts, result, template (null: none), recipient, tries and what few jobs have, the last ones only if needed. A
+ * former release reads the members that it knows.
  */
 type OutboxLine = [string, string, string, number, string, JsonObject, string?, number?, JsonObject?, ...Ending];
-type Ending = [(string | null)?, string?, (readonly Attempt[])?];
+type Ending = [(string | null)?, string?, (readonly Attempt[])?, RowRest?];
+interface RowRest {
+  readonly began?: number;
+  /** The entry of a failed job. */
+  readonly kept?: string;
+}
 
 export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, ...ending] = fields;
-  const [template = null, recipient = "", tries = []] = ending;
+  const [template = null, recipient = "", tries = [], { began, kept } = {}] = ending;
   return {
     tenantId,
     jobId,
@@ -307,6 +374,8 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
             ...(template !== null && { template }),
             ...(recipient !== "" && { recipient }),
             ...(tries.length > 0 && { tries }),
+            ...(began !== undefined && { began }),
+            ...(kept !== undefined && { kept: decodeKept(letters, kept) }),
           },
   };
 }

@@ -52,11 +52,11 @@ for k = 1, #KEYS do
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
         local id = clock.next()
-        local tries = record_tries(record)
+        local tries, life = record_tries(record), record_life(record)
         record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0)
-          .. tries_in_head(tries) .. lines .. record_line(EVENT_SENT, id, '')
+          .. end_of_head(life, tries) .. lines .. record_line(EVENT_SENT, id, '')
         local template, recipient = entry_template(text), entry_recipient_json(text)
-        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries)
+        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries, more_in_row(life, ''))
         rows[#rows + 1] = row .. event_in_row(EVENT_SENT, id, '') .. ended_as .. ']'
       end
       if not (parked and type == EVENT_SENT) then

@@ -4,7 +4,9 @@
 --   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  SCREENING after the count: pending until its content was screened; after the
 --                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
---                                  the bytes of a payload that is stored elsewhere, each only if there is one;
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one; a
+--                                  traced job's traceparent is the payload's first member, "$trace", or follows a tab
+--                                  after these bytes;
 --                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
 --                                  own, so that none waits for another
@@ -41,17 +43,22 @@
 --   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
+--   P:keeping              hash    tenant -> bytes of contents of its failed jobs that are in the outbox; "" -> of all tenants
+--   P:kept:<tenant>        string  bytes of contents that were kept of its failed jobs since a day at most
 --   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of unreadable data, the newest first
--- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
+-- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua), wb:{members}:status* (status.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
--- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id> <tries>", the last two only if there
--- are any; tries that did not end the job are JSON objects with a tab between them. Then one line per event:
+-- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>", what follows the count
+-- only if there is any; tries that did not end the job are JSON objects with a tab between them. A job that was retried
+-- after a failure has a <life>, "@<event id>:<unix ms>": events up to this id belong to earlier lives, and the operator
+-- retried it then. A former release reads it as part of the entry's id. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result): "<KEPT><type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" after uncounted waits, and in an entry that was lent. The sum of both is
--- the number of the settlement, which identifies its repeats.
+-- the number of the settlement, which identifies its repeats. A retried job begins with no attempts and a multiple of
+-- SETTLEMENTS_PER_LIFE waits.
 -- Channels have one letter each (app/channels.ts), statuses and event types too (codec.ts).
 --
 -- Shard time is Redis' clock plus P:skew, which pull.lua keeps in step with the owner's monotonic clock: if Redis' clock is
@@ -162,7 +169,7 @@ local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 -- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
   local head = entry:find('\n', 1, true) or #entry
-  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
+  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\t?[%x-]*\n$') or '0')
 end
 
 -- A tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as nothing.
@@ -224,7 +231,7 @@ end
 
 local function count_text(attempts, waits)
   if waits == 0 then return attempts end
-  return attempts .. '+' .. waits
+  return attempts .. '+' .. string.format('%.0f', waits)
 end
 
 local function is_unfinished(status)
@@ -242,16 +249,22 @@ local function with_try(tries, try)
   for _ = TRIES_MAX + 1, count do tries = tries:sub(tries:find('\t', 1, true) + 1) end
   return tries
 end
-local function tries_in_head(tries) return tries == '' and '' or '  ' .. tries end
+-- The life of a retried job ("" its first), and the event id before which it began.
+local function record_life(record) return record:match('^%S+ %S+ [^@%s]*(@%d+:%d+)') or '' end
+local function life_began(life) return tonumber(life:match('%d+') or '0') end
+local function end_of_head(place, tries)
+  if tries ~= '' then return ' ' .. place .. ' ' .. tries end
+  return place == '' and '' or ' ' .. place
+end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
--- At most one event per type; clicked: one per type and result.
+-- At most one event per type and life; clicked: one per type and result.
 local function has_event(record, type, result)
-  if type ~= EVENT_CLICKED then return record:find('\n' .. type .. '%d') ~= nil end
+  local began = life_began(record_life(record))
   -- An empty result is left out of its line, and so is the space before it.
-  for known in record:gmatch('\n' .. EVENT_CLICKED .. '%d+ ?([^\n]*)') do
-    if known == result then return true end
+  for id, known in record:gmatch('\n' .. type .. '(%d+) ?([^\n]*)') do
+    if tonumber(id) > began and (type ~= EVENT_CLICKED or known == result) then return true end
   end
   return false
 end
@@ -277,11 +290,24 @@ end
 -- the "]".
 local function row_of(tenant, job, channel) return '["' .. tenant .. '","' .. job .. '","' .. channel .. '",' end
 local function event_in_row(type, id, result) return id .. ',"' .. type .. '",' .. or_empty(result) end
--- Template and recipient as JSON texts, "" none; tries as their record has them.
-local function end_in_row(status, attempts, result, template, recipient, tries)
+-- Template and recipient as JSON texts, "" none; tries as their record has them; `more` is a JSON object, "" none.
+local function end_in_row(status, attempts, result, template, recipient, tries, more)
   local row = ',"' .. status .. '",' .. attempts .. ',' .. or_empty(result)
   if recipient == '' then recipient = '""' end
-  if tries == '' and recipient == '""' then return template == '' and row or row .. ',' .. template end
+  if more == '' and tries == '' and recipient == '""' then return template == '' and row or row .. ',' .. template end
   row = row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
+  if more ~= '' then return row .. ',[' .. tries:gsub('\t', ',') .. '],' .. more end
   return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
+end
+
+local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\' }
+for byte = 0, 31 do ESCAPES[string.char(byte)] = string.format('\\u%04x', byte) end
+for letter, char in pairs({ b = '\b', t = '\t', n = '\n', f = '\f', r = '\r' }) do ESCAPES[char] = '\\' .. letter end
+local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', ESCAPES) .. '"' end
+-- When the life of a retried job began, and a failed job's entry, "" not kept.
+local function more_in_row(life, kept)
+  if life == '' and kept == '' then return '' end
+  local began = life ~= '' and '"began":' .. life:match('%d+') or ''
+  if kept == '' then return '{' .. began .. '}' end
+  return '{' .. began .. (began == '' and '' or ',') .. '"kept":' .. json_text(kept) .. '}'
 end

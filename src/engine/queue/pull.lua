@@ -22,7 +22,8 @@
 --   2       ms until the next retry is due (-1 none)
 --   3       tenant queues with unpulled jobs
 --   4       a list per tenant queue: 1 if it has more, then for each job the entry's id, the entry, and the reason for
---           which its recipient is suppressed ("" none), or REPORTED if its provider has it according to a report
+--           which its recipient is suppressed ("" none), or REPORTED if its provider has it according to a report;
+--           behind it, of a job that an operator retried, "@<unix ms>"
 --   5       the shard's time (ms)
 --   6       what was quarantined
 --
@@ -177,10 +178,12 @@ local function pull(prefix, at, readers)
     if record then redis.call('HSET', bucket, field, with_status(record, STATUS_PENDING, STATUS_HELD_PENDING)) end
   end
 
-  -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed.
-  local function is_reported(job)
+  -- Only a job that was handed out before can have a report: it waited for another try, or its owner has changed. Also
+  -- when it was retried ("" never): the count of such a job shows waits.
+  local function told_of(job)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
-    return record and has_any_kept(record)
+    if not record then return false, '' end
+    return has_any_kept(record), record_life(record):match(':(%d+)') or ''
   end
 
   -- Why a job must not be sent; `erased`: the key of its tenant's erased recipients, and whether there are erased jobs.
@@ -213,14 +216,16 @@ local function pull(prefix, at, readers)
       local id, text = id_of(entry), text_of(entry)
       local reason = erased and suppressed_for(suppressed, erased, text) or ''
       is_first_pull = is_first_pull or is_beyond(id, cursor)
-      if not (is_first_pull and is_untried(text)) and is_reported(entry_job(text)) then
+      local is_reported, retried = false, ''
+      if not (is_first_pull and is_untried(text)) then is_reported, retried = told_of(entry_job(text)) end
+      if is_reported then
         reason = REPORTED
       elseif reason ~= '' and is_first_pull then
         mark_suppressed(entry_job(text))
       end
       list[#list + 1] = id
       list[#list + 1] = text
-      list[#list + 1] = reason
+      list[#list + 1] = retried == '' and reason or reason .. '@' .. retried
     end
     local last = #read > 0 and id_of(read[#read])
     if last and is_beyond(last, cursor) then

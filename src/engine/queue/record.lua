@@ -16,8 +16,9 @@
 --   5       last entry of that piece
 --   6       its group ("" alone)
 --   7       its last event
---   8       number of the texts that follow
---   9 ...   the jobs that ended in the piece, "<job id> <job id> ..."
+--   8       the contents of failed jobs in it, "<tenant> <bytes> <tenant> <bytes> ..."
+--   9       number of the texts that follow
+--   10 ...  the jobs that ended in the piece, "<job id> <job id> ..."
 --
 -- Returns:
 --   1       prefixes whose lease is not held
@@ -34,7 +35,7 @@
 local rows_left, entries_left, bytes_left = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local kept_ms, leave_min, pieces_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local has_read = false
-local SHARD_ARGS = 8
+local SHARD_ARGS = 9
 -- Places in a batch and in a piece.
 local STATE, PIECES = 2, 3
 local PREFIX, FIRST, LAST, TEXTS = 1, 2, 3, 4
@@ -58,14 +59,26 @@ local function note_leaving(prefix, time, texts)
   if #texts > 0 then redis.call('RPUSH', prefix .. ':leaving', unpack(texts)) end
 end
 
+-- Contents that left the outbox make room for others.
+local function note_kept(prefix, contents)
+  local key, all = prefix .. ':keeping', 0
+  for tenant, bytes in contents:gmatch('(%S+) (%d+)') do
+    all = all + tonumber(bytes)
+    if redis.call('HINCRBY', key, tenant, -bytes) <= 0 then redis.call('HDEL', key, tenant) end
+  end
+  local left = redis.call('HINCRBY', key, '', -all)
+  if left <= 0 or redis.call('XLEN', prefix .. ':outbox') == 0 then redis.call('DEL', key) end
+end
+
 -- Takes the marked piece off the outbox. Returns how many jobs ended in it.
-local function remove(prefix, mark, last_event, texts)
+local function remove(prefix, mark, last_event, contents, texts)
   local ms, seq = mark.last:match('^(%d+)-(%d+)$')
   redis.call('XTRIM', prefix .. ':outbox', 'MINID', '=', ms .. '-' .. string.format('%.0f', seq + 1))
   redis.call('DEL', prefix .. ':mark')
   if tonumber(last_event) > tonumber(redis.call('GET', prefix .. ':recorded') or '0') then
     redis.call('SET', prefix .. ':recorded', last_event)
   end
+  if contents ~= '' then note_kept(prefix, contents) end
   local ended = 0
   for _, jobs in ipairs(texts) do ended = ended + jobs_in(jobs) end
   note_leaving(prefix, agreed_ms(prefix), texts)
@@ -197,7 +210,7 @@ end
 -- Shards whose next piece is still to be frozen, and shards with a marked piece.
 local free, found, at = {}, {}, 7
 for _, prefix in ipairs(KEYS) do
-  local token, takes, refused, first, last, group, last_event, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
+  local token, takes, refused, first, last, group, last_event, contents, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
   local texts = { unpack(ARGV, at + SHARD_ARGS, at + SHARD_ARGS - 1 + count) }
   at = at + SHARD_ARGS + count
   if not holds_lease(prefix, 'recorder', token) then
@@ -206,7 +219,7 @@ for _, prefix in ipairs(KEYS) do
     local mark, ended = mark_of(prefix), 0
     -- A repeated call finds another mark, or none, and removes nothing.
     if mark and mark.first == first and mark.last == last and mark.group == group then
-      ended, mark = remove(prefix, mark, last_event, texts), nil
+      ended, mark = remove(prefix, mark, last_event, contents, texts), nil
     end
     let_leave(prefix, math.max(leave_min, 2 * ended))
     if mark and mark.group ~= '' and mark.group == refused then disband(mark) end

@@ -104,7 +104,20 @@ function encodeTurn({ lease, takes, refused, done }: RecordTurn): ScriptArgument
   const rows = done?.rows ?? [];
   const texts = endedTogether(rows);
   const lastEvent = rows.reduce((latest, { eventId }) => Math.max(latest, eventId), 0);
-  return [lease.token, takes ? 1 : 0, refused ?? "", first, last, group, lastEvent, texts.length, ...texts];
+  const contents = contentsIn(rows);
+  return [lease.token, takes ? 1 : 0, refused ?? "", first, last, group, lastEvent, contents, texts.length, ...texts];
+}
+
+/** The bytes of the contents of each tenant's failed jobs. */
+function contentsIn(rows: readonly StoredEventRow[]): string {
+  const sums = new Map<string, number>();
+  for (const { tenantId, finished } of rows) {
+    if (finished?.kept === undefined) continue;
+    const { stored, payload } = finished.kept;
+    const bytes = stored?.bytes ?? Buffer.byteLength(payload);
+    if (bytes > 0) sums.set(tenantId, (sums.get(tenantId) ?? 0) + bytes);
+  }
+  return Array.from(sums, ([tenantId, bytes]) => `${tenantId} ${bytes}`).join(" ");
 }
 
 /** The jobs that ended, several per text. */

@@ -12,6 +12,7 @@ import type {
   QueuedJobs,
   RecipientFilter,
 } from "../../domain/job-search.ts";
+import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -33,10 +34,13 @@ import type {
   RateState,
   RecordAnswer,
   RecordTurn,
+  Settled,
   Settlement,
 } from "../../domain/queue.ts";
+import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
+import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
@@ -45,7 +49,7 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { depthOf, memoryOf, type RedisMemory, type ShardDepth } from "./depth.ts";
+import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
@@ -58,7 +62,9 @@ import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
+import { Retrier } from "./retry.ts";
 import { SettleCalls } from "./settle.ts";
+import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
@@ -80,6 +86,7 @@ export interface RedisQueueOptions {
 export class RedisQueue
   implements
     Queue,
+    RetryQueue,
     IdempotencyKeys,
     ProviderReferences,
     ChangeFeed,
@@ -97,6 +104,9 @@ export class RedisQueue
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
 
+  /** What processes tell each other about themselves. */
+  readonly statuses: ProcessStatuses;
+
   readonly shardsPerRecord: "all" | "one";
 
   private readonly front: RedisConnection;
@@ -112,6 +122,7 @@ export class RedisQueue
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
   private readonly survey: QueueSurvey;
+  private readonly retrier: Retrier;
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
@@ -135,6 +146,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.statuses = new RedisStatuses(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
@@ -144,6 +156,7 @@ export class RedisQueue
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     // Behind large transfers, and never before a request.
     this.survey = new QueueSurvey(this.bulk, letters);
+    this.retrier = new Retrier(this.bulk, clock, letters);
     this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
   }
 
@@ -201,6 +214,18 @@ export class RedisQueue
     const answer = await this.acceptor.submit({ tenant, requestsPerMinute, job });
     if (answer.kind === "admitted") throw new Error("a job was counted but not queued");
     return answer;
+  }
+
+  retry(call: RetryCall): Promise<readonly RetryResult[]> {
+    return this.retrier.retry(call);
+  }
+
+  unrecordedContents(tenant: TenantRef, jobIds: readonly string[]) {
+    return this.survey.unrecordedContents(tenant, jobIds);
+  }
+
+  async waitingContent(tenant: TenantRef, jobId: string) {
+    return isJobId(jobId) ? this.survey.waitingContent(tenant, jobId) : null;
   }
 
   async job(tenant: TenantRef, jobId: string): Promise<JobRecord | null> {
@@ -305,7 +330,7 @@ export class RedisQueue
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null = null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
@@ -323,9 +348,11 @@ export class RedisQueue
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
-    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    const apart = isTogether ? null : await settle(settlements.filter((settlement) => !isNamed(settlement)));
     await remembered;
-    return settle(isTogether ? settlements : named);
+    const answer = await settle(isTogether ? settlements : named);
+    // No report changes those that name a message: they have ended with success.
+    return apart instanceof Set && answer === "settled" ? apart : answer;
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, this.letters, lease, call);

@@ -21,13 +21,14 @@
 --   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
 --           retry's or loan's event result is the ms until it is due
 --
--- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was
--- quarantined.
+-- Returns for each shard false when the lease is not held, otherwise how many settlements were new, what was quarantined,
+-- and the jobs that ended with success because of a report.
 --
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
 -- report is not retried, lent or given up: its provider has it, and so it ends with success.
+-- The row of a failure has the job's entry, as far as there is room for it: its content is kept in case of a retry.
 
 local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
@@ -44,6 +45,43 @@ local function take_kept(lines)
   return lines, kept
 end
 
+-- What contents of failed jobs there is room for: some bytes in the outbox, which tenants share (each may have as much as
+-- is left), and some per tenant and day.
+local function kept_contents(prefix)
+  local key, all, added, tenants = prefix .. ':keeping', nil, 0, {}
+  local function share_of(tenant)
+    local share = tenants[tenant]
+    if share then return share end
+    local texts = redis.call('HMGET', key, '', tenant)
+    all = all or tonumber(texts[1] or '0')
+    local today = tonumber(redis.call('GET', prefix .. ':kept:' .. tenant) or '0')
+    share = { own = tonumber(texts[2] or '0'), today = today, added = 0 }
+    tenants[tenant] = share
+    return share
+  end
+  return {
+    take = function(tenant, bytes)
+      if bytes > KEPT_BYTES_MAX then return false end
+      local share = share_of(tenant)
+      if share.own + bytes > KEPT_OUTBOX_BYTES_MAX - all - bytes or share.today + bytes > KEPT_DAY_BYTES_MAX then return false end
+      all, added = all + bytes, added + bytes
+      share.own, share.today, share.added = share.own + bytes, share.today + bytes, share.added + bytes
+      return true
+    end,
+    save = function()
+      if added == 0 then return end
+      redis.call('HINCRBY', key, '', added)
+      for tenant, share in pairs(tenants) do
+        if share.added > 0 then
+          local day = prefix .. ':kept:' .. tenant
+          redis.call('HINCRBY', key, tenant, share.added)
+          if redis.call('INCRBY', day, share.added) == share.added then redis.call('PEXPIRE', day, KEPT_DAY_MS) end
+        end
+      end
+    end,
+  }
+end
+
 -- Settles the jobs of one shard: ARGV from `first` to `last`.
 local function settle(prefix, token, were_lent, reckoned, first, last)
   if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
@@ -53,7 +91,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   local time, agreed = shard_clock(prefix)
   if reckoned ~= '' then time = math.max(tonumber(reckoned), agreed) end
 
-  local said = {}
+  local said, reported = {}, {}
 
   -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
   local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
@@ -69,7 +107,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     bucket_at[at], field_at[at] = bucket, field
     if were_lent then jobs[#jobs + 1] = job end
   end
-  if last < first then return { 0, said } end
+  if last < first then return { 0, said, reported } end
   for key, bucket in pairs(buckets) do
     for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
       if record then bucket.records[bucket.fields[i]] = record else bucket.forgotten[bucket.fields[i]] = true end
@@ -83,6 +121,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     end
   end
 
+  local contents = kept_contents(prefix)
   local clock, rows, done, tenant_queues, settled = event_clock(prefix), {}, {}, {}, 0
   local ended, parked, later, unparked, loans = {}, {}, {}, {}, {}
 
@@ -134,7 +173,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local is_retry = status == STATUS_RUNNING or status == STATUS_HELD_PENDING
     -- If Redis forgot its last writes, the entry may be gone and the job may wait elsewhere, as it did before this
     -- attempt: a retry then counts nothing; otherwise the next attempt would be taken for one that is already counted.
-    local entry = is_new and (is_retry or is_lent) and entry_of(tenant_queue, id, job)
+    local is_failure = status == STATUS_FAILED
+    local entry = is_new and (is_retry or is_lent or is_failure) and entry_of(tenant_queue, id, job)
     if is_start and is_new and current == STATUS_HELD_PENDING then
       record = with_status(record, STATUS_HELD_PENDING, STATUS_RUNNING)
       bucket.records[field], bucket.writes[field] = record, record
@@ -155,21 +195,27 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       if #kept > 0 and (not is_over or how == GIVEN_UP) then
         is_over, status, type, detail, result, try = true, STATUS_SUCCESS, EVENT_SENT, '', '', ''
         attempts = math.max(1, attempts)
+        reported[#reported + 1] = job
       end
       if were_lent then
         unparked[#unparked + 1] = job
         lent[job] = nil
       end
       -- The try that ends the job is told to the event store alone.
-      local tries = record_tries(record)
+      local tries, life = record_tries(record), record_life(record)
       local all_tries = with_try(tries, try)
       if not is_over then tries = all_tries end
-      record = tenant .. ' ' .. channel .. status .. count_text(attempts, waits) .. tries_in_head(tries) .. lines
+      local count = count_text(attempts, waits)
+      record = tenant .. ' ' .. channel .. status .. count .. end_of_head(life, tries) .. lines
       if is_over then
         -- A forgotten job was not counted.
         if not bucket.forgotten[field] then count_ended(ended, tenant, bytes) end
         local row, event = row_of(tenant, job, channel), clock.next()
-        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries)
+        local content = ''
+        if status == STATUS_FAILED and entry and entry_job(entry) == job and contents.take(tenant, payload_bytes(entry)) then
+          content = with_count(entry, count)
+        end
+        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries, more_in_row(life, content))
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if #kept > 0 then record = take_reports(record, row, kept) end
@@ -177,7 +223,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       else
         -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive
         -- before it comes back.
-        local count = is_lent and attempts .. '+' .. waits or count_text(attempts, waits)
+        if is_lent then count = attempts .. '+' .. string.format('%.0f', waits) end
         park(job, parked_text(tenant_queue, is_lent and token or '', with_count(entry, count)), detail)
         loans[job] = is_lent and detail or nil
       end
@@ -212,6 +258,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   if #rows > 0 then
     add_rows(prefix, rows)
     clock.save()
+    contents.save()
   end
   unload(prefix, ended)
   if #unparked > 0 then
@@ -224,7 +271,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     redis.call('ZADD', prefix .. ':later', unpack(later))
   end
   for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
-  if were_lent then return { settled, said } end
+  if were_lent then return { settled, said, reported } end
   for _, tenant_queue in ipairs(tenant_queues) do
     local key, ids = queue_key(prefix, tenant_queue), done[tenant_queue]
     if #ids > 0 then redis.call('XDEL', key, unpack(ids)) end
@@ -234,7 +281,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       redis.call('SREM', prefix .. ':held', tenant_queue)
     end
   end
-  return { settled, said }
+  return { settled, said, reported }
 end
 
 local answers, at = {}, 1

@@ -2,7 +2,8 @@
 --
 -- KEYS[1]   the shard's prefix
 --
--- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first), job or names
+-- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first), job, entry (a job's whole) or
+--           names
 -- ARGV[2]   the tenant queue (queue, tail), the tenant, "" all (parked, outbox), the job, or the set (names: ready or held)
 -- ARGV[3]   where to begin: an entry's id, "" the newest (queue, outbox), the entry before (tail), or a cursor (parked,
 --           names)
@@ -20,7 +21,7 @@
 local prefix, what, name, from, step, recipient = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local found, read, bytes = {}, 0, 0
 
-local function head_of(text) return text:match('^[^\n]*') end
+local function head_of(text) return what == 'entry' and text or text:match('^[^\n]*') end
 local function saw(text) read, bytes = read + 1, bytes + #text end
 local function is_wanted(text) return recipient == '' or entry_recipient(text) == recipient end
 
@@ -34,7 +35,7 @@ local function add_parked(job, parked)
   found[#found + 1] = head_of(text)
 end
 
-if what == 'job' then
+if what == 'job' or what == 'entry' then
   local parked = redis.call('HGET', prefix .. ':parked', name)
   if parked then
     add_parked(name, parked)

@@ -1,5 +1,7 @@
+import type { KeptContent } from "../../domain/job.ts";
 import type { JobFilter, QueuedJobOfTenant, QueuedJobSummary, RecipientFilter } from "../../domain/job-search.ts";
 import type { TenantQueue } from "../../domain/queue.ts";
+import type { WaitingContent } from "../../domain/retry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeEntry, decodeRow, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
@@ -10,7 +12,7 @@ import surveyLua from "./survey.lua" with { type: "text" };
 
 const script = new Script(surveyLua, "run");
 
-type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "names";
+type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry" | "names";
 
 /** Where to go on, entries and bytes that were read, what was found, and the first entry that was read. */
 type SurveyReply = [string, [number, number], string[], string?];
@@ -30,6 +32,15 @@ interface Survey {
 const FIRST_STEP = 16;
 /** Shards that are looked through at a time. */
 const SHARDS_TOGETHER = 4;
+
+const ANY: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
 
 /**
  * Looks through a tenant's jobs, for operators.
@@ -115,6 +126,31 @@ export class QueueSurvey {
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
+  async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {
+    const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1, "");
+    if (entry === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
+    const { channel, payload, stored } = decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
+    return { channel, payload, ...(stored !== undefined && { stored }) };
+  }
+
+  /** What these jobs were to send, as far as their ends are in the outbox. */
+  async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
+    const wanted = new Set(jobIds);
+    const found = new Map<string, KeptContent>();
+    const { tenantId, shard } = tenant;
+    const bounds = { queueEntriesMax: 0, entriesMax: engineLimits.surveyEntriesMax };
+    const survey = { jobs: new Map(), shard, tenantId, filter: ANY, ...bounds, isIncomplete: false };
+    await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (lines) => {
+      for (const line of lines) {
+        const { jobId, finished } = decodeRow(this.letters, line);
+        // The newest first: an earlier life may have had another end.
+        if (finished?.kept !== undefined && wanted.delete(jobId)) found.set(jobId, finished.kept);
+      }
+      return wanted.size > 0;
+    });
+    return found;
+  }
+
   /** Returns the newest entry's id, "0" if there is none. */
   private async readQueue(survey: Survey, queue: TenantQueue): Promise<string> {
     let newest = "0";
@@ -128,7 +164,9 @@ export class QueueSurvey {
   private async read(
     survey: Survey,
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
-    take: (found: readonly string[], first: string) => void,
+    /** False: nothing more is wanted. */
+    // biome-ignore lint/suspicious/noConfusingVoidType: who wants everything says nothing.
+    take: (found: readonly string[], first: string) => boolean | void,
   ): Promise<void> {
     const { shard, filter } = survey;
     const max = place === "queue" || place === "tail" ? survey.queueEntriesMax : survey.entriesMax;
@@ -136,8 +174,7 @@ export class QueueSurvey {
     while (left > 0) {
       const asked = [place, name, at, Math.min(step, left), filter.recipient ?? ""] as const;
       const [next, [read, bytes], found, first = ""] = await this.call(shard, ...asked);
-      take(found, first);
-      if (next === "") return;
+      if (take(found, first) === false || next === "") return;
       left -= read;
       step = nextStep(step, read, bytes);
       at = next;

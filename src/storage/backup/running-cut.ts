@@ -189,9 +189,11 @@ async function linkPayloads(home: string, folder: string): Promise<void> {
   }
 }
 
+/** With their databases, that of sealed contents included. */
 async function mergeTrees(events: ClickHouseClient, database: string): Promise<readonly string[]> {
   const result = await events.query({
-    query: `SELECT name FROM system.tables WHERE database = '${database}' AND engine LIKE '%MergeTree'`,
+    query: `SELECT concat(database, '.\`', name, '\`') FROM system.tables
+WHERE database IN ('${database}', '${database}_sealed') AND engine LIKE '%MergeTree'`,
     format: "JSONCompact",
   });
   const { data } = await result.json<readonly [string]>();
@@ -200,14 +202,14 @@ async function mergeTrees(events: ClickHouseClient, database: string): Promise<r
 
 /** The engine hard-links the parts of a table, which never change; everything else in its folder is small and is copied. */
 async function copyEventStore(
-  { home, database }: CutPorts,
+  { home }: CutPorts,
   events: ClickHouseClient,
   folder: string,
   tables: readonly string[],
 ): Promise<void> {
   // One after the other: they count their calls in one file, which the engine does not lock.
   for (const table of tables) {
-    await events.command({ query: `ALTER TABLE ${database}.\`${table}\` FREEZE WITH NAME '${FREEZE}'` });
+    await events.command({ query: `ALTER TABLE ${table} FREEZE WITH NAME '${FREEZE}'` });
   }
   const target = join(folder, "clickhouse");
   await mkdir(target, { mode: 0o700 });

@@ -63,8 +63,15 @@ describe("the payload of a job", () => {
     expect(await left()).toEqual([jobId]);
   });
 
+  test("that failed stays until its job has left the queue: it is copied when the end is recorded", async () => {
+    const jobId = await put();
+    queue.put(jobId, "failed");
+    await clock.advance(80 * 60 * UNQUEUED_MS);
+    expect(await left()).toEqual([jobId]);
+  });
+
   test.each(["success", "failed", "suppressed"] as const)("that ended with %s is removed", async (status) => {
-    queue.put(await put(), status);
+    if (status !== "failed") queue.put(await put(), status);
     const recorded = await put();
     eventStore.put(recorded, status);
     await clock.advance(UNQUEUED_MS);

@@ -30,6 +30,13 @@ export type Command =
       readonly outcomes: readonly OutcomePick[];
       readonly reckonsMs: number | null;
     }
+  | {
+      readonly kind: "retry";
+      readonly retries: readonly RetryPick[];
+      readonly quota: QueueQuota | null;
+      /** The answer of a first try, or the try itself, is lost. */
+      readonly lost: "there" | "back" | null;
+    }
   | { readonly kind: "observe"; readonly reports: readonly Report[] }
   | { readonly kind: "record"; readonly turns: readonly TurnPick[] }
   | {
@@ -63,6 +70,8 @@ export interface Order {
   readonly template: string | null;
   /** The payload's bytes where it waits elsewhere. */
   readonly storedBytes: number | null;
+  /** The trace that it belongs to, where its payload has room for one. */
+  readonly traceparent: string | null;
   readonly quota: QueueQuota | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
@@ -118,6 +127,14 @@ export interface Report {
   readonly isKnownToEventStore: boolean;
 }
 
+export interface RetryPick {
+  /** Counted from the job that was accepted last. */
+  readonly job: number;
+  /** As the job was seen when an operator retried it last, not as it is now. */
+  readonly isLate: boolean;
+  readonly isForeign: boolean;
+}
+
 /** All that a provider calls messages by. */
 export const REFERENCES = ["wamid.1", "wamid.2", ""] as const;
 
@@ -148,6 +165,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
   needsScreening: fc.boolean(),
   storedBytes: fc.constantFrom(null, null, null, 300_000),
+  traceparent: fc.constantFrom(null, null, null, `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`),
   quota: fc.constantFrom(
     null,
     { jobs: 100, bytes: 1_000_000 },
@@ -169,6 +187,12 @@ const report: fc.Arbitrary<Report> = fc.record({
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   suppresses: fc.boolean(),
   isKnownToEventStore: fc.boolean(),
+});
+
+const retry: fc.Arbitrary<RetryPick> = fc.record({
+  job: fc.nat({ max: 5 }),
+  isLate: fc.constantFrom(false, false, false, true),
+  isForeign: fc.constantFrom(false, false, false, false, false, true),
 });
 
 const outcome: fc.Arbitrary<OutcomePick> = fc.record({
@@ -290,6 +314,15 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         lease,
         outcomes: several(outcome, 4),
         reckonsMs: fc.constantFrom(null, 0, 0, -400, 700.5, 90_000),
+      }),
+    },
+    {
+      weight: 7,
+      arbitrary: fc.record({
+        kind: fc.constant("retry" as const),
+        retries: fc.uniqueArray(retry, { minLength: 1, maxLength: 3, selector: ({ job }) => job }),
+        quota: fc.constantFrom(null, null, { jobs: 2, bytes: 1_000_000 }, { jobs: 100, bytes: 900 }),
+        lost: fc.constantFrom(null, null, "there" as const, "back" as const),
       }),
     },
     { weight: 8, arbitrary: fc.record({ kind: fc.constant("observe" as const), reports: several(report, 3) }) },

@@ -14,12 +14,13 @@ import {
   type RecordTurn,
   type Settlement,
 } from "../../../src/domain/queue.ts";
+import type { Retry } from "../../../src/domain/retry.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { utcDayAt } from "../../../src/domain/warm-up.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
-import type { AllowancePick, Command, LeasePick, Order, OutcomePick, Report } from "./queue-commands.ts";
+import type { AllowancePick, Command, LeasePick, Order, OutcomePick, Report, RetryPick } from "./queue-commands.ts";
 import { REFERENCES, SHARDS, TENANTS } from "./queue-commands.ts";
 import { comparableDump, queueTexts } from "./queue-texts.ts";
 import type { TimedRedis } from "./timed-redis.ts";
@@ -43,6 +44,7 @@ export class QueuePair {
   private readonly released: string[] = [];
   private readonly chance = new SeededRandom(7);
   private readonly jobs: { readonly tenant: TenantRef; readonly job: NewJob }[] = [];
+  private readonly retried = new Map<string, Retry>();
   private readonly pulled: { readonly shard: number; readonly job: QueuedJob }[] = [];
   private readonly taken = new Map<string, number>();
   private readonly lastRead = new Map<string, string>();
@@ -117,6 +119,8 @@ export class QueuePair {
         return this.settle(command);
       case "settle lent":
         return this.settleLent(command);
+      case "retry":
+        return this.retry(command);
       case "observe":
         return this.observe(command.reports);
       case "record":
@@ -171,11 +175,13 @@ export class QueuePair {
   }
 
   private jobOf(order: Order) {
-    const { channel, recipient, needsScreening, template, storedBytes, quota, idempotency } = order;
+    const { channel, recipient, needsScreening, template, storedBytes, traceparent, quota, idempotency } = order;
     const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
     const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
+    const isTraced = traceparent !== null && (stored !== null || order.payload !== "{}");
     const special = {
+      ...(isTraced && { traceparent }),
       ...screening,
       ...(template !== null && { template }),
       ...(quota !== null && { quota }),
@@ -258,6 +264,49 @@ export class QueuePair {
       const { job } = pickFromEnd(candidates, outcome.job % candidates.length) ?? candidates[0] ?? unreachable();
       return settlementOf(job, outcome);
     });
+  }
+
+  /** All for the tenant of the first, those of others are foreign to it. */
+  private async retry({ retries: picks, quota, lost }: Extract<Command, { kind: "retry" }>): Promise<void> {
+    const jobs = picks.flatMap((pick) => {
+      const found = pickFromEnd(this.jobs, pick.job);
+      return found === null ? [] : [{ ...found, pick }];
+    });
+    const [first] = jobs;
+    if (first === undefined) return;
+    const tenant = first.pick.isForeign ? tenantAt(1) : first.tenant;
+    const here = jobs.filter((one) => one.tenant.shard === tenant.shard);
+    const retries = here.map(({ job, tenant: owner, pick }) => this.retryOf(owner, job, pick));
+    if (retries.length === 0) return;
+    const jobIds = retries.map(({ job }) => job.jobId);
+    const contents = await this.redis.queue.unrecordedContents(tenant, jobIds);
+    expect(contents).toEqual(await this.port.unrecordedContents(tenant, jobIds));
+    const call = { tenant, retries, atMs: this.nowMs, ...(quota !== null && { quota }) };
+    if (lost === null) {
+      expect(await this.redis.queue.retry(call)).toEqual(this.memory.retryNow(call));
+      return;
+    }
+    if (lost === "back") this.memory.retryNow(call);
+    const expected = this.memory.retryNow(call, true);
+    expect(await this.redis.retrierThatLoses(lost).retry(call)).toEqual(expected);
+  }
+
+  private retryOf(tenant: TenantRef, job: NewJob, { isLate }: RetryPick): Retry {
+    const seen = this.memory.jobNow(tenant, job.jobId);
+    const failed = { ...this.knownToEventStore(tenant, job.jobId), channel: job.channel, status: "failed" } as const;
+    const earlier = isLate ? this.retried.get(job.jobId) : undefined;
+    const { recipient, needsScreening, template, payload, stored } = job;
+    const content = {
+      recipient,
+      ...(needsScreening && { needsScreening }),
+      ...(template !== undefined && { template }),
+      payload,
+      ...(stored !== undefined && { stored }),
+      settlements: 3,
+    };
+    const retry = earlier ?? { job: seen ?? failed, content };
+    this.retried.set(job.jobId, retry);
+    return retry;
   }
 
   /** Asked at one time: the first goes out alone, the others in one call. What is unknown is asked again, with the job. */

@@ -109,6 +109,13 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   );
   if (shard.agreedMs !== null) yield ["skew", lasting(`${shard.skewMs} ${shard.agreedMs}`)];
   yield* loadTexts(shard);
+  const keeping = [...shard.keeping].map(([tenantId, bytes]) => [tenantId, String(bytes)] as const);
+  const all = [...shard.keeping.values()].reduce((sum, bytes) => sum + bytes, 0);
+  yield* hash("keeping", keeping.length === 0 ? [] : [["", String(all)], ...keeping]);
+  for (const [tenantId, stored] of shard.kept) {
+    const kept = alive(stored, nowMs);
+    if (kept !== null) yield [`kept:${tenantId}`, { value: String(kept.value), expiresMs: kept.expiresMs }];
+  }
   yield* bucketTexts(shard);
   yield* outboxTexts(shard);
   yield* leaseTexts(shard);
@@ -199,10 +206,11 @@ function recordText({
   kept,
   result,
   tries = [],
+  life,
   ...count
 }: StoredJob): string {
   const letter = isHeldPending ? "q" : STATUS_LETTER[status];
-  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${entryId === null ? "" : ` ${entryId}`}${triesText(tries)}`;
+  const head = `${tenantId} ${letters.letterOf(channel)}${letter}${recordCount(count)}${placeText(`${entryId ?? ""}${life === undefined ? "" : `@${life.began}:${life.atMs}`}`, tries)}`;
   const lines = events.map((event) => `${EVENT_LETTER[event.type]}${event.eventId} ${encodeResult(event.result)}`);
   const waiting = kept.map((report) => `!${EVENT_LETTER[report.type]} ${encodeResult(report.result)}`);
   const ending = result === null ? "" : encodeResult(result);
@@ -211,15 +219,21 @@ function recordText({
   );
 }
 
-function triesText(tries: readonly Attempt[]): string {
-  return tries.length === 0 ? "" : `  ${tries.map((one) => JSON.stringify(one)).join("\t")}`;
+function placeText(place: string, tries: readonly Attempt[]): string {
+  if (tries.length > 0) return ` ${place} ${tries.map((one) => JSON.stringify(one)).join("\t")}`;
+  return place === "" ? "" : ` ${place}`;
 }
 
 function rowText({ tenantId, jobId, channel, eventId, type, result, finished }: StoredEventRow): string {
   const ending =
     finished === null
       ? []
-      : [STATUS_LETTER[finished.status], finished.attempts, finished.result, ...endingOf(finished)];
+      : [
+          STATUS_LETTER[finished.status],
+          finished.attempts,
+          finished.result,
+          ...endingOf({ jobId, channel: letters.letterOf(channel) }, finished),
+        ];
   return JSON.stringify([tenantId, jobId, letters.letterOf(channel), eventId, EVENT_LETTER[type], result, ...ending]);
 }
 

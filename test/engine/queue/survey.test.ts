@@ -120,6 +120,7 @@ test("pages show each job once while jobs end between them", async () => {
       return { jobs, moreBelow: below.length > limit ? (jobs.at(-1)?.jobId ?? null) : null };
     },
     finishedJob: async (_, jobId) => stored.get(jobId) ?? null,
+    count: async () => stored.size,
   };
   const seen: string[] = [];
   for (let before: string | null = null, isMore = true; isMore; ) {

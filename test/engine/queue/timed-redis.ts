@@ -6,6 +6,7 @@ import type { Random } from "../../../src/domain/random.ts";
 import { Acceptor } from "../../../src/engine/queue/accept.ts";
 import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
+import { Retrier } from "../../../src/engine/queue/retry.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -91,6 +92,12 @@ export class TimedRedis {
   acceptorThatLoses(way: "there" | "back"): Acceptor {
     this.lossy.loses = way;
     return new Acceptor(this.lossy.redis, impatientClock, "all", { letters: new ChannelLetters(CHANNELS) });
+  }
+
+  /** The same for an operator's retries. */
+  retrierThatLoses(way: "there" | "back"): Retrier {
+    this.lossy.loses = way;
+    return new Retrier(this.lossy.redis, impatientClock, new ChannelLetters(CHANNELS));
   }
 
   /** The shards whose mail was announced since the last call. */

@@ -1,5 +1,6 @@
 import type { EventPage, EventQuery, StoredEventRow } from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
+import type { FailedJob } from "../../../src/domain/retry.ts";
 
 /**
  * What an event store holds, as a machine without time or network of its own: every call takes effect and answers at once.
@@ -43,8 +44,17 @@ export class EventStoreState {
     const latest = rows.find(({ finished }) => finished !== null);
     if (latest === undefined || latest.finished === null) return null;
     const events = rows.toReversed().map(({ eventId, type, result }) => ({ eventId, type, result }));
-    const { status, attempts, result } = latest.finished;
-    return { jobId, tenantId, channel: latest.channel, status, attempts, result, events };
+    const { status, attempts, result, began } = latest.finished;
+    const life = began === undefined ? {} : { began };
+    return { jobId, tenantId, channel: latest.channel, status, attempts, result, events, ...life };
+  }
+
+  failedJobNow(tenantId: string, jobId: string): FailedJob | null {
+    const job = this.jobNow(tenantId, jobId);
+    if (job?.status !== "failed") return null;
+    const rows = this.newestFirst(tenantId).filter((row) => row.jobId === jobId);
+    const kept = rows.find(({ finished }) => finished?.kept !== undefined);
+    return { job, content: kept?.finished?.kept ?? null };
   }
 
   private newestFirst(tenantId: string): StoredEventRow[] {

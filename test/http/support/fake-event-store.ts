@@ -53,7 +53,7 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs, All
 
   async eraseRecipient(): Promise<ErasedHistory> {
     if (this.failure !== null) throw this.failure;
-    return { finishedJobs: 0, events: 0, isComplete: true };
+    return { finishedJobs: 0, events: 0, payloads: 0, isComplete: true };
   }
 
   async ownerOf(): Promise<string | null> {
@@ -64,6 +64,11 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs, All
   async finishedJob(): Promise<FinishedJobSummary | null> {
     if (this.failure !== null) throw this.failure;
     return null;
+  }
+
+  async count(): Promise<number> {
+    if (this.failure !== null) throw this.failure;
+    return 0;
   }
 
   async job(tenantId: string, jobId: string): Promise<JobRecord | null> {

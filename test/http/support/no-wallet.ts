@@ -8,6 +8,7 @@ export const NO_WALLET: WalletPorts = {
   passes: {
     create: away,
     undoCreate: away,
+    redoCreate: away,
     finishCreate: away,
     update: away,
     find: away,

@@ -22,6 +22,15 @@ export interface Arguments {
 export interface Fresh {
   readonly word: string;
   readonly verifyToken: string;
+  readonly operatorToken: string;
+  /** A file of the dashboard, whose name changes with its content. */
+  readonly dashboardFile: string;
+}
+
+/** A file of the dashboard that `url` serves. */
+export async function dashboardFileOf(url: string): Promise<string> {
+  const page = await fetch(`${url}/dash`);
+  return /\/dash\/assets\/([^"]+)/.exec(await page.text())?.[1] ?? "";
 }
 
 type Call = (ids: Identifiers, fresh: Fresh) => Arguments;
@@ -92,6 +101,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getDomain: ofDomain,
   verifyDomain: ofDomain,
 
+  signIn: (_ids, { operatorToken }) => ({ body: { token: operatorToken } }),
+  getSession: none,
+  signOut: none,
   listTenants: none,
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,
@@ -128,6 +140,13 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listJobs: ofTenant,
   searchJobs: () => ({ query: { recipient: "ann@example.com" } }),
   getJobHistory: ofTenantJob,
+  getJobContent: ofTenantJob,
+  retryJob: ofTenantJob,
+  // None was accepted then.
+  retryJobs: ({ tenantId }) => ({
+    path: { id: tenantId },
+    body: { filter: { channel: "email", to: "2001-01-01" } },
+  }),
   listSuppressions: ofTenant,
   eraseRecipient: ({ tenantId }) => ({ path: { id: tenantId }, body: { recipient: "gone@example.com" } }),
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
@@ -160,6 +179,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  getOverview: none,
+  followOverview: none,
   listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
@@ -193,8 +214,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   docsStyle: none,
   docsIcon: none,
   dashboard: none,
-  dashboardScript: none,
-  dashboardStyle: none,
+  dashboardFile: (_ids, { dashboardFile }) => ({ path: { file: dashboardFile } }),
 
   deleteEmailCredentials: ofTenant,
   deleteWhatsappCredentials: ofTenant,

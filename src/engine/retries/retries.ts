@@ -1,0 +1,142 @@
+import type { Clock } from "../../domain/clock.ts";
+import { isOutage, TransportError } from "../../domain/errors.ts";
+import type { EventReader } from "../../domain/event-store.ts";
+import type { JobRecord, KeptContent } from "../../domain/job.ts";
+import type { PayloadStore } from "../../domain/payload-store.ts";
+import type { FrontQueue } from "../../domain/queue.ts";
+import type {
+  FailedJobs,
+  JobContent,
+  JobRetries,
+  Retry,
+  RetryCharges,
+  RetryOutcome,
+  RetryQueue,
+  RetryResult,
+} from "../../domain/retry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+
+export interface RetriesPorts {
+  readonly queue: Pick<FrontQueue, "job"> & RetryQueue;
+  readonly eventStore: Pick<EventReader, "job"> & FailedJobs;
+  readonly payloads: Pick<PayloadStore, "put" | "get">;
+  readonly charges: RetryCharges;
+  readonly clock: Clock;
+}
+
+/** A job, and what it was to send; null: not kept. */
+interface FoundFailure {
+  readonly job: JobRecord;
+  readonly content: KeptContent | null;
+}
+
+/** Jobs that are looked at together: their contents are in memory meanwhile. */
+const TOGETHER = 32;
+
+/**
+ * Has failed jobs tried again.
+ *
+ * A1. What the queue says of a job is newer than what the event store says; the content comes from whichever has it.
+ * A2. What accepting takes is taken before the job is queued, and given back if it certainly was not. If that is unknown, a
+ *     sweep settles it, as after a send whose answer was lost.
+ * A3. A large payload is stored before its job is queued. The sweep leaves it alone while the queue knows that the job failed;
+ *     if it comes in between all the same, the job fails once more and can be retried again, because its content is still kept.
+ */
+export class Retries implements JobRetries {
+  constructor(private readonly ports: RetriesPorts) {}
+
+  async retry(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>> {
+    const outcomes = new Map<string, RetryOutcome>();
+    for (let at = 0; at < jobIds.length; at += TOGETHER) {
+      await this.retryPiece(tenant, jobIds.slice(at, at + TOGETHER), outcomes);
+    }
+    return outcomes;
+  }
+
+  async contentOf(tenant: Tenant, jobId: string): Promise<JobContent | null> {
+    const waiting = await this.ports.queue.waitingContent(tenant, jobId);
+    const found = waiting ?? (await this.failureContent(tenant, jobId));
+    if (found === null) return null;
+    const { channel, payload, stored } = found;
+    if (stored === undefined || payload !== "") return { channel, payload };
+    const bytes = await this.ports.payloads.get({ tenantId: tenant.tenantId, jobId });
+    return bytes === null ? null : { channel, payload: Buffer.from(bytes).toString() };
+  }
+
+  private async failureContent(tenant: Tenant, jobId: string) {
+    const failure = (await this.failures(tenant, [jobId])).get(jobId);
+    return failure?.content ? { ...failure.content, channel: failure.job.channel } : null;
+  }
+
+  /** The failed jobs among these, and what each was to send. */
+  private async failures(tenant: Tenant, jobIds: readonly string[]): Promise<ReadonlyMap<string, FoundFailure>> {
+    const { queue, eventStore } = this.ports;
+    const queued = new Map<string, JobRecord>();
+    for (const job of await Promise.all(jobIds.map((jobId) => queue.job(tenant, jobId)))) {
+      if (job !== null) queued.set(job.jobId, job);
+    }
+    const wanted = jobIds.filter((jobId) => (queued.get(jobId)?.status ?? "failed") === "failed");
+    const here = wanted.filter((jobId) => queued.has(jobId));
+    const unrecorded = here.length === 0 ? NOTHING : await queue.unrecordedContents(tenant, here);
+    const missing = wanted.filter((jobId) => !unrecorded.has(jobId));
+    const recorded = missing.length === 0 ? new Map() : await eventStore.failedJobs(tenant.tenantId, missing);
+    const found = new Map<string, FoundFailure>();
+    for (const jobId of wanted) {
+      const job = queued.get(jobId) ?? recorded.get(jobId)?.job;
+      const content = unrecorded.get(jobId) ?? recorded.get(jobId)?.content ?? null;
+      if (job !== undefined) found.set(jobId, { job, content });
+    }
+    return found;
+  }
+
+  private async retryPiece(tenant: Tenant, jobIds: readonly string[], outcomes: Map<string, RetryOutcome>) {
+    const found = await this.failures(tenant, jobIds);
+    const retries: Retry[] = [];
+    for (const jobId of jobIds) {
+      const failure = found.get(jobId);
+      const retry = failure === undefined ? await this.whyNot(tenant, jobId) : await this.prepare(tenant, failure);
+      if ("kind" in retry) outcomes.set(jobId, retry);
+      else retries.push(retry);
+    }
+    if (retries.length === 0) return;
+    const results = await this.queue(tenant, retries);
+    for (const [at, { job }] of retries.entries()) {
+      const kind = results[at] ?? "unknown";
+      outcomes.set(job.jobId, { kind });
+      if (kind !== "retried") await this.ports.charges.giveBack(tenant.tenantId, job);
+    }
+  }
+
+  private async whyNot(tenant: Tenant, jobId: string): Promise<RetryOutcome> {
+    const { queue, eventStore } = this.ports;
+    const job = (await queue.job(tenant, jobId)) ?? (await eventStore.job(tenant.tenantId, jobId));
+    return { kind: job === null ? "unknown" : "not_failed" };
+  }
+
+  private async prepare(tenant: Tenant, { job, content }: FoundFailure): Promise<Retry | RetryOutcome> {
+    const { payloads, charges } = this.ports;
+    if (content === null) return { kind: "not_kept" };
+    const why = await charges.take(tenant.tenantId, job, content.payload);
+    if (why !== null) return { kind: "refused", why };
+    if (content.stored === undefined || content.payload === "") return { job, content };
+    await payloads.put({ tenantId: tenant.tenantId, jobId: job.jobId }, Buffer.from(content.payload));
+    return { job, content: { ...content, payload: "" } };
+  }
+
+  private async queue(tenant: Tenant, retries: readonly Retry[]): Promise<readonly RetryResult[]> {
+    const { queue, charges, clock } = this.ports;
+    const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
+    // A purge of a moment ago was decided before.
+    const purgedMs = tenant.steering?.purgedBefore.values() ?? [];
+    const atMs = Math.max(clock.nowMs(), ...purgedMs);
+    try {
+      return await queue.retry({ tenant, retries, quota: { jobs, bytes }, atMs });
+    } catch (error) {
+      const isNotQueued = isOutage(error) && !(error instanceof TransportError);
+      if (isNotQueued) for (const { job } of retries) await charges.giveBack(tenant.tenantId, job);
+      throw error;
+    }
+  }
+}
+
+const NOTHING: ReadonlyMap<string, KeptContent> = new Map();

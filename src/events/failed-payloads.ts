@@ -1,0 +1,110 @@
+import type { ContentSeal } from "../domain/content-seal.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { StoredEventRow } from "../domain/event-store.ts";
+import type { KeptContent } from "../domain/job.ts";
+import { isJsonObject, parseJsonObject } from "../domain/json.ts";
+import type { PayloadStore } from "../domain/payload-store.ts";
+import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
+import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./table.ts";
+
+/** How long what a failed job was to send is kept. */
+export const KEPT_DAYS = 7;
+
+/**
+ * The database of what analysts must not read: they are granted the event store's own, as a whole. It is sealed besides.
+ */
+export function sealedTarget(target: EventStoreTarget): EventStoreTarget {
+  return { ...target, database: `${target.database}_sealed` };
+}
+
+/** One row per failure; a job's newest version counts. Rows leave by the day. */
+const FAILED_PAYLOADS: Table = {
+  name: "failed_payloads",
+  columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
+  job_id UUID CODEC(ZSTD(1)),
+  channel LowCardinality(String) CODEC(ZSTD(1)),
+  recipient_hash UUID CODEC(ZSTD(1)),
+  template LowCardinality(String) CODEC(ZSTD(1)),
+  body String CODEC(ZSTD(1)),
+  version UInt64 CODEC(Delta, ZSTD(1))`,
+  engine: "ReplacingMergeTree",
+  engineArguments: ["version"],
+  partitionBy: `toYYYYMMDD(${eventTime("version")})`,
+  orderBy: "(tenant_id, toUInt128(job_id))",
+  ttl: `toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC') + INTERVAL ${KEPT_DAYS} DAY`,
+  settings: ["index_granularity = 64"],
+  isSynced: true,
+};
+
+export function failedPayloads(target: EventStoreTarget): readonly string[] {
+  const sealed = sealedTarget(target);
+  return [
+    `CREATE DATABASE IF NOT EXISTS ${sealed.database}${onCluster(sealed.cluster)} ENGINE = Atomic`,
+    ...table(sealed, FAILED_PAYLOADS),
+  ];
+}
+
+export const FAILED_PAYLOAD_COLUMNS = [
+  "tenant_id",
+  "job_id",
+  "channel",
+  "recipient_hash",
+  "template",
+  "body",
+  "version",
+] as const;
+
+export interface FailedPayloadPorts {
+  readonly seal: ContentSeal;
+  readonly recipients: RecipientIndex;
+  /** Large payloads, which the queue does not have. */
+  readonly payloads: Pick<PayloadStore, "get">;
+}
+
+/** The rows for what these jobs were to send, as lines of an insert. A large payload that cannot be had now is left out. */
+export async function failedPayloadLines(
+  rows: readonly StoredEventRow[],
+  ports: FailedPayloadPorts,
+): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const { tenantId, jobId, channel, eventId, finished } of rows) {
+    if (finished?.kept === undefined) continue;
+    const content = await whole(tenantId, jobId, finished.kept, ports);
+    if (content === null) continue;
+    const { recipient, template = "" } = content;
+    const hash = recipient === "" ? NO_RECIPIENT : ports.recipients.hashOf(recipient);
+    const body = ports.seal.seal(tenantId, jobId, JSON.stringify(content));
+    lines.push(`${JSON.stringify([tenantId, jobId, channel, hash, template, body, eventId])}\n`);
+  }
+  return lines;
+}
+
+async function whole(
+  tenantId: string,
+  jobId: string,
+  content: KeptContent,
+  { payloads }: FailedPayloadPorts,
+): Promise<KeptContent | null> {
+  if (content.stored === undefined) return content;
+  try {
+    const bytes = await payloads.get({ tenantId, jobId });
+    return bytes === null ? null : { ...content, payload: Buffer.from(bytes).toString() };
+  } catch (error) {
+    if (isOutage(error)) return null;
+    throw error;
+  }
+}
+
+/** As `failedPayloadLines` sealed it; null: it was not. */
+export function readContent(text: string): KeptContent | null {
+  const { recipient, payload, settlements, needsScreening, template, stored } = parseJsonObject(text) ?? {};
+  if (typeof recipient !== "string" || typeof payload !== "string" || typeof settlements !== "number") return null;
+  return {
+    recipient,
+    payload,
+    settlements,
+    ...(needsScreening === true && { needsScreening }),
+    ...(typeof template === "string" && { template }),
+    ...(isJsonObject(stored) && { stored: { sha256: String(stored["sha256"]), bytes: Number(stored["bytes"]) } }),
+  };
+}

@@ -1,0 +1,14 @@
+import type { TObject } from "@sinclair/typebox";
+import type { ChannelName } from "../domain/job.ts";
+import type { Json } from "../domain/json.ts";
+import type { Tenant } from "../domain/tenant.ts";
+
+/** How operators see what a channel's job is to send. */
+export interface ContentKind {
+  readonly channel: ChannelName;
+  /** With a literal member `channel`. */
+  readonly schema: TObject;
+  readonly example: Json;
+  /** As it would be sent now; null: it can no longer be made from the payload. Rejects with `UnavailableError`. */
+  show(tenant: Tenant, payload: string): Promise<object | null>;
+}

@@ -1,0 +1,36 @@
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { ContentSeal } from "../domain/content-seal.ts";
+import type { Random } from "../domain/random.ts";
+import type { Database } from "./database.ts";
+import { openRegistryKey } from "./registry-key.ts";
+import { Vault, VaultError } from "./vault.ts";
+
+/** More than any content that is kept: a text that was forged to swell is not opened. */
+const TEXT_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * The seal under this registry's own key. Another master key seals that key anew and leaves alone what it has sealed, so
+ * contents stay readable through a rotation until they expire.
+ */
+export async function openContentSeal(database: Database, vault: Vault, random: Random): Promise<ContentSeal> {
+  return contentSeal(await openRegistryKey({ database, vault, random }, "failed-contents"), random);
+}
+
+/** zstd, then AES-256-GCM, bound to tenant and job. */
+export function contentSeal(key: Uint8Array, random: Random): ContentSeal {
+  const vault = new Vault([key], random);
+  const placeOf = (tenantId: string, jobId: string) => ({ tenantId, kind: "failed job", field: jobId });
+  return {
+    seal: (tenantId, jobId, text) =>
+      vault.seal(placeOf(tenantId, jobId), zstdCompressSync(Buffer.from(text)).toString("base64")),
+    open(tenantId, jobId, sealed) {
+      try {
+        const packed = Buffer.from(vault.open(placeOf(tenantId, jobId), sealed), "base64");
+        return zstdDecompressSync(packed, { maxOutputLength: TEXT_BYTES_MAX }).toString();
+      } catch (error) {
+        if (error instanceof VaultError) return null;
+        throw error;
+      }
+    },
+  };
+}
