@@ -11,7 +11,6 @@ import {
   smallint,
   text,
   timestamp,
-  uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { ChannelName } from "../domain/job.ts";
 import type { JsonObject } from "../domain/json.ts";
