@@ -30,7 +30,11 @@ const CHECKS: readonly Check[] = [
   { name: "types", command: ["tsc", "--noEmit", "-p", "."] },
   // The client must do without Bun's types.
   { name: "client-types", command: ["tsc", "--noEmit", "-p", "clients/typescript"] },
+  // The dashboard runs in browsers.
+  { name: "dashboard-types", command: ["tsc", "--noEmit", "-p", "src/operators/dashboard"] },
   { name: "client", command: ["infra/generate-client.ts", "--check"] },
+  { name: "reference", command: ["infra/reference-page.ts", "--check"] },
+  { name: "links", command: ["infra/check-links.ts"] },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
   { name: "unused", command: ["knip", "--no-progress", "--no-config-hints"] },
   {

@@ -1,10 +1,12 @@
 import packageJson from "../package.json" with { type: "json" };
-import type { ApiPorts } from "../src/app/api-ports.ts";
-import { CHANNELS } from "../src/app/channels.ts";
-import { createApi } from "../src/app/endpoints.ts";
-import { JobIds } from "../src/domain/ids.ts";
-import { systemClock } from "../src/runtime/system-clock.ts";
-import { systemRandom } from "../src/runtime/system-random.ts";
+import {
+  type ApiDocument,
+  type Content,
+  type Members,
+  type Operation,
+  readDocument,
+  type Schema,
+} from "./api-document.ts";
 
 /*
  * `bun infra/generate-client.ts` writes clients/typescript/generated.ts from the OpenAPI document, and the project's
@@ -15,74 +17,6 @@ import { systemRandom } from "../src/runtime/system-random.ts";
 const FOLDER = new URL("../clients/typescript/", import.meta.url).pathname;
 const JSON_TYPE = "application/json";
 const BIOME = new URL("../node_modules/.bin/biome", import.meta.url).pathname;
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly not?: { readonly required: readonly string[] };
-  readonly properties?: Members;
-  readonly patternProperties?: Members;
-  readonly additionalProperties?: boolean;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly description?: string;
-}
-
-type Members = Readonly<Record<string, Schema>>;
-
-type Content = Readonly<Record<string, { readonly schema: Schema }>>;
-
-interface Parameter {
-  readonly name: string;
-  readonly in: "path" | "query" | "header";
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: Schema;
-}
-
-interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
-}
-
-interface ApiDocument {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Members };
-}
-
-/** Stands for a port, and for all that it has. */
-const PORT: object = new Proxy(() => PORT, { get: () => PORT });
-
-/** The document that a server of this build serves. */
-async function readDocument(): Promise<ApiDocument> {
-  const ports = {
-    version: packageJson.version,
-    clock: systemClock,
-    jobIds: new JobIds(systemClock, systemRandom),
-    telemetry: { count() {}, time() {} },
-    operatorToken: "",
-    registry: PORT,
-    operatorAccounts: PORT,
-    audit: PORT,
-    whatsapp: { webhookSecrets: [] },
-    wallet: PORT,
-    passKit: PORT,
-  };
-  // To declare the endpoints and to serve the document takes no other ports.
-  const server = createApi(ports as unknown as ApiPorts, CHANNELS);
-  const answer = await server.handle(new Request("http://waybill.test/openapi.json"));
-  // What `openApiDocument` makes.
-  return (await answer.json()) as ApiDocument;
-}
 
 function generatedFrom({ paths, components }: ApiDocument): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -223,18 +157,24 @@ function typeOfKind(kind: string, schema: Schema): string {
   }
 }
 
+/** Of a union with other objects, their members are then `undefined` and not something that cannot be. */
+const NO_MEMBERS = "{ readonly [name: string]: undefined }";
+
 function objectType(schema: Schema, outer: Members = {}): string {
   const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema;
   const [values] = Object.values(patternProperties);
   if (values !== undefined && typeOf(values) !== "Json") throw new Error(`no type says ${JSON.stringify(schema)}`);
   const known: Members = { ...Object.fromEntries(required.map((name) => [name, outer[name] ?? {}])), ...properties };
   const members = Object.entries(known).map(([name, each]) => member(name, required.includes(name), each));
-  if (members.length === 0) return additionalProperties === false ? "Record<string, never>" : "JsonObject";
+  if (members.length === 0) return additionalProperties === false ? NO_MEMBERS : "JsonObject";
   return `{${members.join("")}}${additionalProperties === true ? " & JsonObject" : ""}`;
 }
 
 function member(name: string, isRequired: boolean, schema: Schema): string {
-  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${typeOf(schema)};`;
+  const type = typeOf(schema);
+  // Generators make `unknown` of it.
+  if (type === "Json") throw new Error(`the member ${name} is declared without a type`);
+  return `${commentOf(schema.description)}${JSON.stringify(name)}${isRequired ? "" : "?"}: ${type};`;
 }
 
 function union(types: readonly string[]): string {

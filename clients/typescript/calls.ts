@@ -59,6 +59,7 @@ const CODES = {
   408: "request_timeout",
   409: "conflict",
   413: "too_large",
+  415: "unsupported_encoding",
   422: "unprocessable",
   429: "too_many_requests",
   500: "internal_error",

@@ -688,7 +688,7 @@ export type PassResult = {
   save_link?: string;
 };
 
-export type EmptyResult = Record<string, never>;
+export type EmptyResult = { readonly [name: string]: undefined };
 
 export type FailedJobResult = {
   error: string;
@@ -698,7 +698,7 @@ export type FailedJobResult = {
   spam_rules?: readonly { rule: string; score: number; description: string }[];
 };
 
-export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" };
+export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" };
 
 export type Job =
   | { job_id: string; status: "pending" | "running" }
@@ -862,6 +862,34 @@ export type JobHistory = {
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
   result?: JobResult;
+};
+
+export type FoundJob = {
+  /** Of the tenant that sent it. */
+  tenant_id: string;
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+};
+
+export type FoundJobPage = {
+  jobs: readonly FoundJob[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+  /** More jobs are waiting in the queues than are looked through: some of those may be missing. */
+  incomplete: boolean;
 };
 
 export type RetriedJob = { job_id: string; status: "pending" };
@@ -1211,7 +1239,10 @@ export type UsageList = {
 };
 
 export type Suppression = {
-  /** In lower case: addresses are compared without regard to case. */
+  /**
+   * In lower case: addresses are compared without regard to case. `(erased)`: the address itself is no longer
+   * stored.
+   */
   address: string;
   reason: "unsubscribed" | "bounced" | "complained" | "manual";
   created_at: string;
@@ -1221,6 +1252,40 @@ export type SuppressionPage = {
   suppressions: readonly Suppression[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Erasure = {
+  /** A keyed hash, which names the recipient in the audit log. */
+  recipient_hash: string;
+  /**
+   * false: deliveries are in flight, jobs wait for their turn, or the event store still works on it. Repeat the
+   * call.
+   */
+  complete: boolean;
+  /** Unfinished jobs of the recipient that have not ended yet. */
+  unfinished_left: number;
+  erased: {
+    /** Unfinished jobs that ended: as suppressed, with the reason `erased`, unless they were in flight. */
+    unfinished_jobs: number;
+    /** Jobs in the history that no longer lead to the recipient. */
+    finished_jobs: number;
+    /** Events whose text is masked. */
+    events: number;
+    /** Contents of failed jobs. */
+    payloads: number;
+    /** Entries of the list that are keyed hashes now. */
+    suppressions: number;
+    /** Messages in the sandbox, to whichever tenant they belonged. */
+    sandbox_messages: number;
+  };
+};
+
+export type TenantDeletion = {
+  id: string;
+  /** `deleted`: nothing is left but its id and what it is billed for. */
+  state: "deleting" | "deleted";
+  /** Jobs that are still ending. */
+  unfinished: number;
 };
 
 export type Plan = {
@@ -1260,6 +1325,12 @@ export type Operator = {
 
 export type OperatorList = { operators: readonly Operator[] };
 
+export type Session = {
+  /** The operator's. */
+  name: string;
+  role: "read" | "write";
+};
+
 export type AuditRow = {
   audit_id: number;
   at: string;
@@ -1283,6 +1354,103 @@ export type AuditPage = {
   rows: readonly AuditRow[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Overview = {
+  at: string;
+  totals: {
+    tenants: number | null;
+    /** Since the UTC day began, as all of these. */
+    accepted_today: number | null;
+    /** Handed over to a provider. */
+    sent_today: number | null;
+    delivered_today: number | null;
+    bounced_today: number | null;
+    failed_today: number | null;
+  };
+  queue: {
+    /** Unfinished jobs. */
+    depth: number | null;
+    /** There are more tenant queues than are measured: depths are too low. */
+    incomplete: boolean;
+    /** Age of the oldest job in a tenant queue; 0: none waits. */
+    oldest_seconds: number | null;
+    /** Age of the oldest event that the event store does not have; 0: it has all. */
+    outbox_oldest_seconds: number | null;
+    /** Of a cluster, its fullest server. */
+    redis_memory_bytes: number | null;
+    /** What it may use, or what its machine has. */
+    redis_memory_limit_bytes: number | null;
+  };
+  rates: {
+    from: string;
+    interval_seconds: number;
+    series: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      outcome: "accepted" | "delivered" | "bounced" | "failed" | "suppressed";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+    /** Handed over to a provider. */
+    sent: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      /** By minute, oldest first; the last minute is still running. */
+      counts: readonly number[];
+    }[];
+  };
+  shards: readonly {
+    shard: number;
+    depth: number;
+    oldest_seconds: number;
+    /** The process that delivers it. */
+    process: string | null;
+  }[];
+  /** The 50 longest tenant queues, and the 50 with the oldest jobs. */
+  tenants: readonly {
+    tenant_id: string;
+    channel: "email" | "whatsapp" | "wallet";
+    depth: number;
+    oldest_seconds: number;
+  }[];
+  processes: readonly {
+    /** Host, place in its start, process id. */
+    name: string;
+    roles: readonly string[];
+    started_at: string;
+    shards: number;
+    /** By how much its event loop was late in the last seconds, at most. */
+    loop_delay_ms: number;
+    /** Of the shards that it records; null: it records none. */
+    event_store_lag_seconds: number | null;
+    /** Relays that it finds away; at most 50, those with the most waiting jobs. */
+    breakers: readonly {
+      channel: "email" | "whatsapp" | "wallet";
+      relay: string;
+      state: "open" | "half_open";
+      since: string;
+      waiting_jobs: number;
+    }[];
+    /** Tenants whose jobs wait because an operator paused them; at most 50. */
+    paused: readonly { tenant_id: string; channel: "email" | "whatsapp" | "wallet" }[];
+  }[];
+  /** Within 30 days, soonest first; at most 50. */
+  expiring: readonly {
+    /** `apple_certificate` or `api_key`. */
+    kind: string;
+    /** Null: the platform's own. */
+    tenant_id: string | null;
+    name: string;
+    expires_at: string;
+  }[];
+  /** The urgent first. */
+  alarms: readonly {
+    /** `page`: now; `ticket`: soon. */
+    severity: "page" | "ticket";
+    title: string;
+    detail: string;
+    /** The section of the runbook that tells what to do. */
+    runbook: string;
+  }[];
 };
 
 export type SandboxMessages = {
@@ -1872,6 +2040,27 @@ export type Operations = {
     answer: JobHistory;
   };
   /**
+   * Find a job, or what was sent to a recipient, with all tenants. Newest first. A job is on one page only, even
+   * if it ends meanwhile.
+   */
+  searchJobs: {
+    query?: {
+      /** All jobs to this e-mail address or phone number. */
+      recipient?: string;
+      /** The job of this id. One of the two is needed. */
+      job_id?: string;
+      /** First UTC day on which a job was accepted, inclusive. */
+      from?: string;
+      /** Last UTC day, inclusive. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: FoundJobPage;
+  };
+  /**
    * Try a failed job again. Under its id, with all its attempts before it. What it is to send is kept for seven
    * days after its failure. A wallet pass costs its token again.
    */
@@ -2028,6 +2217,25 @@ export type Operations = {
       allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
     };
     answer: Tenant;
+  };
+  /**
+   * Delete a tenant for good. Its keys are refused from the answer on, elsewhere within a second. Then everything
+   * that it has is removed in the background: jobs, history, templates, credentials, domains, passes,
+   * suppressions. What it is billed for stays, and its id is not given out again. Repeat the call to see how far
+   * it is.
+   */
+  deleteTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query: {
+      /** The tenant's id once more. */
+      confirm: string;
+      /** Whether unfinished jobs end as `failed`; without it they are a reason not to delete. */
+      purge?: "true" | "false";
+    };
+    answer: TenantDeletion;
   };
   /**
    * Pause a tenant's deliveries. Accepted messages wait and cost no attempts; new ones are accepted. Deliveries in
@@ -2340,6 +2548,23 @@ export type Operations = {
     };
     answer: null;
   };
+  /**
+   * Erase a recipient. Takes the recipient out of the queue, the history and the list of suppressions, where a
+   * keyed hash stays: who was not to be sent to is not sent to. Counts and sums stay. Safe to repeat.
+   */
+  eraseRecipient: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** one e-mail address or phone number */
+      recipient: string;
+      /** true: nothing is sent to the recipient any more, under a keyed hash */
+      suppress?: boolean;
+    };
+    answer: Erasure;
+  };
   /** List the plans. */
   listPlans: { answer: PlanList };
   /** Create or change a plan; a share of the queue that is left out is the default. */
@@ -2383,6 +2608,22 @@ export type Operations = {
     answer: null;
   };
   /**
+   * Begin a session in a browser. The session is a cookie for `/dash`, which takes the token's place for 12 hours.
+   * It ends at once when the operator is deleted. With the cookie, calls other than GET also need the header
+   * `X-Waybill-Dashboard: 1`.
+   */
+  signIn: {
+    body: {
+      /** an operator's token */
+      token: string;
+    };
+    answer: null;
+  };
+  /** Who calls. */
+  getSession: { answer: Session };
+  /** End the session in this browser. */
+  signOut: { answer: null };
+  /**
    * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
    * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
    * a mail server reports, has none either.
@@ -2406,6 +2647,17 @@ export type Operations = {
     };
     answer: AuditPage;
   };
+  /**
+   * How the whole service is. At most two seconds old, and answered within two seconds: what a store does not say
+   * in time is null or left out, and `alarms` says why.
+   */
+  getOverview: { answer: Overview };
+  /**
+   * The overview, as it changes. Server-sent events: each has the overview as its data. One comes at once, and
+   * then one every two seconds while the overview changes; a comment every 15 seconds shows that the connection
+   * lives.
+   */
+  followOverview: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** What the sandbox received, newest first. */
   listSandboxMessages: {
     query?: {
@@ -2427,9 +2679,13 @@ export type Operations = {
   /** The operators' page. */
   dashboard: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** Part of the operators' page. */
-  dashboardScript: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
-  /** Part of the operators' page. */
-  dashboardStyle: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
+  dashboardFile: {
+    path: {
+      /** As the page names it. */
+      file: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** Whether the process lives. */
   health: { answer: Health };
   /** Whether every dependency is up. */
@@ -2528,6 +2784,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
+  searchJobs: { method: "GET", path: "/dash/api/jobs", repeat: "safe" },
   retryJob: { method: "POST", path: "/dash/api/tenants/{id}/jobs/{job_id}/retry", repeat: "unsafe" },
   retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
   getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
@@ -2537,6 +2794,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },
   getTenant: { method: "GET", path: "/dash/api/tenants/{id}", repeat: "safe" },
   changeTenant: { method: "PATCH", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
+  deleteTenant: { method: "DELETE", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
   pauseTenant: { method: "POST", path: "/dash/api/tenants/{id}/pause", repeat: "unsafe" },
   resumeTenant: { method: "POST", path: "/dash/api/tenants/{id}/resume", repeat: "unsafe" },
   holdTenant: { method: "POST", path: "/dash/api/tenants/{id}/hold", repeat: "unsafe" },
@@ -2559,17 +2817,22 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  eraseRecipient: { method: "POST", path: "/dash/api/tenants/{id}/erasures", repeat: "unsafe" },
   listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },
   putPlan: { method: "PUT", path: "/dash/api/plans/{name}", repeat: "safe" },
   createOperator: { method: "POST", path: "/dash/api/operators", repeat: "unsafe" },
   listOperators: { method: "GET", path: "/dash/api/operators", repeat: "safe" },
   deleteOperator: { method: "DELETE", path: "/dash/api/operators/{id}", repeat: "safe" },
+  signIn: { method: "POST", path: "/dash/api/session", repeat: "unsafe" },
+  getSession: { method: "GET", path: "/dash/api/session", repeat: "safe" },
+  signOut: { method: "DELETE", path: "/dash/api/session", repeat: "safe" },
   listAudit: { method: "GET", path: "/dash/api/audit", repeat: "safe" },
+  getOverview: { method: "GET", path: "/dash/api/overview", repeat: "safe" },
+  followOverview: { method: "GET", path: "/dash/api/overview/live", repeat: "safe", streams: true },
   listSandboxMessages: { method: "GET", path: "/dash/api/sandbox/messages", repeat: "safe" },
   listDeviceComplaints: { method: "GET", path: "/dash/api/sandbox/device-log", repeat: "safe" },
   dashboard: { method: "GET", path: "/dash", repeat: "safe", streams: true },
-  dashboardScript: { method: "GET", path: "/dash/dashboard.js", repeat: "safe", streams: true },
-  dashboardStyle: { method: "GET", path: "/dash/dashboard.css", repeat: "safe", streams: true },
+  dashboardFile: { method: "GET", path: "/dash/assets/{file}", repeat: "safe", streams: true },
   health: { method: "GET", path: "/health", repeat: "safe" },
   ready: { method: "GET", path: "/ready", repeat: "safe" },
   metrics: { method: "GET", path: "/metrics", repeat: "safe", streams: true },

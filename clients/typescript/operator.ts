@@ -34,6 +34,12 @@ export class WaybillOperator {
     /** Ends the jobs that were accepted so far as failed. */
     purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("purgeTenant", { path: { id }, body }, options),
+    /** For good. `query.confirm` is the id once more. Safe to repeat, which tells how far it is. */
+    delete: (id: string, query: Query<"deleteTenant">, options?: CallOptions) =>
+      this.calls.call("deleteTenant", { path: { id }, query }, options),
+    /** Takes a recipient out of the tenant's queue and history. Repeat it until the answer is `complete`. */
+    eraseRecipient: (id: string, body: Body<"eraseRecipient">, options?: CallOptions) =>
+      this.calls.call("eraseRecipient", { path: { id }, body }, options),
   };
 
   /** Who may call this API. */
@@ -43,6 +49,19 @@ export class WaybillOperator {
       this.calls.call("createOperator", { body: operator }, options),
     list: (options?: CallOptions) => this.calls.call("listOperators", {}, options),
     delete: (id: string, options?: CallOptions) => this.calls.call("deleteOperator", { path: { id } }, options),
+  };
+
+  /** The operator whose token it is. Sessions themselves are for browsers, which keep them as cookies. */
+  readonly session = {
+    get: (options?: CallOptions) => this.calls.call("getSession", {}, options),
+    end: (options?: CallOptions) => this.calls.call("signOut", {}, options),
+  };
+
+  /** How the whole service is. */
+  readonly overview = {
+    get: (options?: CallOptions) => this.calls.call("getOverview", {}, options),
+    /** Server-sent events, each with an overview as its data, until the stream is cancelled. */
+    follow: (options?: CallOptions) => this.calls.call("followOverview", {}, options),
   };
 
   readonly audit = {
@@ -58,6 +77,9 @@ export class WaybillOperator {
     /** A job with its tries and events. */
     get: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+    /** With all tenants: by `recipient`, or by `job_id`. */
+    search: (query: Query<"searchJobs">, options?: CallOptions) =>
+      this.calls.list("searchJobs", { query }, ({ jobs }) => jobs, options),
     /** What it is to send; needs the role `write`. */
     content: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
@@ -5,11 +6,12 @@ import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import { UnavailableError } from "../domain/errors.ts";
-import type { EventWriter } from "../domain/event-store.ts";
+import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
+import type { DeliveryReport, ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
@@ -17,21 +19,28 @@ import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
+import { OperatorSessions } from "../http/operator-sessions.ts";
+import type { Readiness } from "../http/readiness.ts";
+import { Overview } from "../operators/overview/overview.ts";
+import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
+import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
-import { openDemoTenant } from "./demo-tenant.ts";
+import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
+import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
@@ -39,11 +48,14 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
+import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
@@ -70,8 +82,7 @@ export interface App {
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
   readonly children: ReadonlyMap<string, number>;
-  /** The demo tenant's key; only on the first start of the embedded default with the sandbox. */
-  readonly demoKey: string | null;
+  readonly demo: DemoTenant;
   /** Rejects when a part has failed for good and the process should end. */
   readonly broken: Promise<never>;
   /**
@@ -102,12 +113,14 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const { promise: broken, reject: onBroken } = Promise.withResolvers<never>();
   broken.catch(() => {});
 
-  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
+  const tracing = startTracing(options, shutdown);
+  const late: Late = { sandbox: null };
+  const base = await openBase(options, shutdown, { whole, late, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = place.kind === "child" ? null : await openDemoTenant(config, registry.registry, telemetry);
+  const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
   const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
   const served = { ...config, ...ports };
@@ -117,7 +130,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
-  const metrics = measured({ ...options, place, queue }, wallet);
+  late.sandbox = inbox;
+  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -127,6 +141,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     domains: openDomains(config, registry.domains, registry.directory),
     ...historyOf(base, whole.channels),
     ...machine,
+    ...tracing,
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
@@ -134,6 +149,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     ...base.api,
+    overview: openOverview(options, { ...base, ...answers, wallet }),
+    watched: base.status,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
@@ -145,17 +162,22 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
-  await startDelivering(options, shutdown, { ...base, open: () => providers.openChannels(around) });
+  await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
-  return { ...urls, children, demoKey: demo?.apiKey ?? null, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
+}
+
+/** What commands ask for, and is there only after the stores. */
+interface Late {
+  sandbox: SandboxInbox | null;
 }
 
 /** Opens the stores and starts what depends on them alone. */
 async function openBase(
   options: AppOptions,
   shutdown: Shutdown,
-  { whole, onBroken }: { readonly whole: AppOptions; onBroken(reason: string): void },
+  { whole, late, onBroken }: { readonly whole: AppOptions; readonly late: Late; onBroken(reason: string): void },
 ) {
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
@@ -164,9 +186,15 @@ async function openBase(
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
-  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config))
+    startControl(whole, shutdown, { stores, registry, late });
 
-  const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
+  const suppressions = new SuppressionList({
+    registry: registry.registry,
+    index: queue,
+    queue,
+    recipients: registry.recipients,
+  });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
@@ -178,10 +206,13 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
+  if (sweeps)
+    startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
-  startRecorder(options, shutdown, { queue, eventStore: writer, owner });
+  const status = startStatus(options, shutdown, queue);
+  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return {
@@ -195,6 +226,7 @@ async function openBase(
     reports,
     payloads,
     away,
+    status,
     clickhouseUrl,
     api: { suppressions, purging: queue },
   };
@@ -210,7 +242,8 @@ function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   channels: readonly AppChannel[],
 ) {
-  const { reader, exports, finishedJobs, failedJobs } = eventStore;
+  const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const retries = new Retries({
     queue,
@@ -222,7 +255,8 @@ function historyOf(
     charges: chargesOf(channels, registry),
     clock: systemClock,
   });
-  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients), retries };
+  const found = finishedJobs(recipients);
+  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -235,9 +269,10 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, publicUrl, logJobs, logLevel }: Config, version: string) {
+function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, shards }: Config, version: string) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
-  return { operatorToken, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  const sessions = new OperatorSessions(masterKeys);
+  return { operatorToken, sessions, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -252,17 +287,23 @@ function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): s
   return analysts?.url ?? null;
 }
 
-/** Updates time-dependent metrics before they are read. Of a start, the main process measures the queue for all. */
+interface Measured {
+  readonly place: Place;
+  readonly queue: RedisQueue;
+  readonly registry: RegistryMetricsPorts["registry"];
+}
+
+/** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue }: AppOptions & { readonly place: Place; readonly queue: RedisQueue },
+  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, shards: config.shards, channels: names, clock: systemClock, telemetry };
-  const queueMetrics = place.kind === "child" ? null : new QueueMetrics(ports);
+  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
-    await queueMetrics?.refresh();
+    await Promise.all(ofAll.map((metrics) => metrics.refresh()));
     return read();
   };
   return {
@@ -287,12 +328,18 @@ async function startRegistry(
 function startRecorder(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  ports: { readonly queue: RedisQueue; readonly eventStore: EventWriter; readonly owner: string },
+  ports: {
+    readonly queue: RedisQueue;
+    readonly eventStore: EventWriter;
+    readonly owner: string;
+    readonly status: StatusReport;
+  },
 ): void {
   if (!config.roles.includes("recorder")) return;
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
   const recorder = new Recorder({ ...common, ...ports });
   recorder.start();
+  ports.status.records(recorder);
   shutdown.add("history", "recorder", () => recorder.stop());
 }
 
@@ -300,15 +347,18 @@ function startRecorder(
 function startControl(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  stores: MainStores,
-  { registry }: OpenRegistry,
+  { stores, registry, late }: { readonly stores: MainStores; readonly registry: OpenRegistry; readonly late: Late },
 ): void {
-  const { redis, eventStore, database } = stores;
+  const { redis, eventStore, database, queue } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
+    create: createTask(registry),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
-    ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
+    ...(eventStore !== null && {
+      "demo-data": demoDataTask({ registry: registry.registry, eventStore }),
+      erase: eraseTask({ registry, queue, eventStore, sandbox: () => late.sandbox }),
+    }),
   };
   const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());
@@ -327,6 +377,18 @@ function startPassSweep(
 function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
   audit.start();
   shutdown.add("history", "audit sweep", () => audit.stop());
+}
+
+/** Removes what deleted tenants leave behind. */
+function startTenantRemovals(
+  { channels, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
+): void {
+  const names = channels.map(({ name }) => name);
+  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
+  removals.start();
+  shutdown.add("history", "tenant removals", () => removals.stop());
 }
 
 function startMailLog(
@@ -350,14 +412,16 @@ interface Delivering {
   readonly owner: string;
   readonly payloads: Payloads;
   readonly away: AwayParts;
+  readonly status: StatusReport;
   readonly stores: Pick<Stores, "redis">;
+  readonly tracer?: Tracer;
   open(): readonly Channel[];
 }
 
 async function startDelivering(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { queue, registry: { directory }, suppressions, owner, payloads, away, stores, open }: Delivering,
+  { queue, registry: { directory }, suppressions, owner, payloads, away, status, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
   const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
@@ -372,10 +436,53 @@ async function startDelivering(
     random: systemRandom,
     telemetry,
     logShare: config.logJobs,
+    ...(tracer !== undefined && { tracer }),
   });
   dispatcher.start();
   away.addRelays(dispatcher);
+  status.delivers(dispatcher);
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
+}
+
+/** Tells the other processes how this one is. */
+function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown: Shutdown, queue: RedisQueue) {
+  const name = `${hostname()}/${place.kind === "child" ? place.order.name : "main"}:${process.pid}`;
+  const own = { name, roles: config.roles, clock: systemClock, loop: new LoopDelay(), telemetry };
+  const status = new StatusReport({ statuses: queue.statuses, ...own });
+  status.start();
+  shutdown.add("clients", "status", () => status.stop());
+  return status;
+}
+
+/** How the whole service is, for operators. */
+function openOverview(
+  { channels, config, telemetry }: AppOptions,
+  {
+    queue,
+    eventStore,
+    registry: { registry },
+    readiness,
+    wallet,
+  }: {
+    readonly queue: RedisQueue;
+    readonly eventStore: { readonly reader: EventRates };
+    readonly registry: Pick<OpenRegistry, "registry">;
+    readonly readiness: Pick<Readiness, "look">;
+    readonly wallet: Pick<OpenWallet, "platformExpiring">;
+  },
+): Overview {
+  return new Overview({
+    queue,
+    statuses: queue.statuses,
+    rates: eventStore.reader,
+    registry,
+    platformExpiring: () => wallet.platformExpiring(),
+    readiness,
+    shards: config.shards,
+    channels: channels.map(({ name }) => name),
+    clock: systemClock,
+    telemetry,
+  });
 }
 
 /** Counts what tenants do at this process. */
@@ -395,15 +502,21 @@ const NO_EVENT_STORE = {
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: (_tenantId: string, _jobId: string) => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),
+    minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
+    sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
+    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   failedJobs: () => ({
     failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
       Promise.reject(new UnavailableError("this process has no event store")),
   }),
+  erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
+  removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

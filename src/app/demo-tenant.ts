@@ -5,23 +5,31 @@ import type { Registry } from "../storage/registry.ts";
 
 const DEMO = "demo";
 
+/** The tenant that a newcomer tries things with. Its key is known only in the start that creates it. */
+export interface DemoTenant {
+  readonly exists: boolean;
+  readonly apiKey: string | null;
+}
+
+export const NO_DEMO: DemoTenant = { exists: false, apiKey: null };
+
 /**
  * Creates a tenant on the first start of the embedded registry, which puts a first e-mail one command away. Only beside the
- * sandbox: somebody who saw its key on a screen must not send real messages. Null if no tenant is created.
+ * sandbox: somebody who saw its key on a screen must not send real messages.
  */
 export async function openDemoTenant(
   { databaseUrl, providers }: Config,
   registry: Registry,
   telemetry: Telemetry,
-): Promise<{ apiKey: string } | null> {
-  if (databaseUrl !== null) return null;
+): Promise<DemoTenant> {
+  if (databaseUrl !== null) return NO_DEMO;
   if (providers === "sandbox") return createDemoTenant(registry);
   if ((await keysOfDemo(registry)) > 0) {
     const message =
       'the demo tenant of the sandbox has keys, which send real messages now: revoke them if "demo" is it';
     telemetry.log("warn", message, { revoke: `DELETE /dash/api/tenants/${DEMO}/keys/{key_id}` });
   }
-  return null;
+  return NO_DEMO;
 }
 
 async function keysOfDemo(registry: Registry): Promise<number> {
@@ -29,10 +37,10 @@ async function keysOfDemo(registry: Registry): Promise<number> {
   return keys.kind === "done" ? keys.value.length : 0;
 }
 
-/** Null if there are tenants already. */
-async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } | null> {
+/** Does nothing if there are tenants already. */
+async function createDemoTenant(registry: Registry): Promise<DemoTenant> {
   const existing = resultOf(await registry.tenants(null, 1));
-  if (existing.items.length > 0) return null;
+  if (existing.items.length > 0) return { exists: (await registry.tenant(DEMO)).kind === "done", apiKey: null };
   const created = await registry.createTenant({
     id: DEMO,
     name: "Demo",
@@ -50,5 +58,5 @@ async function createDemoTenant(registry: Registry): Promise<{ apiKey: string } 
     text: null,
   });
   const { api_key } = resultOf(await registry.createKey(DEMO));
-  return { apiKey: api_key };
+  return { exists: true, apiKey: api_key };
 }

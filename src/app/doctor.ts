@@ -3,10 +3,12 @@ import { lstatSync, readdirSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/json.ts";
+import type { ProcessStatus } from "../domain/process-status.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type NodeHealth, queueHealth, type ShardHealth } from "../engine/queue/queue-health.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { RedisStatuses } from "../engine/queue/status.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -43,6 +45,8 @@ const OLDEST_MS_MAX = 15 * 60_000;
 const OUTBOX_MS_MAX = 60_000;
 const MEMORY_SHARE_MAX = 0.8;
 const FREE_SHARE_MIN = 0.1;
+const LOOP_DELAY_MS_MAX = 250;
+const PAUSED_NAMED_MAX = 20;
 const EXPIRY_DAYS = 30;
 const DAY_MS = 86_400_000;
 
@@ -81,22 +85,24 @@ async function queueFindings({ config, telemetry, redis }: DoctorPorts): Promise
   const inspection = await RedisInspection.open({ address: redis, clock: systemClock, telemetry, withinMs: WITHIN_MS });
   try {
     const { problems, warnings, summary } = fitnessOf(await inspection.servers(), redis.kind === "cluster");
-    const { nodes, shards } = await queueHealth(inspection, config.shards, systemClock);
+    const { nodes, shards } = await queueHealth(inspection, { shards: config.shards, channels: CHANNELS }, systemClock);
     return [
       fine("Redis", summary),
       ...[...problems, ...warnings].map((says) => ({ part: "Redis", says, todo: "change that setting of Redis" })),
       ...nodes.flatMap(nodeFindings),
       ...shardFindings(shards, config.roles.includes("recorder")),
+      ...processFindings((await new RedisStatuses(inspection.connection).statuses()).statuses),
     ];
   } finally {
     await inspection.close();
   }
 }
 
-function nodeFindings({ place, skewMs, usedBytes, maxBytes, canAppend, canRewrite }: NodeHealth): readonly Finding[] {
+function nodeFindings({ place, skewMs, memory, canAppend, canRewrite }: NodeHealth): readonly Finding[] {
   const part = `Redis at ${place}`;
-  const share = maxBytes === 0 ? 0 : usedBytes / maxBytes;
-  const used = `${megabytes(usedBytes)} of memory used${maxBytes === 0 ? ", without a bound" : ` of ${megabytes(maxBytes)}`}`;
+  const { usedBytes, maxBytes } = memory;
+  const share = maxBytes === null ? 0 : usedBytes / maxBytes;
+  const used = `${megabytes(usedBytes)} of memory used${maxBytes === null ? "" : ` of ${megabytes(maxBytes)}`}`;
   return [
     share > MEMORY_SHARE_MAX
       ? { part, says: used, todo: "give it more memory, or find who fills the queue: a full Redis refuses new jobs" }
@@ -139,7 +145,7 @@ function shardFindings(shards: readonly ShardHealth[], hasRecorder: boolean): re
   if (findings.length === 0) findings.push(fine("leases", `all ${shards.length} shards have their owners`));
 
   const oldest = shards.flatMap((one) => one.oldest ?? []).sort((a, b) => b.ageMs - a.ageMs)[0];
-  const waits = `the oldest job waits for ${seconds(oldest?.ageMs ?? 0)}${oldest === undefined ? "" : ` (${oldest.box})`}`;
+  const waits = `the oldest job waits for ${seconds(oldest?.ageMs ?? 0)}${oldest === undefined ? "" : ` (${oldest.tenantId}, ${oldest.channel})`}`;
   findings.push(
     oldest !== undefined && oldest.ageMs > OLDEST_MS_MAX
       ? { part: "queue", says: waits, todo: "see its tenant's relay and pace: /ready names relays that are away" }
@@ -163,6 +169,29 @@ function shardFindings(shards: readonly ShardHealth[], hasRecorder: boolean): re
     });
   }
   return findings;
+}
+
+/** What the processes told of themselves. */
+function processFindings(statuses: readonly ProcessStatus[]): readonly Finding[] {
+  const part = "processes";
+  const nowMs = systemClock.nowMs();
+  const breakers = statuses.flatMap((status) => status.breakers.map((breaker) => ({ ...breaker, by: status.name })));
+  const slow = statuses.filter(({ loopDelayMs }) => loopDelayMs > LOOP_DELAY_MS_MAX);
+  const paused = new Set(statuses.flatMap((status) => status.paused.map(({ tenantId }) => tenantId)));
+  return [
+    fine(part, statuses.length === 0 ? "none has told how it is" : statuses.map(({ name }) => name).join(", ")),
+    ...breakers.map(({ relay, channel, sinceMs, waitingJobs, by }) => ({
+      part: `relay ${relay}`,
+      says: `away for ${seconds(nowMs - sinceMs)} (${by}), ${waitingJobs} messages on ${channel} wait`,
+      todo: "bring it back: what waits goes out by itself",
+    })),
+    ...slow.map(({ name, loopDelayMs }) => ({
+      part,
+      says: `${name} stood still for ${seconds(loopDelayMs)}`,
+      todo: "give the machine more cores, or spread the roles over more processes (docs/processes.md)",
+    })),
+    ...(paused.size === 0 ? [] : [fine("paused tenants", Array.from(paused).slice(0, PAUSED_NAMED_MAX).join(", "))]),
+  ];
 }
 
 async function registryFindings({ config, db }: DoctorPorts): Promise<readonly Finding[]> {

@@ -2,6 +2,7 @@ import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
+import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -9,7 +10,9 @@ import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
 import { dashboardEndpoints } from "../operators/dashboard-endpoints.ts";
 import { operatorEndpoints } from "../operators/operator-endpoints.ts";
+import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
+import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
@@ -27,6 +30,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     ...operatorJobEndpoints(ports, names),
+    jobSearchEndpoint(ports, names),
     ...retryEndpoints(
       ports,
       names,
@@ -40,8 +44,10 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
       credentialKinds: credentialKindsOf(channels),
     }),
     ...operatorEndpoints(ports),
+    ...sessionEndpoints(),
     auditEndpoint(ports),
+    ...overviewEndpoints(ports, names),
     ...sandboxEndpoints({ sandbox: ports.sandbox, deviceLog: ports.passKit.log }, names),
-    ...dashboardEndpoints,
+    ...dashboardEndpoints(),
   ];
 }

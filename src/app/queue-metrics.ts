@@ -1,9 +1,9 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
-import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { Leases } from "../domain/queue.ts";
+import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../domain/queue-depth.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
-import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../engine/queue/depth.ts";
+import { measuredAtTimes } from "./measured-at-times.ts";
 
 /** However many scrapers ask, the queue is measured this often at most. */
 const FRESH_MS = 5_000;
@@ -36,22 +36,14 @@ const NOTHING: Sum = { jobs: 0, oldestMs: null };
 export class QueueMetrics {
   /** Resolves when the gauges are fresh, or after `WAIT_MS`. Never rejects. */
   readonly refresh: () => Promise<void>;
-  private measuredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly ports: QueueMetricsPorts) {
-    const measure = oneAtATime(() => this.measure());
-    this.refresh = async () => {
-      const { clock } = ports;
-      if (clock.monotonicMs() - this.measuredAtMs < FRESH_MS) return;
-      const late = Promise.withResolvers<void>();
-      const timer = clock.setTimer(WAIT_MS, late.resolve);
-      await Promise.race([measure(), late.promise]);
-      timer.cancel();
-    };
+    const { clock } = ports;
+    this.refresh = measuredAtTimes(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
   }
 
   private async measure(): Promise<void> {
-    const { queue, shards, clock, telemetry } = this.ports;
+    const { queue, shards, telemetry } = this.ports;
     try {
       const depths: ShardDepth[] = [];
       // One after the other: a scrape must not fill the connection that requests use.
@@ -70,7 +62,6 @@ export class QueueMetrics {
       telemetry.log("debug", "the queue could not be measured", { error: String(error) });
       for (const name of ALL) telemetry.series(name, []);
     }
-    this.measuredAtMs = clock.monotonicMs();
   }
 
   private show(depths: readonly ShardDepth[]): void {

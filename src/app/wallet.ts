@@ -1,6 +1,6 @@
 import { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import { checkAppleSigner } from "../channels/wallet/apple/check-apple-signer.ts";
-import { PassSigners } from "../channels/wallet/apple/pass-signers.ts";
+import { PassSigners, PLATFORM } from "../channels/wallet/apple/pass-signers.ts";
 import { PassPusher } from "../channels/wallet/apple/push/pass-pusher.ts";
 import { DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import { DeviceWebhooks } from "../channels/wallet/devices/device-webhooks.ts";
@@ -9,10 +9,12 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import { WalletChannel } from "../channels/wallet/wallet-channel.ts";
 import type { Config } from "../config/config.ts";
+import type { Expiring } from "../domain/credentials.ts";
 import type { JobIds } from "../domain/ids.ts";
 import { limits } from "../domain/limits.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
+import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
+import type { TenantDirectory } from "../domain/tenant.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -43,10 +45,10 @@ export async function startWallet(
 
 interface WalletContext {
   readonly config: Config;
-  readonly registry: Pick<OpenRegistry, "passes" | "devices">;
+  readonly registry: Pick<OpenRegistry, "passes" | "devices" | "directory">;
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
-  readonly telemetry: Telemetry;
+  readonly telemetry: Telemetry & SeriesGauges;
   /** The address at which devices reach the API. Read when a pass is signed, since the port may only be known by then. */
   publicUrl(): string;
 }
@@ -56,6 +58,8 @@ export interface OpenWallet extends WalletPorts {
   readonly bundles: AppleBundles;
   /** Updates time-dependent metrics. */
   measure(): void;
+  /** The end of the platform's own certificate. */
+  platformExpiring(): readonly Expiring[];
 }
 
 /** Starts nothing except a check of the platform's certificate. */
@@ -79,7 +83,7 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
       () => undefined,
       () => undefined,
     );
-  if (platform.apple !== null) void note(platform.apple, "-");
+  if (platform.apple !== null) void note(platform.apple, PLATFORM);
   return {
     passes,
     devices,
@@ -89,8 +93,30 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
     saveLinks: google,
     checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
     noteSigner: note,
-    measure: () => signers.measure(),
+    measure: () => signers.measure(telemetry, ownerCheck(registry.directory)),
+    platformExpiring: () => platformExpiring(signers),
     outbound: outboundGuard(config),
+  };
+}
+
+function platformExpiring(signers: PassSigners): readonly Expiring[] {
+  const end = signers.endOf(PLATFORM);
+  if (end === null) return [];
+  return [{ kind: "apple_certificate", tenantId: null, name: end.passTypeId, expiresAtMs: end.notAfterMs }];
+}
+
+/** Tenants that are loaded for one measurement; the others are, for the next ones. */
+const LOADED_MAX = 20;
+
+/** Says whether a tenant has Apple credentials of its own; if it is not in memory, that it has, until it is loaded. */
+function ownerCheck(directory: TenantDirectory): (tenantId: string) => boolean {
+  let loads = 0;
+  return (tenantId) => {
+    const tenant = directory.byIdNow?.(tenantId);
+    if (tenant !== undefined) return tenant !== null && tenant.wallet.apple !== null;
+    if (loads < LOADED_MAX) Promise.resolve(directory.byId(tenantId)).catch(() => undefined);
+    loads += 1;
+    return true;
   };
 }
 

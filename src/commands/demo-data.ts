@@ -41,7 +41,7 @@ async function write(config: Config, request: DemoRequest): Promise<unknown> {
   const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
   try {
     await eventStore.identity();
-    return await withRegistry(config, (registry) => writeDemoData({ registry, eventStore }, request, say));
+    return await withRegistry(config, ({ registry }) => writeDemoData({ registry, eventStore }, request, say));
   } finally {
     await eventStore.close();
     lock?.release();

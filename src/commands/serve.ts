@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type App, startApp } from "../app/app.ts";
 import { CHANNELS } from "../app/channels.ts";
+import type { DemoTenant } from "../app/demo-tenant.ts";
 import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
@@ -74,7 +75,7 @@ function nextSignal(): Promise<string> {
 
 function firstScreen(options: ServeOptions, house: App, place: Place): string {
   const { config, isTokenGiven, isPasswordGiven } = options;
-  const { url, serviceUrl, metricsUrl, adminUrl, clickhouseUrl, demoKey } = house;
+  const { url, serviceUrl, metricsUrl, adminUrl, clickhouseUrl, demo } = house;
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(
@@ -96,9 +97,9 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
   rows.push(["Roles", config.roles.join(", ")], ...processRows(config, house, place), ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
   if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
-  if (demoKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demoKey} (shown this once)`]);
+  if (demo.apiKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demo.apiKey} (shown this once)`]);
   const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];
-  if (url !== null) lines.push(...firstEmail(url, demoKey, config.providers));
+  if (url !== null) lines.push(...firstEmail(url, demo));
   return lines.join("\n");
 }
 
@@ -117,17 +118,18 @@ function processRows(config: Config, { children }: App, place: Place): [string, 
   return rows;
 }
 
-function firstEmail(url: string, demoKey: string | null, providers: Config["providers"]): readonly string[] {
-  const without =
-    providers === "sandbox"
-      ? "Send an e-mail (a new key: npm start -- key create demo):"
-      : "Send an e-mail (a tenant: npm start -- tenant create NAME --id ID; its key: npm start -- key create ID):";
-  const intro = demoKey === null ? without : "Send a first e-mail:";
+function firstEmail(url: string, { exists, apiKey }: DemoTenant): readonly string[] {
+  const intro = exists
+    ? ["Send an e-mail (a new key: npm start -- key create demo):"]
+    : [
+        "Send an e-mail (npm start -- tenant create NAME --id ID --permissions allow_raw_html makes a tenant,",
+        "npm start -- key create ID its key):",
+      ];
   const body = JSON.stringify({ to_address: "ann@example.com", subject: "Hello", html: "<p>Hello from Waybill</p>" });
   return [
-    intro,
+    ...(apiKey === null ? intro : ["Send a first e-mail:"]),
     "",
-    `  curl -s ${url}/v1/send/email -H 'X-API-Key: ${demoKey ?? "YOUR_KEY"}' \\`,
+    `  curl -s ${url}/v1/send/email -H 'X-API-Key: ${apiKey ?? "YOUR_KEY"}' \\`,
     `    -H 'Content-Type: application/json' -d '${body}'`,
     "",
   ];

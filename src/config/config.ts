@@ -67,6 +67,18 @@ export function homeOf(environment: Environment): string {
   return resolve(textOf(environment, SETTINGS.home) ?? SETTINGS.home.default);
 }
 
+/** The data folder in which the registry should be and is not. Null: it is there, or on a server. Makes nothing. */
+export function folderWithoutRegistry(environment: Environment): string | null {
+  const home = homeOf(environment);
+  const isOnServer = textOf(environment, SETTINGS.databaseUrl) !== null;
+  return isOnServer || existsSync(join(home, "postgres")) ? null : home;
+}
+
+/** Whether the folder was chosen, rather than looked for where the command is run. */
+export function isHomeChosen(environment: Environment): boolean {
+  return textOf(environment, SETTINGS.home) !== null;
+}
+
 /** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
 export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
   // No proxy leads strangers to the operators' own listener.

@@ -4,6 +4,7 @@ import { parseSmtpUrl } from "../domain/smtp-url.ts";
 import { EVENT_STORE_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
+import { TRACING_SETTINGS } from "./tracing-settings.ts";
 import {
   distinct,
   hostName,
@@ -286,4 +287,5 @@ export const SETTINGS = {
     expected: "a number from 0 to 1",
     parse: (text) => inRange(/^\d(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1),
   },
+  ...TRACING_SETTINGS,
 } satisfies Record<string, Setting<unknown>>;

@@ -16,6 +16,8 @@ export interface CredentialForm {
   readonly kind: string;
   /** The channel that `allow_custom` must name for them to be used. */
   readonly channel: ChannelName;
+  /** If they hold something that expires: what that is called, and which member of `show` names it. */
+  readonly expires?: { readonly as: string; readonly namedBy: string };
   /** Of the opened secret. */
   show(text: string): ShownCredentials;
 }
@@ -26,6 +28,17 @@ export interface CredentialsRecord extends Record<string, string | boolean | nul
   readonly channel: ChannelName;
   readonly used: boolean;
   readonly reason: string | null;
+}
+
+/** A certificate or key that ends by itself. */
+export interface Expiring {
+  /** Such as `apple_certificate` or `api_key`. */
+  readonly kind: string;
+  /** Null: the platform's own. */
+  readonly tenantId: string | null;
+  readonly name: string;
+  /** Unix ms. */
+  readonly expiresAtMs: number;
 }
 
 /** Why stored credentials of a channel are not used. */

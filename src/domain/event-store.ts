@@ -100,6 +100,23 @@ export interface EventSums {
   months(query: MonthsQuery): Promise<readonly MonthlyEvents[]>;
 }
 
+/** How many events of a type all tenants had on a channel in a minute. */
+export interface MinuteEvents {
+  /** Unix ms of the minute's begin. */
+  readonly minuteMs: number;
+  readonly channel: ChannelName;
+  readonly type: EventType;
+  readonly events: number;
+}
+
+/** What operators watch. Rejects with `UnavailableError`. */
+export interface EventRates {
+  /** The minutes that begin at `fromMs` (unix) or later; kept for two days. */
+  minutes(fromMs: number): Promise<readonly MinuteEvents[]>;
+  /** All channels' events since then, by type. */
+  sumsSince(fromMs: number): Promise<ReadonlyMap<EventType, number>>;
+}
+
 export interface EventReader {
   page(query: EventQuery): Promise<EventPage>;
   /** A finished job with all its events, or null. */

@@ -120,7 +120,7 @@ export interface QueuedJob {
   /** Normalised address for the suppression lookup. */
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
-  readonly suppressed: SuppressionReason | null;
+  readonly suppressed: EndReason | null;
   /** According to a report, its provider has it: it is not handed over again, and any retry ends it with success. */
   readonly isReported?: true;
   /** Its channel has to check its content before the first attempt; until then it is pending. */
@@ -131,6 +131,8 @@ export interface QueuedJob {
   readonly payload: string;
   /** Its payload is stored outside the queue. */
   readonly stored?: StoredPayload;
+  /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */
@@ -150,9 +152,15 @@ export interface KeptContent {
   /** JSON text; "" if it is `stored` and was not fetched. */
   readonly payload: string;
   readonly stored?: StoredPayload;
+  /** As in `QueuedJob`: its next life goes on in the same trace. */
+  readonly traceparent?: string;
   /** How many settlements the job has had in all its lives. */
   readonly settlements: number;
 }
 
 export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
+
+/** Why a job ended as suppressed: its recipient is on the tenant's list, or was erased while the job waited. */
+export const END_REASONS = [...SUPPRESSION_REASONS, "erased"] as const;
+export type EndReason = (typeof END_REASONS)[number];

@@ -12,11 +12,19 @@ export interface Operator {
 /** The operator whose token is the setting `OPERATOR_TOKEN`. No stored operator has this name. */
 export const ROOT: Operator = { id: "root", name: "root", role: "write" };
 
+/** An operator, and the SHA-256 of its token in hex. */
+export interface OperatorAccount {
+  readonly operator: Operator;
+  readonly tokenHash: string;
+}
+
 /** The operators who have tokens of their own, from memory. */
 export interface OperatorDirectory {
   /**
    * Null: nobody has this token, or no longer. At most a second behind the registry. Throws `UnavailableError` if the registry
    * has been away for so long that what is in memory may be wrong.
    */
-  byToken(token: string): Operator | null;
+  byToken(token: string): OperatorAccount | null;
+  /** The same for an operator whom a session names. Null: there is none of this id, or no longer. */
+  byId(id: string): OperatorAccount | null;
 }

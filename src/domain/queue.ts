@@ -46,6 +46,8 @@ export interface NewJob {
   /** The tenant's share of the queue: limits on the number of unfinished jobs and on the bytes of their payloads. */
   readonly quota?: QueueQuota;
   readonly idempotency: Idempotency | null;
+  /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
+  readonly traceparent?: string;
 }
 
 /** Limits on a tenant's unfinished jobs. */
@@ -295,6 +297,12 @@ export interface AllowanceCall {
   readonly wanted: number;
 }
 
+/**
+ * The outcomes are on disk. A set names the jobs that ended with success whatever their settlement says, because a report waited
+ * with them.
+ */
+export type Settled = "settled" | ReadonlySet<string>;
+
 /** The dispatcher's side of the queue. */
 export interface OwnerQueue extends Leases {
   /**
@@ -308,7 +316,7 @@ export interface OwnerQueue extends Leases {
    * `shardTimeMs` is the shard's time as the owner estimates it, as in a pull: parked jobs are due by it, so a step of
    * the store's clock since the last pull does not move them. Null: the owner has no estimate.
    */
-  settle(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<"settled" | Fenced>;
+  settle(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<Settled | Fenced>;
   /**
    * Records the outcomes of jobs that were lent under this lease, even if the lease was given up since: each only while
    * the job still waits as lent under exactly this lease; a late outcome changes nothing. Finals and retries only. Safe

@@ -4,8 +4,10 @@ import { type DeliveryEvent, EVENT_IDS_PER_MS, EVENT_TYPES, type EventType, firs
 import type {
   EventPage,
   EventQuery,
+  EventRates,
   EventReader,
   EventSums,
+  MinuteEvents,
   MonthlyEvents,
   MonthsQuery,
   TenantEvent,
@@ -36,7 +38,7 @@ const CLOCK_SKEW_MS = 600_000;
  * Reads pages and jobs. Each query reads a range of a primary key in key order, so its cost depends neither on how deep the
  * page lies nor on how much data there is. Values are bound, never part of the text.
  */
-export class ClickHouseEventReader implements EventReader, EventSums, ReadinessProbe {
+export class ClickHouseEventReader implements EventReader, EventSums, EventRates, ReadinessProbe {
   readonly name = "clickhouse";
   private readonly settings: string;
   private readonly spans = new PageSpans();
@@ -159,6 +161,37 @@ SETTINGS ${this.settings}`,
     return rows.map(readMonth);
   }
 
+  /** Rejects with `UnavailableError`. */
+  async minutes(fromMs: number): Promise<readonly MinuteEvents[]> {
+    const rows = await this.clickhouse.rows(
+      `SELECT toUnixTimestamp(minute), channel, event_type, sum(events)
+FROM ${this.target.database}.events_by_minute
+WHERE minute >= toDateTime({from:UInt32}, 'UTC')
+GROUP BY minute, channel, event_type
+SETTINGS ${this.settings}`,
+      { from: Math.ceil(fromMs / 1_000) },
+    );
+    return rows.map(([second, channel, type, events]) => ({
+      minuteMs: readInteger(second) * 1_000,
+      channel: readChannel(channel),
+      type: readType(type),
+      events: readInteger(events),
+    }));
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async sumsSince(fromMs: number): Promise<ReadonlyMap<EventType, number>> {
+    const rows = await this.clickhouse.rows(
+      `SELECT event_type, sum(events)
+FROM ${this.target.database}.events_by_minute
+WHERE minute >= toDateTime({from:UInt32}, 'UTC')
+GROUP BY event_type
+SETTINGS ${this.settings}`,
+      { from: Math.ceil(fromMs / 1_000) },
+    );
+    return new Map(rows.map(([type, events]) => [readType(type), readInteger(events)]));
+  }
+
   /** Rejects with `UnavailableError` while the event store cannot be read. */
   async check(): Promise<void> {
     await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
@@ -198,14 +231,13 @@ function readTenantEvent(row: readonly unknown[]): TenantEvent {
 }
 
 function readMonth([tenantId, month, channel, type, events]: readonly unknown[]): MonthlyEvents {
-  const known = EVENT_TYPES.find((word) => word === type);
-  assert(typeof tenantId === "string" && known !== undefined, "a stored sum has a tenant and a type of ours");
+  assert(typeof tenantId === "string", "a stored sum has a tenant");
   const digits = String(readInteger(month));
   return {
     tenantId,
     month: `${digits.slice(0, 4)}-${digits.slice(4)}`,
     channel: readChannel(channel),
-    type: known,
+    type: readType(type),
     events: readInteger(events),
   };
 }
@@ -232,9 +264,13 @@ export function readJob(
 
 /** From the columns `event_id, event_type, result`. */
 export function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
-  const known = EVENT_TYPES.find((word) => word === type);
+  return { eventId: readInteger(eventId), type: readType(type), result: readResult(result) };
+}
+
+function readType(value: unknown): EventType {
+  const known = EVENT_TYPES.find((word) => word === value);
   assert(known !== undefined, "a stored event has a type of ours");
-  return { eventId: readInteger(eventId), type: known, result: readResult(result) };
+  return known;
 }
 
 function readChannel(value: unknown): ChannelName {

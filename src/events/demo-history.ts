@@ -17,7 +17,7 @@ export interface DemoOptions {
   readonly perDay: number;
 }
 
-interface DemoTenant {
+export interface DemoTenant {
   readonly id: string;
   readonly name: string;
   /** Of all messages. */
@@ -31,8 +31,23 @@ interface DemoTenant {
   readonly whatsapp: number;
 }
 
-const OFFICE = [0, 0, 0, 0, 0, 1, 3, 6, 10, 12, 11, 9, 6, 8, 10, 9, 7, 5, 2, 1, 1, 0, 0, 0];
-const EVENING = [2, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 6, 7, 9, 12, 14, 13, 10, 6, 4];
+/** Whose history is made up, and what goes wrong in it. */
+export interface DemoScene {
+  readonly tenants: readonly DemoTenant[];
+  /** The day on which a tenant's mail server was away. */
+  readonly outage: Incident & { readonly fromHour: number; readonly toHour: number };
+  /** The day on which a list full of dead addresses went out. */
+  readonly badList: Incident;
+}
+
+interface Incident {
+  /** Before the end of the history. */
+  readonly daysBefore: number;
+  readonly tenant: string;
+}
+
+export const OFFICE = [0, 0, 0, 0, 0, 1, 3, 6, 10, 12, 11, 9, 6, 8, 10, 9, 7, 5, 2, 1, 1, 0, 0, 0];
+export const EVENING = [2, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 6, 7, 9, 12, 14, 13, 10, 6, 4];
 const NIGHTLY = [0, 0, 60, 20, 0, 0, 1, 1, 2, 2, 2, 2, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0, 0, 0];
 
 export const DEMO_TENANTS: readonly DemoTenant[] = [
@@ -43,16 +58,19 @@ export const DEMO_TENANTS: readonly DemoTenant[] = [
 ];
 
 const DAY_MS = 86_400_000;
-/** The days before the end on which the largest tenant's mail server was away, and on which a list full of dead addresses went out. */
-const OUTAGE = { daysBefore: 9, tenant: "demo-harbor", fromHour: 15, toHour: 19 };
-const BAD_LIST = { daysBefore: 16, tenant: "demo-ledger" };
+
+const DEMO: DemoScene = {
+  tenants: DEMO_TENANTS,
+  outage: { daysBefore: 9, tenant: "demo-harbor", fromHour: 15, toHour: 19 },
+  badList: { daysBefore: 16, tenant: "demo-ledger" },
+};
 
 /**
  * A history as a month of real sending leaves it: with hours, weekends, failures, a day on which a mail server was away, and one
  * with many bounces. The same for the same options, down to the ids. In the order of the events.
  */
-export function demoHistory(options: DemoOptions): readonly StoredEventRow[] {
-  const facts = new DemoFacts(options).all();
+export function demoHistory(options: DemoOptions, scene = DEMO): readonly StoredEventRow[] {
+  const facts = new DemoFacts(options, scene).all();
   const last = new Map<string, number>();
   return facts
     .filter(({ atMs }) => atMs < options.untilMs)
@@ -80,7 +98,10 @@ class DemoFacts {
   private readonly ids: JobIds;
   private nowMs = 0;
 
-  constructor(private readonly options: DemoOptions) {
+  constructor(
+    private readonly options: DemoOptions,
+    private readonly scene: DemoScene,
+  ) {
     this.random = new SeededRandom(options.seed);
     const nowMs = () => this.nowMs;
     this.ids = new JobIds({ nowMs, monotonicMs: nowMs, setTimer: () => ({ cancel() {} }) }, this.random);
@@ -92,9 +113,9 @@ class DemoFacts {
     for (let daysBefore = days; daysBefore >= 1; daysBefore -= 1) {
       const dayMs = untilMs - daysBefore * DAY_MS;
       const isWeekend = [0, 6].includes(new Date(dayMs).getUTCDay());
-      for (const tenant of DEMO_TENANTS) {
+      for (const tenant of this.scene.tenants) {
         const usual = perDay * tenant.share * (isWeekend ? tenant.weekend : 1) * this.between(0.85, 1.15);
-        const count = isOn(BAD_LIST, tenant.id, daysBefore) ? 3 * usual : usual;
+        const count = isOn(this.scene.badList, tenant.id, daysBefore) ? 3 * usual : usual;
         for (let n = 0; n < Math.round(count); n += 1) facts.push(...this.factsOfJob(tenant, dayMs, daysBefore));
       }
     }
@@ -127,9 +148,10 @@ class DemoFacts {
       this.heldMs(job) + this.between(250, 2_500) + (attempts - 1) * 20_000,
       success(attempts),
     );
-    if (this.chance(isOn(BAD_LIST, job.tenantId, job.daysBefore) ? 34 : 1.2)) {
-      const diagnostic = this.pick(BOUNCES);
-      return [sent, later(sent, "bounced", this.between(1_000, 60_000), { ...diagnostic })];
+    if (this.chance(isOn(this.scene.badList, job.tenantId, job.daysBefore) ? 34 : 1.2)) {
+      const { words, ...codes } = this.pick(BOUNCES);
+      const diagnostic = `${codes.code} ${codes.enhanced_code} <${addressOf(job)}>: ${words}`;
+      return [sent, later(sent, "bounced", this.between(1_000, 60_000), { ...codes, diagnostic })];
     }
     const delivered = later(sent, "delivered", this.chance(96) ? this.between(800, 9_000) : this.between(4e5, 5.4e6));
     const facts = [sent, delivered];
@@ -158,9 +180,10 @@ class DemoFacts {
 
   /** How long the job was held because its mail server was away. */
   private heldMs({ tenantId, acceptedAtMs, daysBefore }: Job): number {
-    if (!isOn(OUTAGE, tenantId, daysBefore)) return 0;
+    const { outage } = this.scene;
+    if (!isOn(outage, tenantId, daysBefore)) return 0;
     const dayMs = this.options.untilMs - daysBefore * DAY_MS;
-    const [fromMs, toMs] = [dayMs + OUTAGE.fromHour * 3_600_000, dayMs + OUTAGE.toHour * 3_600_000];
+    const [fromMs, toMs] = [dayMs + outage.fromHour * 3_600_000, dayMs + outage.toHour * 3_600_000];
     return acceptedAtMs < fromMs || acceptedAtMs >= toMs ? 0 : toMs - acceptedAtMs + this.between(0, 60_000);
   }
 
@@ -197,16 +220,20 @@ const TEMPLATES = {
 } as const;
 
 const BOUNCES = [
-  { code: 550, enhanced_code: "5.1.1", diagnostic: "550 5.1.1 no such user" },
-  { code: 550, enhanced_code: "5.1.1", diagnostic: "550 5.1.1 no such user" },
-  { code: 550, enhanced_code: "5.2.1", diagnostic: "550 5.2.1 mailbox disabled" },
+  { code: 550, enhanced_code: "5.1.1", words: "no such user" },
+  { code: 550, enhanced_code: "5.1.1", words: "no such user" },
+  { code: 550, enhanced_code: "5.2.1", words: "mailbox disabled" },
 ] as const;
 
-function isOn(
-  of: { readonly daysBefore: number; readonly tenant: string },
-  tenantId: string,
-  daysBefore: number,
-): boolean {
+const DOMAINS = ["example.com", "example.com", "example.net", "example.org"] as const;
+
+/** From the job's id, so that no other fact depends on it. */
+function addressOf({ jobId }: Job): string {
+  const reader = Number.parseInt(jobId.slice(-4), 16);
+  return `reader${reader}@${DOMAINS[reader % DOMAINS.length] ?? DOMAINS[0]}`;
+}
+
+function isOn(of: Incident, tenantId: string, daysBefore: number): boolean {
   return of.daysBefore === daysBefore && of.tenant === tenantId;
 }
 
@@ -214,11 +241,12 @@ const success = (attempts: number) => ({ status: "success", attempts, result: {}
 
 function ended(job: Job, type: EventType, afterMs: number, finished: FinishedJob): Fact {
   const { acceptedAtMs, template, daysBefore: _, ...own } = job;
+  const recipient = job.channel === "email" ? { recipient: addressOf(job) } : {};
   return {
     ...own,
     type,
     result: finished.result,
-    finished: { ...finished, template },
+    finished: { ...finished, template, ...recipient },
     atMs: Math.floor(acceptedAtMs + afterMs),
   };
 }

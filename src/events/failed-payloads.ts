@@ -72,7 +72,7 @@ export async function failedPayloadLines(
     const content = await whole(tenantId, jobId, finished.kept, ports);
     if (content === null) continue;
     const { recipient, template = "" } = content;
-    const hash = recipient === "" ? NO_RECIPIENT : ports.recipients.hashOf(tenantId, recipient);
+    const hash = recipient === "" ? NO_RECIPIENT : ports.recipients.hashOf(recipient);
     const body = ports.seal.seal(tenantId, jobId, JSON.stringify(content));
     lines.push(`${JSON.stringify([tenantId, jobId, channel, hash, template, body, eventId])}\n`);
   }
@@ -97,7 +97,8 @@ async function whole(
 
 /** As `failedPayloadLines` sealed it; null: it was not. */
 export function readContent(text: string): KeptContent | null {
-  const { recipient, payload, settlements, needsScreening, template, stored } = parseJsonObject(text) ?? {};
+  const { recipient, payload, settlements, needsScreening, template, stored, traceparent } =
+    parseJsonObject(text) ?? {};
   if (typeof recipient !== "string" || typeof payload !== "string" || typeof settlements !== "number") return null;
   return {
     recipient,
@@ -106,5 +107,6 @@ export function readContent(text: string): KeptContent | null {
     ...(needsScreening === true && { needsScreening }),
     ...(typeof template === "string" && { template }),
     ...(isJsonObject(stored) && { stored: { sha256: String(stored["sha256"]), bytes: Number(stored["bytes"]) } }),
+    ...(typeof traceparent === "string" && { traceparent }),
   };
 }

@@ -101,7 +101,7 @@ async function firstIdentity(clickhouse: ClickHouse, target: EventStoreTarget): 
   return row === undefined ? null : String(row[0]);
 }
 
-const TABLES = ["events", "jobs", "events_by_type", "events_hourly", "events_daily"] as const;
+const TABLES = ["events", "jobs", "events_by_type", "events_hourly", "events_daily", "events_by_minute"] as const;
 /** Those whose columns are kept with them; a view with parameters finds its columns when it is asked. */
 const VIEWS = ["events_v", "jobs_v", "delivery_funnel"] as const;
 

@@ -3,6 +3,7 @@ import { isOutage } from "../domain/errors.ts";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { JobRetries, RetryOutcome } from "../domain/retry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -15,7 +16,7 @@ import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { DAY_MS } from "./day-range.ts";
 import { findJobs } from "./find-jobs.ts";
-import { jobIdParameter, normalised, tenantOf } from "./operator-job-endpoints.ts";
+import { jobIdParameter, tenantOf } from "./operator-job-endpoints.ts";
 
 export interface RetryPorts {
   readonly queue: QueuedJobs;
@@ -209,7 +210,7 @@ function filterOf({ channel, recipient, template, from, to }: GivenFilter, curso
   return {
     status: "failed",
     channel: channel ?? null,
-    recipient: recipient === undefined ? null : normalised(recipient),
+    recipient: recipient === undefined ? null : normalisedRecipient(recipient),
     template: template ?? null,
     fromJobId: fromMs === null ? null : jobIdAt(fromMs),
     beforeJobId: cursor === null || (end !== null && end < cursor) ? end : cursor,

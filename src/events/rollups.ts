@@ -60,6 +60,27 @@ export function jobRecipients(target: EventStoreTarget): readonly string[] {
   ];
 }
 
+/**
+ * Sums of all tenants by minute, for what operators watch. The minutes of this day are filled in; what the recorders write while
+ * that happens may be missing from them.
+ */
+export function minuteSums(target: EventStoreTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  const { name } = EVENTS_BY_MINUTE;
+  const select = (events: string, condition: string) =>
+    `SELECT toStartOfMinute(${EVENT_SECOND}) AS minute, channel, event_type, count() AS events
+FROM ${database}.${events} WHERE ${condition} GROUP BY minute, channel, event_type`;
+  const today = "event_id >= (toUnixTimestamp(toStartOfDay(now('UTC'))) * 1000 - 1735689600000) * 4096";
+  const isNew = `(SELECT count() FROM system.tables WHERE database = '${database}' AND name = '${name}_mv') = 0`;
+  return [
+    ...table(target, EVENTS_BY_MINUTE),
+    `INSERT INTO ${database}.${name} ${select("events", `${today} AND ${isNew}`)}
+SETTINGS ${insertSettings(target, `fill-${name}`)}`,
+    `CREATE MATERIALIZED VIEW IF NOT EXISTS ${database}.${name}_mv${onCluster(cluster)}
+TO ${database}.${localName(target, name)} AS ${select(localName(target, "events"), "1")}`,
+  ];
+}
+
 /** Where a job's present life began, if operators had it tried again. */
 export function jobLives(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
@@ -97,6 +118,26 @@ const CHANNEL = `channel ${enumOf(FIRST_CHANNELS)} CODEC(ZSTD(1))`;
 const EVENT_TYPE = `event_type ${enumOf(EVENT_TYPES)} CODEC(ZSTD(1))`;
 const TENANT = "tenant_id LowCardinality(String) CODEC(ZSTD(1))";
 
+/** The second of an event, by its id. */
+const EVENT_SECOND = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
+
+/** A few rows a minute, whatever the number of tenants. */
+const EVENTS_BY_MINUTE: Table = {
+  name: "events_by_minute",
+  columns: `  minute DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
+  ${CHANNEL},
+  ${EVENT_TYPE},
+  events UInt64 CODEC(T64, ZSTD(1))`,
+  engine: "SummingMergeTree",
+  engineArguments: ["events"],
+  partitionBy: "toYYYYMM(minute)",
+  orderBy: "(minute, channel, event_type)",
+  ttl: "minute + INTERVAL 3 DAY",
+  settings: [],
+  shardedBy: "rand()",
+  isSynced: false,
+};
+
 /** Makes a page of a rare type a range; in `events` it would be a scan of the whole tenant. */
 const EVENTS_BY_TYPE: Derived = {
   table: {
@@ -128,7 +169,6 @@ const DERIVED: readonly Derived[] = [EVENTS_BY_TYPE, EVENTS_HOURLY, EVENTS_DAILY
 
 /** Events by tenant, time span, channel and type. Kept after the events themselves expire: they hold no personal data. */
 function sums(name: string, span: { readonly name: string; readonly type: string; readonly of: string }): Derived {
-  const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
   return {
     table: {
       name,
@@ -146,7 +186,7 @@ function sums(name: string, span: { readonly name: string; readonly type: string
       // Syncing each would add 10 ms to every batch. After a power cut the last seconds can be missing here, but not in events.
       isSynced: false,
     },
-    columns: `tenant_id, ${span.of}(${time}) AS ${span.name}, channel, event_type, count() AS events`,
+    columns: `tenant_id, ${span.of}(${EVENT_SECOND}) AS ${span.name}, channel, event_type, count() AS events`,
     where: "1",
     groupBy: `tenant_id, ${span.name}, channel, event_type`,
   };

@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from "../domain/event.ts";
 import { failedPayloads } from "./failed-payloads.ts";
 import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
-import { jobLives, jobRecipients, rollups } from "./rollups.ts";
+import { jobLives, jobRecipients, minuteSums, rollups } from "./rollups.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -50,8 +50,9 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
     { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
     { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
     { version: 4, name: "recipients and attempts of jobs", statements: jobRecipients(target) },
+    { version: 5, name: "sums by minute", statements: minuteSums(target) },
     {
-      version: 5,
+      version: 6,
       name: "jobs that are tried again",
       statements: [...jobLives(target), ...failedPayloads(target)],
     },

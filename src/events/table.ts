@@ -18,6 +18,8 @@ export interface Table {
   /** Null: rows never expire. */
   readonly ttl: string | null;
   readonly settings: readonly string[];
+  /** How a cluster spreads its rows over the shards; by default, by tenant. */
+  readonly shardedBy?: string;
   /** Whether an insert is confirmed only once its rows are on disk. */
   readonly isSynced: boolean;
 }
@@ -42,7 +44,7 @@ export function localName({ cluster }: EventStoreTarget, name: string): string {
   return cluster === null ? name : `${name}_local`;
 }
 
-/** Creates a table. In a cluster: one on every node, plus one that distributes rows over the shards by tenant. */
+/** Creates a table. In a cluster: one on every node, plus one that distributes rows over the shards. */
 export function table(target: EventStoreTarget, spec: Table): readonly string[] {
   const { database, cluster } = target;
   const local = localName(target, spec.name);
@@ -66,7 +68,7 @@ ${spec.ttl === null ? "" : `TTL ${spec.ttl}\n`}SETTINGS ${settings.join(", ")}`,
   if (cluster !== null) {
     statements.push(
       `CREATE TABLE IF NOT EXISTS ${database}.${spec.name}${onCluster(cluster)} AS ${database}.${local}
-ENGINE = Distributed('${cluster}', '${database}', '${local}', cityHash64(tenant_id))`,
+ENGINE = Distributed('${cluster}', '${database}', '${local}', ${spec.shardedBy ?? "cityHash64(tenant_id)"})`,
     );
   }
   return statements;

@@ -4,7 +4,7 @@ import type { Json } from "../domain/json.ts";
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(
-    readonly status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 413 | 422 | 429 | 500 | 503,
+    readonly status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 503,
     message: string,
     /** Further members of the error body, for example `violations`. */
     readonly members: Readonly<Record<string, Json>> = {},

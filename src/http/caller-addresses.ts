@@ -1,6 +1,8 @@
 /** What a listener knows about the other end of its connections. */
 export interface Listening {
   requestIP(request: Request): { readonly address: string } | null;
+  /** How long the connection of the request may stay silent, in seconds; 0: for ever. */
+  timeout?(request: Request, seconds: number): void;
 }
 
 /** Finds the address a request came from. */
@@ -16,6 +18,15 @@ export class CallerAddresses {
   /** Registers `copy`, which is answered in place of `request`. */
   standsFor(copy: Request, request: Request): void {
     this.originals.set(copy, request);
+  }
+
+  /**
+   * Lets the connection stay silent for so long (in seconds; 0: for ever), also while it only takes what is sent. It holds for
+   * the connection's further requests, too, until it is set again.
+   */
+  mayStaySilent(request: Request, seconds: number): void {
+    const listening = this.listenings.find((one) => one.requestIP(request) !== null);
+    listening?.timeout?.(request, seconds);
   }
 
   /** The address at the other end of the connection; behind a proxy, the proxy's. Null if there is no connection. */

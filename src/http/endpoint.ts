@@ -349,7 +349,7 @@ function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): 
     const shape = new OperatorBody(body);
     return { documented: { schema: body }, read: (door, exchange) => shape.read(door, exchange) };
   }
-  if (body.schema === null) return { documented: body, read: (door, exchange) => door.bytes(exchange) };
+  if (body.schema === null) return { documented: body, read: (door, exchange) => door.decoded(exchange) };
   return { documented: body, read: async (door, exchange) => (await door.json(exchange)).value };
 }
 

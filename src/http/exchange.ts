@@ -1,9 +1,13 @@
 import type { JobIds } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
+import type { Operator } from "../domain/operator.ts";
 import type { RateState } from "../domain/queue.ts";
+import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
 
+/** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
+const ACCEPTED_ENCODINGS = "gzip, identity";
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** One request on its way to its answer, with the headers that every answer carries. */
@@ -19,6 +23,10 @@ export class Exchange {
   /** What the audit log says of an operator's call beside its path, without secrets. */
   auditDetail: JsonObject = {};
   newTenantId: string | null = null;
+  /** Null: the request is not traced. */
+  span: Span | null = null;
+  /** The operator who calls, once known. */
+  operator: Operator | null = null;
   /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */
@@ -65,6 +73,7 @@ export class Exchange {
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
+    if (error.status === 415) extra["accept-encoding"] = ACCEPTED_ENCODINGS;
     // The caller is still sending the body that this answers.
     if (error.status === 408) extra["connection"] = "close";
     const page = this.errorPage?.(error, extra) ?? null;

@@ -10,7 +10,7 @@ export interface Failure {
   /** Whether the tenant's rate window is known at this point and appears in the headers. */
   readonly isLimited: boolean;
   /** Headers specific to this failure. */
-  readonly headers: readonly ("WWW-Authenticate" | "Retry-After")[];
+  readonly headers: readonly ("WWW-Authenticate" | "Retry-After" | "Accept-Encoding")[];
   /** Schema of its body; null stands for `{error}`. */
   readonly schema: TSchema | null;
   /** Whether browsers get a page instead. */
@@ -48,6 +48,13 @@ export const TOO_LARGE = tenantFailure(
   "The body is larger than 10 MiB.",
   "the body is larger than 10485760 bytes",
 );
+const ENCODED = [
+  "The body has a `Content-Encoding` other than gzip.",
+  "the Content-Encoding of a body must be gzip, or none",
+  { headers: ["Accept-Encoding"] },
+] as const;
+export const UNKNOWN_ENCODING = tenantFailure("UnknownEncoding", ...ENCODED);
+export const OPERATOR_UNKNOWN_ENCODING = failure("OperatorUnknownEncoding", ...ENCODED);
 const SLOW = [
   "The body came too slowly.",
   "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second",

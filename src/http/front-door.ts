@@ -1,11 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
+import type { ChannelName } from "../domain/job.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
@@ -27,12 +29,16 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly clock: Clock;
   readonly jobIds: JobIds;
   readonly telemetry: Telemetry;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
   /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
   readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
+  /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
+  readonly watched?: { noteAccepted(channel: ChannelName): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
-  readonly publicUrl?: string;
+  readonly publicUrl?: string | undefined;
   readonly version: string;
   /** Operators and monitoring have a listener of their own (`Server.listenApart`), and their addresses are nowhere else. */
   readonly isAdminApart?: boolean;
@@ -56,6 +62,16 @@ export interface ServiceAnswerPorts {
   readonly metricsReaders?: MetricsReaders;
   /** Aborts when the process begins to stop: `/ready` then fails and load balancers turn elsewhere. */
   readonly whenDraining?: AbortSignal;
+}
+
+/** What a request was routed to. */
+export interface Route {
+  /** In metrics and logs. */
+  readonly name: string;
+  /** As declared, with `:name` for parameters; absent: none matched. */
+  readonly path?: string;
+  /** Whether nobody traces it, because monitoring asks all the time. */
+  readonly isProbe?: boolean;
 }
 
 /** Does one request's work. An exception becomes the error answer. */
@@ -88,11 +104,14 @@ export class FrontDoor {
     this.known = new KnownLimits(ports.clock);
   }
 
-  /** `route` labels the work in metrics and logs. */
-  async serve(route: string, request: Request, work: Work): Promise<Response> {
-    const { clock, jobIds, telemetry } = this.ports;
+  async serve(to: Route, request: Request, work: Work): Promise<Response> {
+    const { clock, jobIds, telemetry, tracer } = this.ports;
+    const { name: route } = to;
     const startedMs = clock.monotonicMs();
     const exchange = new Exchange(request, jobIds);
+    if (tracer !== undefined && to.isProbe !== true) {
+      exchange.span = tracer.request(spanName(to, request), request.headers.get("traceparent"));
+    }
     let response: Response;
     try {
       response = await work(exchange);
@@ -106,6 +125,7 @@ export class FrontDoor {
       telemetry.log("debug", "a request was answered", { route, method, status: response.status, request_id });
     }
     this.noteUsage(exchange, response);
+    if (exchange.span !== null) endSpan(exchange, to, response);
     telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
     telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
     return response;
@@ -129,6 +149,11 @@ export class FrontDoor {
   /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
   json(exchange: Exchange): Promise<JsonBody> {
     return this.bodies.json(exchange);
+  }
+
+  /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
+  decoded(exchange: Exchange): Promise<Uint8Array> {
+    return this.bodies.decoded(exchange);
   }
 
   /** The raw body. Throws an `ApiError` as `RequestBodies.bytes` does. */
@@ -186,25 +211,62 @@ export class FrontDoor {
     return queueFull(what);
   }
 
-  /** The operator who calls. Throws 401 unless the request carries an operator's token, and 429 after too many wrong ones. */
+  /**
+   * The operator who calls. Throws 401 unless the request carries an operator's token or session, 429 after too many wrong
+   * tokens, and 403 for a session that is used from elsewhere than our pages.
+   */
   requireOperator(exchange: Exchange): Operator {
-    exchange.challenge = 'Bearer realm="waybill operators"';
+    exchange.challenge = OPERATOR_CHALLENGE;
     const { request } = exchange;
-    const operator = this.operators.require(request.headers.get("authorization"), () => this.callers.of(request));
+    const operator = this.operators.require(request, () => this.callers.of(request));
     exchange.caller = "operator";
+    exchange.operator = operator;
     return operator;
+  }
+
+  /** Begins a session of the operator who has the token. Throws 401, and 429 after too many wrong tokens. */
+  signIn(exchange: Exchange, token: string): { readonly operator: Operator; readonly session: string } {
+    exchange.challenge = OPERATOR_CHALLENGE;
+    return this.operators.signIn(token, () => this.callers.of(exchange.request));
   }
 
   private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
     if (error instanceof ApiError) return error;
-    const { requestId } = exchange;
+    const { requestId: request_id, span } = exchange;
     const away = isOutage(error);
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.ports.telemetry.log("error", "a request failed", { route, request_id: requestId, error: text });
+    const ids = { request_id, ...traceInLog(span?.traceparent) };
+    this.ports.telemetry.log("error", "a request failed", { route, ...ids, error: text });
     return away ? new ApiError(500, "a part of the service cannot be reached at the moment: try again") : INTERNAL;
   }
 }
 
+/** By the declared path: addresses hold secrets, and are as many as callers like. */
+function spanName({ path }: Route, { method }: Request): string {
+  const known = METHODS.has(method) ? method : "HTTP";
+  return path === undefined ? known : `${known} ${path}`;
+}
+
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+/** In the words of OpenTelemetry's conventions for HTTP servers. */
+function endSpan({ span, caller, request, requestId }: Exchange, { path }: Route, { status }: Response): void {
+  const tenantId = typeof caller === "string" ? undefined : caller.tenantId;
+  span?.end({
+    owner: tenantId ?? `/${String(caller)}`,
+    attributes: {
+      "http.request.method": METHODS.has(request.method) ? request.method : "_OTHER",
+      "http.response.status_code": status,
+      "waybill.request_id": requestId,
+      ...(path !== undefined && { "http.route": path }),
+      ...(tenantId !== undefined && { "waybill.tenant_id": tenantId }),
+      ...(status >= 500 && { "error.type": String(status) }),
+    },
+    ...(status >= 500 && { error: `answered ${status}` }),
+  });
+}
+
+const OPERATOR_CHALLENGE = 'Bearer realm="waybill operators"';
 const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 

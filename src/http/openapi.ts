@@ -17,10 +17,12 @@ import {
   OPERATOR_TOO_LARGE,
   OPERATOR_TOO_SLOW,
   OPERATOR_UNKNOWN,
+  OPERATOR_UNKNOWN_ENCODING,
   PUBLIC_INTERNAL_ERROR,
   TOO_LARGE,
   TOO_MANY_REQUESTS,
   TOO_SLOW,
+  UNKNOWN_ENCODING,
   UNKNOWN_KEY,
 } from "./failures.ts";
 import { effectOf } from "./serve-operator.ts";
@@ -113,7 +115,11 @@ const ErrorBody = Type.Object(
   { $id: "Error" },
 );
 
-const OWN_HEADERS = { "WWW-Authenticate": "Challenge", "Retry-After": "RetryAfter" } as const;
+const OWN_HEADERS = {
+  "WWW-Authenticate": "Challenge",
+  "Retry-After": "RetryAfter",
+  "Accept-Encoding": "AcceptEncoding",
+} as const;
 const TRACED: JsonObject = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
 const LIMITED: JsonObject = {
   ...TRACED,
@@ -154,7 +160,7 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
         400: BAD_REQUEST,
         401: UNKNOWN_KEY,
         ...(channel === undefined ? null : { 403: FORBIDDEN }),
-        ...(hasBody ? { 408: TOO_SLOW, 413: TOO_LARGE, 503: BODIES_CROWDED } : null),
+        ...(hasBody ? { 408: TOO_SLOW, 413: TOO_LARGE, 415: UNKNOWN_ENCODING, 503: BODIES_CROWDED } : null),
         429: TOO_MANY_REQUESTS,
         500: INTERNAL_ERROR,
         ...fails,
@@ -164,7 +170,14 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
         400: OPERATOR_BAD_REQUEST,
         401: OPERATOR_UNKNOWN,
         ...(effectOf(endpoint) === "read" ? null : { 403: OPERATOR_FORBIDDEN }),
-        ...(hasBody ? { 408: OPERATOR_TOO_SLOW, 413: OPERATOR_TOO_LARGE, 503: OPERATOR_BODIES_CROWDED } : null),
+        ...(hasBody
+          ? {
+              408: OPERATOR_TOO_SLOW,
+              413: OPERATOR_TOO_LARGE,
+              415: OPERATOR_UNKNOWN_ENCODING,
+              503: OPERATOR_BODIES_CROWDED,
+            }
+          : null),
         429: OPERATOR_SLOWED,
         500: OPERATOR_INTERNAL_ERROR,
         ...fails,
@@ -274,6 +287,11 @@ const HEADERS: JsonObject = {
     schema: { type: "integer" },
     example: 60,
   },
+  AcceptEncoding: {
+    description: "The encodings that are taken.",
+    schema: { type: "string" },
+    example: "gzip, identity",
+  },
   RetryAfter: { description: "Seconds to wait.", schema: { type: "integer" }, example: 12 },
   Challenge: { description: "How to authenticate.", schema: { type: "string" } },
 };
@@ -292,7 +310,10 @@ counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\`
 **Repeating a send safely.** Give it an \`Idempotency-Key\`: the same key with the same body within 24 hours answers the
 first answer again and queues nothing.
 
-**Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one.`;
+**Bodies** of tenants' and operators' calls may be compressed with \`Content-Encoding: gzip\`; 10 MiB, as for any body, is the most that they may expand to.
+
+**Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one. Where the server exports traces, your
+\`traceparent\` (W3C) is the parent of its own; one that is malformed is ignored.`;
 
 const TAGS: readonly JsonObject[] = [
   { name: "Send", description: "Queue messages." },

@@ -1,8 +1,10 @@
+import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../domain/clock.ts";
-import { type Operator, type OperatorDirectory, ROOT } from "../domain/operator.ts";
+import { type Operator, type OperatorAccount, type OperatorDirectory, ROOT } from "../domain/operator.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { ApiError } from "./api-error.ts";
-import { BearerToken, bearerTokenOf } from "./bearer-token.ts";
+import { bearerTokenOf, secretDigest } from "./bearer-token.ts";
+import { type OperatorSessions, requireOwnPage } from "./operator-sessions.ts";
 
 const WINDOW_MS = 60_000;
 const WRONG_TOKENS_MAX = 10;
@@ -13,6 +15,10 @@ export interface OperatorGatePorts {
   readonly operatorToken: string;
   /** The other operators. */
   readonly operators: OperatorDirectory;
+  /** Sessions of operators in a browser. */
+  readonly sessions: OperatorSessions;
+  /** Where browsers reach the service, if that is known. */
+  readonly publicUrl?: string | undefined;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Shares wrong tokens with the other processes behind the same address; null or absent if there are none. */
@@ -26,12 +32,13 @@ export interface WrongTokens {
 }
 
 /**
- * Admits every request with an operator's token, always and at once: an attacker who guesses, perhaps behind the same proxy,
- * must not lock the operators out. Each address may try ten wrong tokens per minute, then it is told to wait. A request without
- * a token is not a guess and is not counted.
+ * Admits every request with an operator's token or session, always and at once: an attacker who guesses, perhaps behind the same
+ * proxy, must not lock the operators out. Each address may try ten wrong tokens per minute, then it is told to wait. A request
+ * without a token is not a guess and is not counted, nor is a session that is over: the pages that show it keep asking.
  */
 export class OperatorGate {
-  private readonly token: BearerToken;
+  private readonly root: OperatorAccount;
+  private readonly rootDigest: Buffer;
   private readonly failures = new RecentFailures({
     windowMs: WINDOW_MS,
     failuresMax: WRONG_TOKENS_MAX,
@@ -39,22 +46,42 @@ export class OperatorGate {
   });
 
   constructor(private readonly ports: OperatorGatePorts) {
-    this.token = new BearerToken(ports.operatorToken);
+    this.rootDigest = secretDigest(ports.operatorToken);
+    this.root = { operator: ROOT, tokenHash: this.rootDigest.toString("hex") };
     ports.wrongTokens?.hear((caller) => this.failures.add(caller, ports.clock.monotonicMs()));
   }
 
   /**
-   * The operator whose token the request carries. Throws 401, 429 after too many wrong tokens, or `UnavailableError` if it is
-   * not known at the moment whose token it is. `addressOf` finds the address the request came from.
+   * The operator whose token or session the request carries; the token decides where there are both. Throws 401, 429 after too
+   * many wrong tokens, 403 for a session that another site's page uses, or `UnavailableError` if it is not known at the moment
+   * whose token it is. `addressOf` finds the address the request came from.
    */
-  require(authorization: string | null, addressOf: () => string | null): Operator {
-    const token = bearerTokenOf(authorization);
-    if (token !== null) {
-      const operator = this.token.fits(authorization) === true ? ROOT : this.ports.operators.byToken(token);
-      if (operator !== null) return operator;
-      this.countWrong(addressOf());
-    }
-    throw new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
+  require(request: Request, addressOf: () => string | null): Operator {
+    const token = bearerTokenOf(request.headers.get("authorization"));
+    if (token !== null) return this.ofToken(token, addressOf).operator;
+    const { sessions, clock, publicUrl } = this.ports;
+    const account = sessions.operatorOf(request, clock.nowMs(), (id) => this.byId(id));
+    if (account === null) throw unknownOperator();
+    requireOwnPage(request, publicUrl);
+    return account.operator;
+  }
+
+  /** Begins a session of the operator who has the token. Throws as `require` does. */
+  signIn(token: string, addressOf: () => string | null): { readonly operator: Operator; readonly session: string } {
+    const account = this.ofToken(token, addressOf);
+    return { operator: account.operator, session: this.ports.sessions.begin(account, this.ports.clock.nowMs()) };
+  }
+
+  private ofToken(token: string, addressOf: () => string | null): OperatorAccount {
+    const isRoots = timingSafeEqual(secretDigest(token), this.rootDigest);
+    const account = isRoots ? this.root : this.ports.operators.byToken(token);
+    if (account !== null) return account;
+    this.countWrong(addressOf());
+    throw unknownOperator();
+  }
+
+  private byId(id: string): OperatorAccount | null {
+    return id === ROOT.id ? this.root : this.ports.operators.byId(id);
   }
 
   private countWrong(address: string | null): void {
@@ -71,6 +98,10 @@ export class OperatorGate {
     if (this.failures.add(caller, nowMs) < WRONG_TOKENS_MAX) return;
     telemetry.log("warn", "many wrong operator tokens came from one address, which has to wait now", { address });
   }
+}
+
+function unknownOperator(): ApiError {
+  return new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
 }
 
 /** The network that counts as one caller: an IPv6 caller owns a whole /64. */

@@ -6,7 +6,7 @@ import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";
 
 export interface JsonBody {
-  /** As received. */
+  /** As received; of a compressed body, what it expands to. */
   readonly bytes: Uint8Array;
   readonly value: unknown;
 }
@@ -33,12 +33,12 @@ export class RequestBodies {
 
   /**
    * Throws an `ApiError`: 400 if the body is not `application/json` in valid UTF-8 or costs too much to parse, otherwise as
-   * `bytes` does.
+   * `decoded` does.
    */
   async json(exchange: Exchange): Promise<JsonBody> {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
-    const bytes = await this.bytes(exchange);
+    const bytes = await this.decoded(exchange);
     if (bytes.length <= LARGE_BYTES) return { bytes, value: parseJson(bytes) };
     return { bytes, value: await this.large.inTurn(() => parseJson(bytes)) };
   }
@@ -49,8 +49,8 @@ export class RequestBodies {
   }
 
   /**
-   * The raw body. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if there is no room for it, 408 if it
-   * arrives too slowly, 400 if it breaks off.
+   * The raw body: a signature is over these bytes. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if
+   * there is no room for it, 408 if it arrives too slowly, 400 if it breaks off.
    */
   async bytes(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
@@ -59,7 +59,7 @@ export class RequestBodies {
     try {
       // A small body needs no reservation, and this is much faster than a stream.
       if (declared !== null && declared <= SMALL_BODY_BYTES) return await request.bytes();
-      return await this.stream(exchange, declared, bytesMax);
+      return await this.stream(exchange, request.body, { declared, bytesMax });
     } catch (error) {
       if (error instanceof ApiError) throw error;
       // The caller disconnected or broke the transfer coding; no answer can reach it.
@@ -67,10 +67,33 @@ export class RequestBodies {
     }
   }
 
-  private async stream(exchange: Exchange, declared: number | null, bytesMax: number): Promise<Uint8Array> {
+  /**
+   * The body, expanded if it came with `Content-Encoding: gzip`. Throws an `ApiError` as `bytes` does, 413 also if it expands
+   * beyond the bound, 400 also if it is no gzip, and 415 if it has another encoding.
+   */
+  async decoded(exchange: Exchange): Promise<Uint8Array> {
+    const { request } = exchange;
+    if (!isGzip(request)) return this.bytes(exchange);
+    const bytesMax = limits.requestBodyBytesMax;
+    if ((declaredLength(exchange) ?? 0) > bytesMax) throw tooLarge(bytesMax);
+    try {
+      // Expands no faster than it is read: a body of any ratio takes no more memory than the bound and the room allow.
+      const body = request.body?.pipeThrough(new DecompressionStream("gzip")) ?? null;
+      return await this.stream(exchange, body, { declared: null, bytesMax });
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      throw new ApiError(400, "the body is not valid gzip");
+    }
+  }
+
+  /** `declared`: null if the length is not known before the end. */
+  private async stream(
+    exchange: Exchange,
+    body: ReadableStream<Uint8Array> | null,
+    { declared, bytesMax }: { readonly declared: number | null; readonly bytesMax: number },
+  ): Promise<Uint8Array> {
     const hold = this.holdOf(exchange);
     if (declared !== null) hold.growTo(declared);
-    const { body } = exchange.request;
     if (body === null) return new Uint8Array();
     const reader = body.getReader();
     const watch = this.slow.watch(declared, () => void reader.cancel().catch(() => undefined));
@@ -103,10 +126,23 @@ export class RequestBodies {
   }
 }
 
-/** Whether the body needs reserved room: it is long, or its length is not declared. */
+/** Whether the body needs reserved room: it is long, or its length is not declared. Compressed, it counts as is usual. */
 export function isLargeBody(exchange: Exchange): boolean {
   const declared = declaredLength(exchange);
-  return declared === null ? exchange.request.headers.has("transfer-encoding") : declared > SMALL_BODY_BYTES;
+  const { headers } = exchange.request;
+  if (declared === null) return headers.has("transfer-encoding");
+  return declared > (headers.has("content-encoding") ? SMALL_BODY_BYTES / USUAL_RATIO : SMALL_BODY_BYTES);
+}
+
+/** By which JSON shrinks under gzip. */
+const USUAL_RATIO = 8;
+
+/** Throws an `ApiError` 415 if the body has another encoding. */
+function isGzip({ headers }: Request): boolean {
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  if (encoding === "" || encoding === "identity") return false;
+  if (encoding === "gzip" || encoding === "x-gzip") return true;
+  throw new ApiError(415, "the Content-Encoding of a body must be gzip, or none");
 }
 
 /** Null if the request declares no length. The server refuses requests that declare a length and also send chunks. */

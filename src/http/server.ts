@@ -10,7 +10,7 @@ import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
 import { serveOperator } from "./serve-operator.ts";
-import { serviceEndpoints } from "./service.ts";
+import { CONNECTION_IDLE_SECONDS, serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
 
 export interface Server {
@@ -81,7 +81,7 @@ class Site {
     const unrouted = new Unrouted(door, this.routes, this.answer);
     app.onError(({ request, code, error }) => {
       if (code === "NOT_FOUND") return unrouted.answer(request);
-      return door.serve("broken", request, () => {
+      return door.serve({ name: "broken" }, request, () => {
         throw error;
       });
     });
@@ -98,8 +98,9 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
     endpoint.caller === "operator"
       ? (exchange: Exchange, params: RawParameters) => serveOperator(door, endpoint, { exchange, params })
       : (exchange: Exchange, params: RawParameters) => endpoint.serve(door, exchange, params);
+  const route = { name, path, isProbe: PROBES.has(path) || path === "/metrics" };
   const serve = (request: Request, params: RawParameters) =>
-    door.serve(name, request, (exchange) => answer(exchange, params));
+    door.serve(route, request, (exchange) => answer(exchange, params));
   // The router allocates a parameter object per request. Routes without parameters avoid that.
   if (path.includes(":")) app.route(method, path, ({ request, params }) => serve(request, params));
   else app.route(method, path, ({ request }) => serve(request, NO_PARAMETERS));
@@ -139,7 +140,7 @@ class Listener {
       },
       // Bun answers its own 413 without a body and closes the connection, so the routes enforce the limit themselves.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      idleTimeout: IDLE_TIMEOUT_SECONDS,
+      idleTimeout: CONNECTION_IDLE_SECONDS,
       // Explicit, because otherwise a port that another process holds would be shared silently.
       reusePort: at.isShared === true,
       development: false,
@@ -199,7 +200,6 @@ class Listener {
   }
 }
 
-const IDLE_TIMEOUT_SECONDS = 60;
 const LAST_ANSWERS_MS = 250;
 
 /**
@@ -228,7 +228,7 @@ class Unrouted {
     const path = pathOf(request.url);
     const methods = this.methodsByPath.find(({ pattern }) => pattern.test(path))?.methods ?? [];
     if (request.method === "HEAD" && methods.includes("GET")) return this.head(request);
-    return this.door.serve("unrouted", request, async (exchange) => {
+    return this.door.serve({ name: "unrouted" }, request, async (exchange) => {
       await this.guard(exchange, path);
       if (methods.length === 0) return this.nothingAt(exchange, path);
       const allow = allowOf(methods);
@@ -252,7 +252,9 @@ class Unrouted {
     const { url, headers } = request;
     const asGet = new Request(url, { method: "GET", headers });
     this.door.callers.standsFor(asGet, request);
-    const { status, headers: answered } = await this.get(asGet);
+    const { status, headers: answered, body } = await this.get(asGet);
+    // An answer that does not end would wait for a reader.
+    await body?.cancel();
     return new Response(null, { status, headers: answered });
   }
 

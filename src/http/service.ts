@@ -72,6 +72,12 @@ function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
   };
 }
 
+/**
+ * How long a connection may be silent. Balancers keep theirs for 60 s and must be the first to close: a request on a connection
+ * that we are closing would fail.
+ */
+export const CONNECTION_IDLE_SECONDS = 75;
+
 /** Prometheus text exposition format 0.0.4. */
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -176,6 +182,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
     hostname: at.host,
     port: at.port,
     fetch: answer,
+    idleTimeout: CONNECTION_IDLE_SECONDS,
     reusePort: false,
     development: false,
     error: (error) => {

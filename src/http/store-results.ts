@@ -16,6 +16,6 @@ export function resultOf<T>(result: Done<T> | Missing | Invalid | InvalidCursor)
 }
 
 /** The 404 for something that does not exist, or is another tenant's. */
-export function noSuch(what: Named | "job" | "link"): ApiError {
+export function noSuch(what: Named | "job" | "link" | "file"): ApiError {
   return new ApiError(404, what === "credentials" ? "there are no such credentials" : `there is no such ${what}`);
 }

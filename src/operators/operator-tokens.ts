@@ -1,5 +1,5 @@
 import { UnavailableError } from "../domain/errors.ts";
-import type { Operator, OperatorDirectory } from "../domain/operator.ts";
+import type { OperatorAccount, OperatorDirectory } from "../domain/operator.ts";
 import { isOperatorToken, operatorTokenHash, type StoredOperator } from "./operator-repository.ts";
 
 export interface OperatorTokensOptions {
@@ -10,8 +10,13 @@ export interface OperatorTokensOptions {
   onUse(operatorId: string): void;
 }
 
+interface Known {
+  readonly byHash: ReadonlyMap<string, OperatorAccount>;
+  readonly byId: ReadonlyMap<string, OperatorAccount>;
+}
+
 /**
- * The operators' tokens in memory, by their hashes: how long a look-up takes tells nothing about a token.
+ * The operators in memory. Tokens are known by their hashes: how long a look-up takes tells nothing about a token.
  *
  * Invariants:
  * O1. What is in force was read after every change that this process answered, and after every change that a poll of the
@@ -19,7 +24,7 @@ export interface OperatorTokensOptions {
  * O2. After a change that could not be read, no token is accepted until a reading succeeds.
  */
 export class OperatorTokens implements OperatorDirectory {
-  private byHash: ReadonlyMap<string, Operator> | null = null;
+  private known: Known | null = null;
   private asked = 0;
   /** The latest reading that is in force. */
   private inForce = 0;
@@ -27,15 +32,13 @@ export class OperatorTokens implements OperatorDirectory {
 
   constructor(private readonly options: OperatorTokensOptions) {}
 
-  byToken(token: string): Operator | null {
+  byToken(token: string): OperatorAccount | null {
     if (!isOperatorToken(token)) return null;
-    if (this.byHash === null || !this.options.isTrusted()) {
-      this.mending ??= this.takeChange().finally(() => (this.mending = null));
-      throw new UnavailableError("the operators' tokens cannot be read");
-    }
-    const operator = this.byHash.get(operatorTokenHash(token)) ?? null;
-    if (operator !== null) this.options.onUse(operator.id);
-    return operator;
+    return this.used(this.inMemory().byHash.get(operatorTokenHash(token)));
+  }
+
+  byId(id: string): OperatorAccount | null {
+    return this.used(this.inMemory().byId.get(id));
   }
 
   /** Puts the tokens as they are now into force. Rejects if they cannot be read. */
@@ -45,7 +48,11 @@ export class OperatorTokens implements OperatorDirectory {
     // A reading that began later, and so has seen more, is already in force.
     if (asked < this.inForce) return;
     this.inForce = asked;
-    this.byHash = new Map(all.map(({ hash, id, name, role }) => [hash, { id, name, role }]));
+    const accounts = all.map(({ hash, id, name, role }) => ({ operator: { id, name, role }, tokenHash: hash }));
+    this.known = {
+      byHash: new Map(accounts.map((account) => [account.tokenHash, account])),
+      byId: new Map(accounts.map((account) => [account.operator.id, account])),
+    };
   }
 
   /** Puts a change into force. Never rejects: if it cannot be read, nothing is in force (O2). */
@@ -54,7 +61,19 @@ export class OperatorTokens implements OperatorDirectory {
     try {
       await this.refresh();
     } catch {
-      if (asked > this.inForce) this.byHash = null;
+      if (asked > this.inForce) this.known = null;
     }
+  }
+
+  private inMemory(): Known {
+    if (this.known !== null && this.options.isTrusted()) return this.known;
+    this.mending ??= this.takeChange().finally(() => (this.mending = null));
+    throw new UnavailableError("the operators' tokens cannot be read");
+  }
+
+  private used(account: OperatorAccount | undefined): OperatorAccount | null {
+    if (account === undefined) return null;
+    this.options.onUse(account.operator.id);
+    return account;
   }
 }

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { ApiError } from "../http/api-error.ts";
+import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
@@ -53,6 +54,9 @@ const EXAMPLE = {
   expires_at: null,
 } as const;
 
+/** What the audit log shows of a new key. */
+export const NEW_KEY_SHOWN: AuditShown = { body: ["name", "expires_at"], answer: ["key_id"] };
+
 type Keys = Pick<TenantRegistry, "createKey" | "keys" | "revokeKey">;
 
 /** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is created. */
@@ -68,7 +72,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       description: "Requests with a key that has expired are refused with 401.",
       params: { id: tenantIdParameter },
       body: { optional: keyBody },
-      audit: { body: ["name", "expires_at"], answer: ["key_id"] },
+      audit: NEW_KEY_SHOWN,
       answers: {
         201: { description: "The key.", schema: NewKey, examples: [{ key_id: "k1", api_key: "wb_live_a1b2c3" }] },
       },

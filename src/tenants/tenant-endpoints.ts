@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
+import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
@@ -54,6 +55,13 @@ function onePageOf(Tenant: TenantSchema) {
   } as const;
 }
 
+/** What the audit log shows of a new tenant. */
+export const NEW_TENANT_SHOWN: AuditShown = {
+  body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
+  answer: ["id"],
+  newTenant: "id",
+};
+
 type Tenants = Pick<TenantRegistry, "createTenant" | "tenants" | "tenant" | "changeTenant">;
 
 /** `/dash/api/tenants`: who may send, and what. */
@@ -68,11 +76,7 @@ export function tenantEndpoints(
       path: "/dash/api/tenants",
       name: "operator",
       operation: "createTenant",
-      audit: {
-        body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
-        answer: ["id"],
-        newTenant: "id",
-      },
+      audit: NEW_TENANT_SHOWN,
       tag: "Tenants",
       summary: "Create a tenant",
       body: tenantBodyOf(channels),
@@ -133,6 +137,9 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
 
 /** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */
 export function createdTenant(result: CreatedTenant): TenantRecord {
+  if (result.kind === "taken" && result.by === "deleted") {
+    throw new ApiError(409, "This id was used by a deleted tenant, and is not given out again.");
+  }
   if (result.kind === "taken") throw new ApiError(409, `There is a tenant of this ${result.by} already.`);
   if (result.kind === "no_such_plan") throw noSuchPlan(result);
   return resultOf(result);

@@ -1,5 +1,6 @@
-import { type Clock, sleep } from "../domain/clock.ts";
+import type { Clock } from "../domain/clock.ts";
 import { TransportError } from "../domain/errors.ts";
+import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { monthOf } from "./month.ts";
 
@@ -34,10 +35,11 @@ export interface UsageCounterOptions {
  */
 export class UsageCounter {
   private counted = new Map<string, { tenantId: string; month: string; apiCalls: number; accepted: number }>();
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | null = null;
+  private readonly flushes: Repeated;
 
-  constructor(private readonly options: UsageCounterOptions) {}
+  constructor(private readonly options: UsageCounterOptions) {
+    this.flushes = new Repeated(() => this.flush(), options.clock, FLUSH_MS);
+  }
 
   /** Counts an authenticated request of a tenant. `hasQueued`: it was answered with a new job. */
   note(tenantId: string, hasQueued: boolean): void {
@@ -48,15 +50,14 @@ export class UsageCounter {
     if (hasQueued) count.accepted += 1;
   }
 
-  /** May be called once. */
+  /** Safe to repeat. */
   start(): void {
-    this.running ??= this.run();
+    this.flushes.start();
   }
 
   /** Writes what is left. Safe to call twice. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+    await this.flushes.stop();
     await this.flush();
   }
 
@@ -67,14 +68,6 @@ export class UsageCounter {
     // In one order everywhere, so that processes never wait for each other's rows in a circle.
     all.sort((a, b) => (a.tenantId < b.tenantId ? -1 : a.tenantId > b.tenantId ? 1 : a.month < b.month ? -1 : 1));
     for (let at = 0; at < all.length; at += ROWS_MAX) await this.write(all.slice(at, at + ROWS_MAX));
-  }
-
-  private async run(): Promise<void> {
-    const { clock } = this.options;
-    while (!this.stopping.signal.aborted) {
-      await sleep(clock, FLUSH_MS, this.stopping.signal);
-      await this.flush();
-    }
   }
 
   private async write(counts: readonly UsageCount[]): Promise<void> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { blocksOf } from "../docs/page-blocks.ts";
 import { operationsOf } from "../security/support/operations.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
@@ -52,8 +53,24 @@ test("every call of tenants and operators has a method", async () => {
   expect([operations.length > 50, missing]).toEqual([true, []]);
 });
 
+/** The programs of the documentation, which `test/docs/pages.test.ts` runs, as files of this program. */
+async function writePrograms(): Promise<readonly string[]> {
+  const texts = await Promise.all(
+    ["sending.md", "events.md"].map((page) => readFile(join(ROOT, "docs", page), "utf8")),
+  );
+  const blocks = texts.flatMap(blocksOf).filter(({ language }) => language === "ts");
+  const files = blocks.map(({ text }, at) => ({ name: `page-${at}.ts`, text }));
+  const all = [
+    ...files,
+    { name: "node.d.ts", text: "declare const process: { env: Record<string, string | undefined> };" },
+  ];
+  await Promise.all(all.map(({ name, text }) => writeFile(join(program, name), text)));
+  expect(files.length).toBeGreaterThan(4);
+  return all.map(({ name }) => name);
+}
+
 test(
-  "the README's example compiles strictly against the package, and does on Node.js what it says",
+  "the examples of README and pages compile strictly against the package; the README's does on Node.js what it says",
   async () => {
     const readme = await readFile(join(CLIENT, "README.md"), "utf8");
     const example = /```ts\n([^]*?)```/.exec(readme)?.[1] ?? "";
@@ -62,7 +79,16 @@ test(
     const mine = example.replace("http://127.0.0.1:3000", server.url).replace("wb_…", server.demoKey);
     await writeFile(join(program, "package.json"), `{ "type": "module" }`);
     await writeFile(join(program, "example.ts"), mine);
-    await compile(["example.ts", "--strict", "--skipLibCheck", "--module", "nodenext", "--target", "es2022"]);
+    await compile([
+      "example.ts",
+      ...(await writePrograms()),
+      "--strict",
+      "--skipLibCheck",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2022",
+    ]);
     const [out, exitCode] = await run(Bun.which("node") ?? process.execPath, "example.js");
     const lines = out.trim().split("\n");
     expect(lines[0]).toBe("success");

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { firstEventIdAt } from "../../src/domain/event.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 
@@ -35,4 +36,32 @@ WHERE tenant_id IN ('ada', 'bob') GROUP BY ALL ORDER BY ALL`,
   const one = await eventStore.reader.months({ tenantIds: ["ada"], from: first ?? "", to: first ?? "" });
   expect(one.map(({ tenantId, month }) => [tenantId, month])).toEqual([["ada", first ?? ""]]);
   expect(await eventStore.reader.months({ tenantIds: [], from: "2020-01", to: "2040-12" })).toEqual([]);
+});
+
+test("sums by minute are those of all tenants, each event once, whatever minute a batch came in", async () => {
+  const watched = await engine.eventStore("minutes", "process");
+  const MINUTE_MS = 60_000;
+  const fromMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 30 * MINUTE_MS;
+  const at = (minute: number, n: number) => firstEventIdAt(fromMs + minute * MINUTE_MS) + n;
+  const rows = [
+    storedEventRow(at(-1, 0), { tenantId: "ada", type: "sent" }),
+    storedEventRow(at(0, 0), { tenantId: "ada", type: "sent" }),
+    storedEventRow(at(0, 1), { tenantId: "bea", type: "sent" }),
+    storedEventRow(at(0, 2), { tenantId: "bea", type: "bounced", channel: "email" }),
+    storedEventRow(at(7, 0), { tenantId: "bob", type: "sent", channel: "wallet" }),
+  ];
+  for (let round = 0; round < 2; round += 1) await watched.writer.write("minutes", rows);
+  const found = await watched.reader.minutes(fromMs);
+  const told = found.map(({ minuteMs, ...rest }) => ({ minute: (minuteMs - fromMs) / MINUTE_MS, ...rest }));
+  expect(told.toSorted((a, b) => a.minute - b.minute || a.events - b.events)).toEqual([
+    { minute: 0, channel: "email", type: "bounced", events: 1 },
+    { minute: 0, channel: "email", type: "sent", events: 2 },
+    { minute: 7, channel: "wallet", type: "sent", events: 1 },
+  ]);
+  expect(await watched.reader.sumsSince(fromMs - MINUTE_MS)).toEqual(
+    new Map([
+      ["bounced", 1],
+      ["sent", 4],
+    ]),
+  );
 });

@@ -137,6 +137,7 @@ test("retention follows the configuration, and a table that is right already is 
     );
   const kept = (events: string, jobs: string) => [
     ["events", events],
+    ["events_by_minute", "Day(3)"],
     ["events_by_type", events],
     ["events_daily", ""],
     ["events_hourly", ""],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { dashboardFileOf } from "../security/support/endpoint-calls.ts";
 import { equip, type Identifiers, inventedKey, inventedLike } from "../security/support/identifiers.ts";
 import { argumentsOf, type Secrets, withCredentials } from "../security/support/operations.ts";
 import { startTarget, type Target } from "../security/support/target.ts";
@@ -28,6 +29,7 @@ const KNOWN: readonly Excuse[] = [];
 
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
+  [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly 401/, "the token of the example is nobody's"],
   [/^createKey its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
@@ -45,6 +47,7 @@ const MEANT: readonly Excuse[] = [
   ],
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
   [/^putTemplate with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
+  [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
   [/^updatePass with .*: unexpectedly 400 .*for passes of type google/, "the example is for another pass"],
@@ -69,6 +72,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   getTenantUsage: ["from", "to"],
   listUsage: ["cursor"],
   createOperator: ["name"],
+  signIn: ["token"],
   createKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
@@ -80,6 +84,9 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   retryJobs: ["filter"],
   registerDomain: ["domain"],
   testTemplate: ["to_address"],
+  searchJobs: ["recipient", "job_id"],
+  eraseRecipient: ["recipient"],
+  deleteTenant: ["confirm", "purge"],
   putEmailCredentials: ["from_address", "smtp_url", "warm_up_from"],
   putAppleCredentials: ["certificate_pem", "private_key_pem", "wwdr_pem", "passphrase", "pass_type_id", "team_id"],
   putGoogleCredentials: ["service_account"],
@@ -103,6 +110,7 @@ let operations: readonly Documented[] = [];
 let ids: Identifiers;
 let invented: Identifiers;
 let secrets: Secrets;
+let dashboardFile = "";
 let calls = 0;
 const excused = new Set<Excuse>();
 
@@ -110,6 +118,7 @@ beforeAll(async () => {
   target = await startTarget();
   const document = await readDocument(target.url);
   operations = document.operations;
+  dashboardFile = await dashboardFileOf(target.url);
   schemas = new DocumentSchemas(document.schemas);
   ids = await equip(target, target.victim);
   invented = inventedLike(ids);
@@ -132,7 +141,8 @@ afterAll(() => target?.stop());
 /** One that works, with new names for what it makes. */
 function callOf(operation: Documented, given: Identifiers = ids) {
   calls += 1;
-  const fresh = { word: `fresh-${calls}.`, verifyToken: target.webhookSecret };
+  const { webhookSecret: verifyToken, operatorToken } = target;
+  const fresh = { word: `fresh-${calls}.`, verifyToken, operatorToken, dashboardFile };
   return argumentsOf(operation, { ...given, idempotencyKey: `order-${calls}` }, fresh);
 }
 

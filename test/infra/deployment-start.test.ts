@@ -111,6 +111,7 @@ describe.skipIf(missing !== null)(
       );
       const [api, other] = ["compose api-1", "compose api-2"].map((place) => running.get(place));
       if (api === undefined || other === undefined) throw new Error("there is no API");
+      expect(api.screen).not.toContain("demo");
       for (const { url } of running.values()) {
         const asked = Bun.spawnSync([process.execPath, join(ROOT, "infra/health.ts")], {
           env: { PORT: new URL(url).port },

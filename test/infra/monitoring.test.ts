@@ -10,12 +10,17 @@ const RULES = "infra/prometheus/alerts.yaml";
 
 /** Metrics that a server has only once what they count has happened, or with a setting that this one lacks. */
 const RARE = [
+  "api_key_expiry_seconds",
   "child_up",
   "jobs_held",
+  "leases_in_doubt_total",
+  "leases_lost_total",
   "mail_log_lag_seconds",
   "mail_log_up",
   "quarantined_total",
   "relay_open",
+  "trace_spans_dropped_total",
+  "trace_spans_exported_total",
 ] as const;
 
 interface Rule {

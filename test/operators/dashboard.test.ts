@@ -7,17 +7,47 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop(), 15_000);
 
-test.each([
-  ["/dash", "text/html"],
-  ["/dash/dashboard.js", "text/javascript"],
-  ["/dash/dashboard.css", "text/css"],
-])("%s is served to anybody, and may load nothing from other hosts", async (path, type) => {
-  const response = await fetch(front.url + path);
-  expect(response.status).toBe(200);
-  expect(response.headers.get("content-type")).toStartWith(type);
-  expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
-  expect(response.headers.get("x-request-id")).toBeTruthy();
-  expect(await response.text()).not.toMatch(/https?:\/\//);
+async function parts(): Promise<readonly string[]> {
+  const { text } = await front.fetch("/dash");
+  return text.match(/\/dash\/assets\/[^"]+/g) ?? [];
+}
+
+test("the page and its files are served to anybody, and load nothing from other hosts", async () => {
+  const [style, script] = await parts();
+  const types = [
+    ["/dash", "text/html"],
+    [String(style), "text/css"],
+    [String(script), "text/javascript"],
+  ] as const;
+  for (const [path, type] of types) {
+    const { status, headers, text } = await front.fetch(path);
+    expect([path, status]).toEqual([path, 200]);
+    expect(headers.get("content-type")).toStartWith(type);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("x-request-id")).toBeTruthy();
+    // Names of namespaces and of documentation are no addresses that anything is loaded from.
+    expect(text).not.toMatch(/(?:src|href|import|from|url)\s*[=(]?\s*["'`]?https?:\/\//);
+  }
+});
+
+test("files are named by their content, so a browser keeps them, and asks for the page alone", async () => {
+  for (const path of await parts()) {
+    expect(path).toMatch(/\/app-[a-z0-9]{8,}\.(?:js|css)$/);
+    const plain = await front.fetch(path, { headers: { "accept-encoding": "identity" } });
+    expect(plain.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    const zipped = await front.fetch(path, { headers: { "accept-encoding": "gzip" } });
+    expect([zipped.headers.get("content-encoding"), zipped.text === plain.text]).toEqual(["gzip", true]);
+  }
+  const { headers } = await front.fetch("/dash");
+  expect(headers.get("cache-control")).toBe("no-cache");
+  const again = await front.fetch("/dash", { headers: { "if-none-match": headers.get("etag") ?? "" } });
+  expect([again.status, again.text]).toEqual([304, ""]);
+});
+
+test.each(["app.js", "app-00000000.js", "..%2F..%2Fpackage.json", "%ff"])("there is no file %s", async (file) => {
+  const { status, body } = await front.fetch(`/dash/assets/${file}`);
+  expect([status, body]).toEqual([404, { error: "there is no such file" }]);
 });
 
 test("the page's data needs the operator's token", async () => {

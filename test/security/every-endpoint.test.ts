@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Attacks } from "./support/attacks.ts";
-import { CALLS } from "./support/endpoint-calls.ts";
+import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
 import {
   altered,
   equip,
@@ -56,7 +56,12 @@ afterAll(() => target?.stop());
 const secured = (security: Security) => operations.filter((operation) => operation.security === security);
 const nameOf = ({ operation, how }: { readonly operation: Operation; readonly how: string }) =>
   `${operation.method} ${operation.path} ${how}`;
-const fresh = { word: "", verifyToken: "an-invented-verify-token" };
+const fresh = {
+  word: "",
+  verifyToken: "an-invented-verify-token",
+  operatorToken: "an-invented-operator-token",
+  dashboardFile: "app-1a2b3c4d.js",
+};
 
 /** The call with somebody's identifiers, and nothing that says who calls. Secrets that the tenant gave others are not known. */
 function callOf(operation: Operation, ids: Identifiers, word = ""): Request {
@@ -321,9 +326,11 @@ test("each call works for its owner, so the attacks above were well-formed", asy
     passToken: victims.passToken,
     webhookSecret: target.webhookSecret,
   };
+  const { operatorToken } = secrets;
+  const dashboardFile = await dashboardFileOf(target.url);
   const failures: string[] = [];
   for (const [at, operation] of operations.entries()) {
-    const names = { word: `fresh-${at}.`, verifyToken: target.webhookSecret };
+    const names = { word: `fresh-${at}.`, verifyToken: target.webhookSecret, operatorToken, dashboardFile };
     // The key was used already, with another body.
     const ids = { ...victims, idempotencyKey: `another-${at}`, domain: victims.domain };
     const request = requestOf(operation, argumentsOf(operation, ids, names));

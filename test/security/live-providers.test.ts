@@ -23,6 +23,7 @@ test("with real providers there is no demo tenant, and the first screen says how
   const waybill = await start(await newHome(), LIVE);
   expect(waybill.demoKey).toBe("");
   expect(waybill.screen).toContain("npm start -- tenant create");
+  expect(waybill.screen).not.toContain("demo");
   expect((await waybill.operator("GET", "/tenants")).body).toMatchObject({ tenants: [] });
   expect(waybill.log()).not.toContain("demo");
 });

@@ -364,8 +364,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a paused tenant's deliveries start",
     file: `${DISPATCH}/tenant-actor.ts`,
-    find: "    if (!isPaused(tenant, channel)) return true;\n",
-    replace: "    if (!isPaused(tenant, channel) || this.waiting.length > 0) return true;\n",
+    find: "    if (!this.isPaused) return true;\n",
+    replace: "    if (!this.isPaused || this.waiting.length > 0) return true;\n",
     seed: 19,
   },
   {

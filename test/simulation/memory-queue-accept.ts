@@ -76,7 +76,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 }
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening, template, stored } = job;
+  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent } = job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
@@ -87,6 +87,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(needsScreening && { needsScreening }),
     ...(template !== undefined && { template }),
     ...(stored !== undefined && { stored }),
+    ...(traceparent !== undefined && { traceparent }),
   };
   const entryId = enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));

@@ -17,7 +17,7 @@ export function keepContent(
   settlements: number,
 ): { readonly kept?: KeptContent } {
   if (found === null || found.jobId !== job.jobId) return {};
-  const { recipient, needsScreening, template, payload, stored } = found;
+  const { recipient, needsScreening, template, payload, stored, traceparent } = found;
   if (!hasRoom(shard, { tenantId: job.tenantId, bytes: payloadBytes(found), nowMs })) return {};
   const kept = {
     recipient,
@@ -25,6 +25,7 @@ export function keepContent(
     ...(template !== undefined && { template }),
     payload,
     ...(stored !== undefined && { stored }),
+    ...(traceparent !== undefined && { traceparent }),
     settlements,
   };
   return { kept };

@@ -1,7 +1,7 @@
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { type Attempt, isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
-import type { Lease, Settlement } from "../../src/domain/queue.ts";
+import type { Lease, Settled, Settlement } from "../../src/domain/queue.ts";
 import { keepContent } from "./memory-queue-keep.ts";
 import {
   count,
@@ -25,11 +25,12 @@ export interface SettleCall {
 }
 
 /** Writes the jobs' outcomes. The caller has checked the lease. */
-export function settle(shard: ShardState, call: SettleCall, nowMs: number): void {
+export function settle(shard: ShardState, call: SettleCall, nowMs: number): Settled {
   const { settlements } = call;
   const { token } = call.lease;
   const timeMs = timeOf(shard, call, nowMs);
   const rows: StoredEventRow[] = [];
+  const reported = new Set<string>();
   for (const settlement of settlements) {
     const stored = unsettled(shard, settlement);
     if (stored === null) continue;
@@ -38,9 +39,14 @@ export function settle(shard: ShardState, call: SettleCall, nowMs: number): void
       continue;
     }
     const found = shard.tenantQueues.get(tenantQueueName(settlement.job))?.entries.get(settlement.job.entryId) ?? null;
-    if (settlement.kind === "lend") {
-      rows.push(...lend(shard, { settlement, stored, found, nowMs, timeMs }, { forMs: settlement.forMs, token }));
-    } else rows.push(...settleOne(shard, { settlement, stored, found, nowMs, timeMs }));
+    const settling = { settlement, stored, found, nowMs, timeMs };
+    const own =
+      settlement.kind === "lend"
+        ? lend(shard, settling, { forMs: settlement.forMs, token })
+        : settleOne(shard, settling);
+    const saysItself = settlement.kind === "final" && settlement.isGivenUp !== true;
+    if (own[0]?.finished?.status === "success" && !saysItself) reported.add(settlement.job.jobId);
+    rows.push(...own);
   }
   publish(shard, rows, nowMs);
   for (const { kind, job } of settlements) {
@@ -56,6 +62,7 @@ export function settle(shard: ShardState, call: SettleCall, nowMs: number): void
     shard.cursors.delete(tenantQueue);
     shard.held.delete(tenantQueue);
   }
+  return reported.size === 0 ? "settled" : reported;
 }
 
 /** Writes the outcomes of jobs that were lent under the token and still wait under it. */

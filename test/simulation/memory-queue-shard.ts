@@ -24,6 +24,7 @@ export interface QueueEntry {
   readonly template?: string;
   readonly payload: string;
   readonly stored?: StoredPayload;
+  readonly traceparent?: string;
 }
 
 /** Entries by id, oldest first. */
@@ -219,8 +220,15 @@ export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: 
 }
 
 /** What a job counts for. */
-export function payloadBytes({ payload, stored }: Pick<QueueEntry, "payload" | "stored">): number {
-  return stored?.bytes ?? Buffer.byteLength(payload);
+export function payloadBytes(entry: Pick<QueueEntry, "payload" | "stored" | "traceparent">): number {
+  return entry.stored?.bytes ?? Buffer.byteLength(payloadText(entry));
+}
+
+/** A payload as the queue writes it. */
+function payloadText({ payload, stored, traceparent }: Pick<QueueEntry, "payload" | "stored" | "traceparent">): string {
+  return stored === undefined && traceparent !== undefined
+    ? payload.replace("{", `{"$trace":"${traceparent}",`)
+    : payload;
 }
 
 export function isBeyond(entryId: string, other: string): boolean {
@@ -305,9 +313,12 @@ function keptText(job: EndedJob, attempts: number, { settlements, ...kept }: Kep
 
 /** An entry as the queue writes it, `channel` being one letter. */
 export function entryText(entry: QueueEntry, channel: string): string {
-  const { jobId, recipient, needsScreening, template, payload, stored, ...count } = entry;
+  const { jobId, recipient, needsScreening, template, payload: _, stored, traceparent, ...count } = entry;
+  const payload = payloadText(entry);
+  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
-  const elsewhere = stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}`;
+  const elsewhere =
+    stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}${traced}`;
   return `${jobId} ${channel}${countText(count)}${needsScreening ? "q" : ""} ${recipient}${named}${elsewhere}\n${payload}`;
 }
 

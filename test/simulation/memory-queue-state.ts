@@ -18,6 +18,7 @@ import {
   type RateState,
   type RecordAnswer,
   type RecordTurn,
+  type Settled,
 } from "../../src/domain/queue.ts";
 import type { Random } from "../../src/domain/random.ts";
 import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
@@ -165,13 +166,12 @@ export class QueueState {
     return pull(this.shard(lease.shard), request, this.clock.nowMs());
   }
 
-  settleNow(call: SettleCall): "settled" | Fenced {
+  settleNow(call: SettleCall): Settled | Fenced {
     const { lease, settlements } = call;
     // An owner that lost the lease handed them over nevertheless.
     remember(this.references, settlements, this.clock.nowMs());
     if (!this.holds(lease, "dispatcher")) return FENCED;
-    settle(this.shard(lease.shard), call, this.clock.nowMs());
-    return "settled";
+    return settle(this.shard(lease.shard), call, this.clock.nowMs());
   }
 
   settleLentNow(call: SettleCall): void {

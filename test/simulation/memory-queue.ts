@@ -17,6 +17,7 @@ import type {
   RateState,
   RecordAnswer,
   RecordTurn,
+  Settled,
   Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
@@ -80,7 +81,7 @@ export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     return this.state.settleNow({ lease, settlements, shardTimeMs });
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {

@@ -21,6 +21,7 @@ import {
   type RecordAnswer,
   type RecorderQueue,
   type RecordTurn,
+  type Settled,
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
@@ -152,7 +153,7 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     const sentAtMs = this.queue.nowMs();
     const settle = () => this.queue.settle(this.process, { lease, settlements, shardTimeMs }, sentAtMs);
     const answer = await this.call(`settle ${lease.shard}`, settle);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { AwayParts } from "../../src/app/away-parts.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 
+const open = { state: "open", waitingJobs: 1 } as const;
 const clock = { ...systemClock, nowMs: () => 1_000_000 };
 
 test("the platform's relays are named, tenants' relays are counted, and relays that are up are left out", () => {
@@ -10,9 +11,9 @@ test("the platform's relays are named, tenants' relays are counted, and relays t
   away.addPart("mail log", () => ({ up: true, sinceMs: 800_000 }));
   away.addRelays({
     away: () => [
-      { channel: "email", relay: "smtp.example.com:25", isOwn: false, forMs: 5_000 },
-      { channel: "email", relay: "mail.tenant.example:587", isOwn: true, forMs: 9_000 },
-      { channel: "email", relay: "mx.other.example:25", isOwn: true, forMs: 2_000 },
+      { channel: "email", relay: "smtp.example.com:25", isOwn: false, forMs: 5_000, ...open },
+      { channel: "email", relay: "mail.tenant.example:587", isOwn: true, forMs: 9_000, ...open },
+      { channel: "email", relay: "mx.other.example:25", isOwn: true, forMs: 2_000, ...open },
     ],
   });
   expect(away.list()).toEqual([

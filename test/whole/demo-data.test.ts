@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { DEMO_TENANTS, demoHistory } from "../../src/events/demo-history.ts";
@@ -7,26 +7,20 @@ import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
-import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { useWaybill } from "../support/use-waybill.ts";
+import { finalJob, type Waybill } from "../support/waybill.ts";
 
 const UNTIL = "2026-11-01";
 const OPTIONS = { seed: 7, perDay: 120, untilMs: Date.parse(`${UNTIL}T00:00:00Z`), days: 30 };
 
-let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 
-beforeAll(async () => {
-  home = await temporaryHome();
-  waybill = await startWaybill(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await waybill.kill();
-  await home.remove();
-}, 30_000);
+useWaybill((started) => {
+  waybill = started;
+});
 
 const run = (...args: readonly string[]) =>
-  runCommand(["demo-data", "--per-day", "120", "--until", UNTIL, ...args], { WAYBILL_HOME: home.path });
+  runCommand(["demo-data", "--per-day", "120", "--until", UNTIL, ...args], { WAYBILL_HOME: waybill.home });
 
 test("the same seed makes the same history, with weekends, a bad day and many bounces on one", () => {
   const rows = demoHistory(OPTIONS);
@@ -61,7 +55,7 @@ test("it is written beside a running server, once however often, and all sums fi
   await waybill.stop();
   expect(await run("--seed", "7")).toMatchObject({ code: 1, errors: expect.stringContaining("real events") });
   expect((await run("--seed", "7", "--force")).code).toBe(0);
-  const { reader, close } = openChdb(join(home.path, "clickhouse"));
+  const { reader, close } = openChdb(join(waybill.home, "clickhouse"));
   const clickhouse = new ClickHouse({ client: reader, clock: systemClock, timeoutMs: 20_000 });
   await expectBalance(clickhouse, "waybill");
   const counts = await clickhouse.rows(

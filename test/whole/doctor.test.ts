@@ -1,30 +1,24 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import type { Finding } from "../../src/app/doctor.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { useWaybill } from "../support/use-waybill.ts";
+import type { Waybill } from "../support/waybill.ts";
 
-let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 
-beforeAll(async () => {
-  home = await temporaryHome();
-  waybill = await startWaybill(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await waybill.kill();
-  await home.remove();
-}, 30_000);
+useWaybill((started) => {
+  waybill = started;
+});
 
 async function doctor(): Promise<{
   readonly code: number;
   readonly healthy: boolean;
   readonly findings: readonly Finding[];
 }> {
-  const { code, output } = await runCommand(["doctor", "--json"], { WAYBILL_HOME: home.path });
+  const { code, output } = await runCommand(["doctor", "--json"], { WAYBILL_HOME: waybill.home });
   return { code, ...JSON.parse(output) };
 }
 
@@ -53,16 +47,16 @@ test("a healthy system needs nobody, and each of its parts is named", async () =
 }, 60_000);
 
 test("each trouble is one line that says what to do, and the exit code is 1", async () => {
-  const redis = new Redis({ path: join(home.path, "redis", "redis.sock") });
+  const redis = new Redis({ path: join(waybill.home, "redis", "redis.sock") });
   await redis.lpush("wb:{s03}:quarantine", "1763830000000 entry there: why\ntext");
   await redis.xadd("wb:{s04}:outbox", "1-1", "r", "", "c", "0");
-  await redis.xadd("wb:{s05}:box:t/email", "1-0", "p", "01990000-0000-7000-8000-000000000000 e0 a@b.c\n{}");
-  await redis.sadd("wb:{s05}:held", "t/email");
+  await redis.xadd("wb:{s05}:box:t/e", "1-0", "p", "01990000-0000-7000-8000-000000000000 e0 a@b.c\n{}");
+  await redis.sadd("wb:{s05}:held", "t/e");
   try {
     const { code, healthy, findings } = await doctor();
     expect([code, healthy]).toEqual([1, false]);
     expect(needed(findings)).toEqual(expect.arrayContaining(["quarantine", "queue"]));
-    const lines = (await runCommand(["doctor"], { WAYBILL_HOME: home.path })).output.split("\n");
+    const lines = (await runCommand(["doctor"], { WAYBILL_HOME: waybill.home })).output.split("\n");
     expect(lines.filter((line) => line.startsWith("FIX   queue: the oldest job waits for"))).toHaveLength(1);
   } finally {
     redis.disconnect();

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
-import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { useWaybill } from "../support/use-waybill.ts";
+import { type Answer, finalJob, type Waybill } from "../support/waybill.ts";
 
-let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 
-beforeAll(async () => {
-  home = await temporaryHome();
-  waybill = await startWaybill(home.path);
-}, 60_000);
-
-afterAll(async () => {
-  await waybill.kill();
-  await home.remove();
+useWaybill((started) => {
+  waybill = started;
 });
 
 async function send(to: string): Promise<string> {

@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { text } from "../channels/wallet/google-world.ts";
 import { eventually } from "../support/eventually.ts";
-import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { useWaybill } from "../support/use-waybill.ts";
+import type { Waybill } from "../support/waybill.ts";
 
 const SLOW_MS = 60_000;
 /** What the platform's issuer is where nobody configured one. */
 const PLATFORM = "3388000000012345678";
-let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 let key = "";
 
-beforeAll(async () => {
-  home = await temporaryHome();
-  waybill = await startWaybill(home.path);
+useWaybill(async (started) => {
+  waybill = started;
   await waybill.operator("POST", "/tenants", { id: "acme", name: "Acme", channels: ["wallet"], tokens: 10 });
   key = (await waybill.operator("POST", "/tenants/acme/keys")).body.api_key;
-}, SLOW_MS);
-afterAll(async () => {
-  await waybill?.stop();
-  await home?.remove();
-}, SLOW_MS);
+});
 
 const call = (method: string, path: string, body?: unknown) => waybill.request(key, method, path, body);
 

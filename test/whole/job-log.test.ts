@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
-import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { useWaybill } from "../support/use-waybill.ts";
+import { finalJob, type Waybill } from "../support/waybill.ts";
 
-let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;
 
-beforeAll(async () => {
-  home = await temporaryHome();
-  const environment = { LOG_LEVEL: "debug", LOG_JOBS: "1" };
-  waybill = await startWaybill(home.path, environment, { keepLog: true });
-}, 120_000);
-
-afterAll(async () => {
-  await waybill.kill();
-  await home.remove();
-});
+const environment = { LOG_LEVEL: "debug", LOG_JOBS: "1" };
+useWaybill(
+  (started) => {
+    waybill = started;
+  },
+  environment,
+  { keepLog: true },
+);
 
 type Line = Readonly<Record<string, unknown>>;
 

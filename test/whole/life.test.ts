@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Undo } from "../support/undo.ts";
-import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
+import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const undo = new Undo();
@@ -48,6 +49,7 @@ test("a start after kill -9 finds all data, prints no new key, and the old key w
   await first.kill();
   const second = await start(home);
   expect(second.demoKey).toBe("");
+  expect(second.screen).toContain("npm start -- key create demo");
   const job = await second.request(first.demoKey, "GET", `/v1/jobs/${sent.body.job_id}`);
   expect(job.body).toEqual({ job_id: sent.body.job_id, status: "success", result: {} });
 }, 60_000);
@@ -105,7 +107,7 @@ test("a changed number of shards is refused", async () => {
 test("the command line creates tenants and keys, also beside a running server", async () => {
   const home = await newHome();
   const server = await start(home);
-  const environment = { WAYBILL_HOME: home, PORT: new URL(server.url).port };
+  const environment = { WAYBILL_HOME: home };
   const tenant = await run(
     ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
     environment,
@@ -114,7 +116,40 @@ test("the command line creates tenants and keys, also beside a running server", 
   const key = await run(["key", "create", "acme"], environment);
   const { api_key } = JSON.parse(key.output);
   expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
-  expect((await run(["key", "create", "nobody"], environment)).code).toBe(1);
+  expect(await run(["key", "create", "nobody"], environment)).toMatchObject({ code: 1, errors: expect.any(String) });
+  const { rows } = (await server.operator("GET", "/audit")).body;
+  const calls = rows.map((row: Answer["body"]) => [row.operator, row.action, row.tenant, row.status]);
+  expect(calls).toEqual([
+    ["command line", "createKey", "nobody", 404],
+    ["command line", "createKey", "acme", 201],
+    ["command line", "createTenant", "acme", 201],
+  ]);
+  expect(JSON.stringify(rows)).not.toContain(api_key);
+}, 60_000);
+
+test("a command where there is no Waybill names the folder, and makes nothing there", async () => {
+  const elsewhere = await newHome();
+  const home = join(elsewhere, ".waybill");
+  const main = join(import.meta.dir, "../../src/main.ts");
+  for (const args of [
+    ["tenant", "create", "Acme"],
+    ["key", "create", "acme"],
+  ]) {
+    const command = Bun.spawn([process.execPath, main, ...args], { cwd: elsewhere, env: {}, stderr: "pipe" });
+    expect(await command.stderr.text()).toContain(
+      `there is no Waybill in ${home}: run this where the server was started`,
+    );
+    expect(await command.exited).toBe(2);
+  }
+  expect(existsSync(home)).toBe(false);
+});
+
+test("the first tenant can be created before the first start, in a folder that is named", async () => {
+  const home = join(await newHome(), "chosen");
+  const { code, output, errors } = await run(["tenant", "create", "Acme"], { WAYBILL_HOME: home });
+  expect([code, JSON.parse(output)]).toMatchObject([0, { id: "acme" }]);
+  expect(errors).toContain(`there was no Waybill in ${home}`);
+  expect(JSON.parse((await run(["key", "create", "acme"], { WAYBILL_HOME: home })).output)).toHaveProperty("api_key");
 }, 60_000);
 
 test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenant", "create"]]])(

@@ -10,6 +10,7 @@ export const WALLET_CREDENTIALS: readonly CredentialKind[] = [
     kind: "apple",
     channel: "wallet",
     word: "Apple",
+    expires: { as: "apple_certificate", namedBy: "pass_type_id" },
     members: { pass_type_id: Type.String(), team_id: Type.String() },
     example: {
       pass_type_id: "pass.com.acme.ticket",

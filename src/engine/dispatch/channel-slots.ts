@@ -1,6 +1,7 @@
 import type { Channel } from "../../domain/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import type { AwayRelay } from "../../domain/process-status.ts";
 import type { Random } from "../../domain/random.ts";
 import { remember } from "../../domain/remember.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -27,16 +28,6 @@ const DISPUTED_JOBS_MAX = 10_000;
 const DISPUTES_MAX = 3;
 /** Relays listed as away. */
 const AWAY_LISTED_MAX = 20;
-
-/** A relay or provider that is away. */
-export interface AwayRelay {
-  readonly channel: ChannelName;
-  readonly relay: string;
-  /** Whether a tenant owns it: then only that tenant's jobs wait. */
-  readonly isOwn: boolean;
-  /** How long it has been away. */
-  readonly forMs: number;
-}
 
 export interface ChannelSlotsOptions {
   readonly channel: Channel;
@@ -114,11 +105,13 @@ export class ChannelSlots {
     const { clock, channel } = this.options;
     const listed: AwayRelay[] = [];
     for (const isOwn of [false, true]) {
-      for (const { relay, awaySinceMs } of this.awayLanes) {
+      for (const { relay, awaySinceMs, awayState: state, waiting } of this.awayLanes) {
         if (listed.length === AWAY_LISTED_MAX) return listed;
         if (relay.isOwn !== isOwn) continue;
         const forMs = clock.monotonicMs() - (awaySinceMs ?? clock.monotonicMs());
-        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs });
+        let waitingJobs = 0;
+        for (const waiter of waiting) waitingJobs += waiter.waitingJobs;
+        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs, state, waitingJobs });
       }
     }
     return listed;

@@ -5,11 +5,15 @@ import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import type { Tracer } from "../../domain/tracing.ts";
+import { traceAttempt } from "./job-traces.ts";
 
 export interface DeliverPorts {
   readonly channels: ReadonlyMap<ChannelName, Channel>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }
 
 /** A delivery in flight. */
@@ -39,10 +43,12 @@ export async function deliver(
 
   if (job.stored === undefined) onHandOver();
   const startedAtMs = clock.monotonicMs();
+  const ended = traceAttempt(ports.tracer, job, provider);
   const outcome = await endOf(ports, job, aborter, {
     call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
     brokenOff: { kind: "retry", why: "the delivery broke off" },
   });
+  ended?.(outcome);
   const seconds = (clock.monotonicMs() - startedAtMs) / 1000;
   telemetry.count("deliveries", { channel: job.channel, outcome: outcome.kind });
   telemetry.time("delivery_seconds", seconds, { channel: job.channel });

@@ -7,6 +7,7 @@ import type { OwnerQueue, Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import type { Tracer } from "../../domain/tracing.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
@@ -15,6 +16,7 @@ import { deliver, screen } from "./deliver.ts";
 import { giveBack } from "./give-back.ts";
 import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
 import type { JobNotes } from "./job-notes.ts";
+import { SettlementTraces } from "./job-traces.ts";
 import { verdictOf } from "./relay-breaker.ts";
 import type { Slot } from "./relay-lane.ts";
 import { settlementOf } from "./settlement.ts";
@@ -28,6 +30,8 @@ export interface DeliveriesPorts {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly notes: Pick<JobNotes, "landed" | "retried">;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }
 
 /** A delivery as its actor starts it. */
@@ -75,6 +79,7 @@ export class Deliveries {
   private readonly inFlight = new Map<QueuedJob, AbortController>();
   private readonly settler: Settler;
   private readonly lentSettler: Settler;
+  private readonly traces: SettlementTraces;
   /** Aborts when the deliveries in flight must end, finished or not. */
   private readonly ended = new AbortController();
   private isLent = false;
@@ -93,11 +98,16 @@ export class Deliveries {
     const { queue, clock, telemetry, notes } = ports;
     const { lease } = term;
     const send = (settlements: readonly Settlement[]) => queue.settle(lease, settlements, shardTimeMs());
-    const landed = (settlements: readonly Settlement[]) => {
-      notes.landed(settlements);
+    this.traces = new SettlementTraces(ports.tracer);
+    const landed = (settlements: readonly Settlement[], reported: ReadonlySet<string>) => {
+      notes.landed(settlements, reported);
+      this.traces.landed(settlements);
+    };
+    const landedAsOwner = (settlements: readonly Settlement[], reported: ReadonlySet<string>) => {
+      landed(settlements, reported);
       onLanded(settlements);
     };
-    this.settler = new Settler({ send, clock, telemetry, onLanded: landed, onFenced });
+    this.settler = new Settler({ send, clock, telemetry, onLanded: landedAsOwner, onFenced });
     this.lentSettler = new Settler({
       send: async (settlements) => {
         await this.lending;
@@ -106,7 +116,7 @@ export class Deliveries {
       },
       clock,
       telemetry,
-      onLanded: (settlements) => notes.landed(settlements),
+      onLanded: landed,
       onFenced: () => {},
     });
   }
@@ -242,6 +252,7 @@ export class Deliveries {
   }
 
   private submit(settlement: Settlement): void {
+    this.traces.begins(settlement);
     (this.isLent ? this.lentSettler : this.settler).submit(settlement);
   }
 }

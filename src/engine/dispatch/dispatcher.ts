@@ -2,13 +2,15 @@ import type { Channel } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
+import type { AwayRelay, PausedQueue } from "../../domain/process-status.ts";
 import type { OwnerQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
+import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";
-import { type AwayRelay, ChannelSlots } from "./channel-slots.ts";
+import { ChannelSlots } from "./channel-slots.ts";
 import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
 import { JobNotes } from "./job-notes.ts";
 import { ShardOwner } from "./shard-owner.ts";
@@ -28,6 +30,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
   /** The share of finished jobs that gets a log line, 0 to 1; default 0. Failures have lines of their own. */
   readonly logShare?: number;
 }
@@ -90,6 +94,18 @@ export class Dispatcher {
     return Array.from(this.slots.values(), (slots) => slots.away()).flat();
   }
 
+  /** The shards that it delivers. */
+  get shards(): readonly number[] {
+    return [...this.owners.keys()];
+  }
+
+  /** Some of the tenant queues whose jobs wait because an operator paused them. */
+  paused(max: number): readonly PausedQueue[] {
+    const paused: PausedQueue[] = [];
+    for (const owner of this.owners.values()) paused.push(...owner.paused(max - paused.length));
+    return paused;
+  }
+
   /** Bytes of payloads that this process holds. */
   get backlogBytes(): number {
     return this.backlog.bytes;
@@ -113,11 +129,11 @@ export class Dispatcher {
   }
 
   private async ownShard(term: LeaseTerm): Promise<void> {
-    const { queue, suppressions, clock, random, telemetry } = this.options;
+    const { queue, suppressions, clock, random, telemetry, tracer } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
     const { channels, slots, backlog, lookups, notes } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
-    const common = { clock, random, telemetry, notes };
+    const common = { clock, random, telemetry, notes, ...(tracer !== undefined && { tracer }) };
     const owner = new ShardOwner({ queue, channels, slots, ...common, lookups, backlog, lendMs }, term);
     this.owners.set(term.shard, owner);
     try {

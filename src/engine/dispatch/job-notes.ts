@@ -6,6 +6,7 @@ import { maskedRecipient, maskedText } from "../../domain/masked.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { traceInLog } from "../../domain/tracing.ts";
 
 export interface JobNotesOptions {
   readonly clock: Clock;
@@ -24,20 +25,32 @@ export class JobNotes {
     this.failures = new FailureLog(options.telemetry, options.clock);
   }
 
-  /** The outcomes are on disk. */
-  landed(settlements: readonly Settlement[]): void {
-    for (const settlement of settlements) if (settlement.kind === "final") this.ended(settlement);
+  /** The outcomes are on disk. `reported`: jobs that ended with success because of a report. */
+  landed(settlements: readonly Settlement[], reported: ReadonlySet<string>): void {
+    for (const settlement of settlements) {
+      const { kind, job } = settlement;
+      if (reported.has(job.jobId)) this.succeeded(job);
+      else if (kind === "final") this.ended(settlement);
+    }
+  }
+
+  private succeeded({ tenantId: tenant_id, jobId: job_id, channel }: QueuedJob): void {
+    const { telemetry, logShare } = this.options;
+    telemetry.count("messages", { channel, outcome: "sent" });
+    if (!isSampled(job_id, logShare)) return;
+    telemetry.log("info", "a job ended", { tenant_id, job_id, channel, status: "success" });
   }
 
   /** A try failed and follows again. */
   retried(job: QueuedJob, { why }: Extract<Outcome, { kind: "retry" }>): void {
-    const { jobId: job_id, tenantId: tenant_id, channel, attempts } = job;
+    const { jobId: job_id, tenantId: tenant_id, channel, attempts, traceparent } = job;
     this.options.telemetry.log("debug", "a try failed", {
       job_id,
       tenant_id,
       channel,
       attempts: attempts + 1,
       error: maskedText(why),
+      ...traceInLog(traceparent),
     });
   }
 
@@ -65,9 +78,10 @@ export class JobNotes {
 }
 
 function fieldsOf({ job, cause }: Final) {
-  const { jobId: job_id, channel, recipient, attempts } = job;
+  const { jobId: job_id, channel, recipient, attempts, traceparent } = job;
   const wasTried = job.suppressed === null && cause !== "content" && cause !== "relay_away";
-  return { job_id, channel, recipient: maskedRecipient(recipient), attempts: attempts + (wasTried ? 1 : 0) };
+  const tries = attempts + (wasTried ? 1 : 0);
+  return { job_id, channel, recipient: maskedRecipient(recipient), attempts: tries, ...traceInLog(traceparent) };
 }
 
 function causeOf({ cause, isGivenUp }: Final) {

@@ -51,6 +51,10 @@ export class RelayBreaker {
     return this.state === "closed";
   }
 
+  get isHalfOpen(): boolean {
+    return this.state === "half-open";
+  }
+
   get isStruck(): boolean {
     return this.strikes > 0;
   }

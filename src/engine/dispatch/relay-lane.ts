@@ -132,6 +132,11 @@ export class RelayLane implements Contender {
     return !this.breaker.isClosed;
   }
 
+  /** Of a relay that is away. */
+  get awayState(): "open" | "half_open" {
+    return this.breaker.isHalfOpen ? "half_open" : "open";
+  }
+
   /** Nothing waits for the relay, and nothing remembered about it matters. */
   get isIdle(): boolean {
     return this.breaker.isClosed && this.waiters.size === 0 && this.inFlight === 0;

@@ -1,15 +1,18 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import { FENCED, type Fenced, type Settlement } from "../../domain/queue.ts";
+import { FENCED, type Fenced, type Settled, type Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 
+const NONE: ReadonlySet<string> = new Set();
+
 export interface SettlerOptions {
   /** Writes settlements of one shard to the queue. */
-  send(settlements: readonly Settlement[]): Promise<"settled" | Fenced>;
+  send(settlements: readonly Settlement[]): Promise<Settled | Fenced>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  onLanded(settlements: readonly Settlement[]): void;
+  /** `reported`: jobs that ended with success because of a report, whatever their settlement says. */
+  onLanded(settlements: readonly Settlement[], reported: ReadonlySet<string>): void;
   /** The lease is no longer held. No further settlement lands. */
   onFenced(): void;
 }
@@ -56,7 +59,7 @@ export class Settler {
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, engineLimits.settleBatchMax);
       const answer = await this.sendUntilLanded(batch);
-      if (answer === "settled") this.options.onLanded(batch);
+      if (answer !== FENCED) this.options.onLanded(batch, answer === "settled" ? NONE : answer);
       else if (!this.isAbandoned) {
         this.abandon();
         this.options.onFenced();
@@ -65,7 +68,7 @@ export class Settler {
     this.sending = null;
   }
 
-  private async sendUntilLanded(batch: readonly Settlement[]): Promise<"settled" | Fenced> {
+  private async sendUntilLanded(batch: readonly Settlement[]): Promise<Settled | Fenced> {
     const { send, clock, telemetry } = this.options;
     for (let waitMs = 50; !this.isAbandoned; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
       try {

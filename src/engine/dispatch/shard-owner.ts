@@ -33,6 +33,8 @@ export interface ShardOwnerPorts extends DeliveriesPorts {
 export class ShardOwner {
   private readonly actors = new Map<string, TenantActor>();
   private readonly wantingJobs = new Set<TenantActor>();
+  /** Those whose tenants are paused. */
+  private readonly resting = new Set<TenantActor>();
   private readonly allowances: DailyAllowances;
   private readonly deliveries: Deliveries;
   private readonly wakeup: Wakeup;
@@ -81,6 +83,16 @@ export class ShardOwner {
     return this.deliveries.over();
   }
 
+  /** At most `max` of the tenant queues whose jobs wait because an operator paused them. */
+  paused(max: number): readonly TenantQueue[] {
+    const paused: TenantQueue[] = [];
+    for (const actor of this.resting) {
+      if (paused.length >= max) break;
+      paused.push(actor.tenantQueue);
+    }
+    return paused;
+  }
+
   /** Aborts the provider calls in flight; the outcomes are still settled. */
   abortDeliveries(): void {
     this.deliveries.abort();
@@ -107,6 +119,7 @@ export class ShardOwner {
     for (const actor of this.actors.values()) actor.close();
     this.actors.clear();
     this.wantingJobs.clear();
+    this.resting.clear();
     if (!this.isLost) void this.deliveries.lend(this.ports.lendMs());
     this.wakeup.notify();
   }
@@ -254,8 +267,12 @@ export class ShardOwner {
     if (actor.wantsJobs) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
       this.actors.delete(keyOf(actor.tenantQueue));
+      this.resting.delete(actor);
       actor.close();
+      return;
     }
+    if (actor.isPaused) this.resting.add(actor);
+    else this.resting.delete(actor);
   }
 }
 

@@ -59,6 +59,8 @@ export class TenantActor implements Waiter, Starter, Asker {
   inFlight = 0;
   /** On all slots. */
   delivering = 0;
+  /** As its tenant was when it was last looked up. */
+  isPaused = false;
   private waiting: QueuedJob[] = [];
   private openBytes = 0;
   private open = 0;
@@ -360,7 +362,8 @@ export class TenantActor implements Waiter, Starter, Asker {
       this.mustReread = this.hasLetGo;
     }
     if (!this.isSifted) this.endPurged();
-    if (!isPaused(tenant, channel)) return true;
+    this.isPaused = isPaused(tenant, channel);
+    if (!this.isPaused) return true;
     this.place?.withdraw(this);
     this.place = null;
     this.letGo();

@@ -59,6 +59,11 @@ export class ShardKeeper {
 
   constructor(private readonly options: ShardKeeperOptions) {}
 
+  /** The shards that it holds. */
+  get shards(): readonly number[] {
+    return [...this.terms.keys()];
+  }
+
   /** Starts competing for shards. Call only once. */
   start(): void {
     if (this.stopping.signal.aborted) return;

@@ -3,19 +3,21 @@ import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
   Attempt,
   ChannelName,
+  EndReason,
   FinalStatus,
   JobRecord,
   JobStatus,
   KeptContent,
   QueuedJob,
   StoredPayload,
-  SuppressionReason,
 } from "../../domain/job.ts";
-import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
+import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 import type { Retry } from "../../domain/retry.ts";
+import { ERASED_NAME } from "../../domain/suppressions.ts";
+import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /** A channel as the queue writes it. */
 export interface QueuedChannel {
@@ -92,6 +94,12 @@ const RESULT = "=";
 /** Takes the place of a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
 
+/**
+ * Fields of a tenant's index of suppressions beside those of recipients: the key of its erased recipients, who are under
+ * their keyed hashes behind this prefix; the number of erased jobs, which are under their ids behind that one.
+ */
+const ERASED_JOB = "job:";
+
 /** An entry begins with the job's id and a space, then come the channel's letter and the count of its attempts. */
 const JOB_ID_CHARS = 36;
 const CHANNEL_AT = JOB_ID_CHARS + 1;
@@ -116,6 +124,9 @@ export const FORMAT_IN_LUA = {
   KEPT,
   RESULT,
   REPORTED,
+  ERASED_NAME,
+  ERASED_JOB,
+  ERASED: "erased" satisfies EndReason,
   TRIES_MAX: limits.attemptsKeptMax,
 } as const;
 
@@ -222,11 +233,38 @@ export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readon
 
 /** The queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
-  const { jobId, channel, recipient, needsScreening, template, stored, payload } = job;
+  const { jobId, channel, recipient, needsScreening, template, stored, traceparent } = job;
+  const payload = traceparent === undefined ? job.payload : withTrace(job.payload, traceparent);
   const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
   if (template === undefined && stored === undefined) return `${head}\n${payload}`;
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
-  return `${head}${named}${stored === undefined ? "" : `\t${stored.sha256} ${stored.bytes}`}\n${payload}`;
+  if (stored === undefined) return `${head}${named}\n${payload}`;
+  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
+  return `${head}${named}\t${stored.sha256} ${stored.bytes}${traced}\n${payload}`;
+}
+
+/*
+ * A traced job's `traceparent` is the first member of its payload, which former releases ignore there; of a payload that
+ * is stored elsewhere it follows digest and size. A payload that is no object with members carries none.
+ */
+const TRACE_BEFORE = '{"$trace":"';
+const TRACE_AFTER = '",';
+const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
+/** Bytes that a `traceparent` adds to a payload. */
+const TRACE_BYTES = TRACE_END + TRACE_AFTER.length - 1;
+
+function withTrace(payload: string, traceparent: string): string {
+  return payload.startsWith('{"') ? TRACE_BEFORE + traceparent + TRACE_AFTER + payload.slice(1) : payload;
+}
+
+function isTraced(payload: string): boolean {
+  return payload.startsWith(TRACE_BEFORE) && payload.startsWith(TRACE_AFTER, TRACE_END);
+}
+
+/** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
+export function payloadBytesOf({ payload, stored, traceparent }: QueuedJob): number {
+  if (stored !== undefined) return stored.bytes;
+  return Buffer.byteLength(payload) + (traceparent === undefined ? 0 : TRACE_BYTES);
 }
 
 /** The queue entry of a job that is retried; the script writes its count. */
@@ -237,22 +275,23 @@ export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }
 /** The content of a failed job, from its entry as it was when the job ended. */
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
-  const { recipient, needsScreening, template, payload, stored, attempts, waits = 0 } = job;
+  const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
   return {
     recipient,
     ...(needsScreening && { needsScreening }),
     ...(template !== undefined && { template }),
     payload,
     ...(stored !== undefined && { stored }),
+    ...(traceparent !== undefined && { traceparent }),
     settlements: attempts + waits,
   };
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the
- * "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload
- * that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is reported, or
- * "", and of a job that was retried `@<unix ms>` behind it.
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>[\t<trace>]]]\n<payload>`:
+ * the "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a
+ * payload that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is
+ * reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -263,7 +302,10 @@ export function decodeEntry(
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", COUNT_AT);
   const plus = entry.slice(COUNT_AT, space).indexOf("+");
-  const [recipient = "", template = "", stored] = entry.slice(space + 1, end).split("\t");
+  const [recipient = "", template = "", stored, traceOfStored] = entry.slice(space + 1, end).split("\t");
+  const written = entry.slice(end + 1);
+  const hasTrace = isTraced(written);
+  const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
   const [reason = "", retriedAt] = mark.split("@");
   return {
     jobId: entry.slice(0, JOB_ID_CHARS),
@@ -278,8 +320,9 @@ export function decodeEntry(
     ...(retriedAt !== undefined && { retriedAtMs: Number(retriedAt) }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     ...(template !== "" && { template: decodeTemplate(template) }),
-    payload: entry.slice(end + 1),
+    payload: hasTrace ? `{${written.slice(TRACE_END + TRACE_AFTER.length)}` : written,
     ...(stored !== undefined && { stored: decodeStored(stored) }),
+    ...(traceparent !== undefined && { traceparent }),
   };
 }
 
@@ -293,8 +336,8 @@ function decodeStored(text: string): StoredPayload {
   return { sha256, bytes: Number(bytes) };
 }
 
-function suppressionReason(text: string): SuppressionReason {
-  return SUPPRESSION_REASONS.find((reason) => reason === text) ?? "manual";
+function suppressionReason(text: string): EndReason {
+  return END_REASONS.find((reason) => reason === text) ?? "manual";
 }
 
 /**

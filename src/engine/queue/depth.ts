@@ -1,6 +1,6 @@
-import { Cluster } from "ioredis";
+import { Cluster, type Redis } from "ioredis";
 import { isJobId, jobTimeMs } from "../../domain/ids.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import type { ChannelLetters } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import depthLua from "./depth.lua" with { type: "text" };
@@ -13,33 +13,6 @@ const script = new Script(depthLua, "run");
 const TENANT_QUEUES_MAX = 1_000;
 /** Tenant queues per script call: about a millisecond of Redis' time. */
 const PIECE_MAX = 200;
-
-/** A tenant queue with jobs, those in flight included. */
-export interface TenantQueueDepth {
-  readonly tenantId: string;
-  readonly channel: ChannelName;
-  readonly jobs: number;
-  /** When its first job was accepted (unix ms). */
-  readonly oldestMs: number | null;
-}
-
-export interface ShardDepth {
-  readonly shard: number;
-  /** Tenant queues with jobs. */
-  readonly tenantQueues: number;
-  /** At most `TENANT_QUEUES_MAX` of them. */
-  readonly measured: readonly TenantQueueDepth[];
-  /** Jobs that wait elsewhere for another try, or for the outcome of a delivery that was lent. */
-  readonly parked: number;
-  /** When the first event was written that the event store does not have yet (unix ms); null: it has all. */
-  readonly oldestEventMs: number | null;
-}
-
-export interface RedisMemory {
-  readonly usedBytes: number;
-  /** What it may use, or what the machine has; null: unknown. */
-  readonly maxBytes: number | null;
-}
 
 /** Measures a shard with a bounded number of short calls. Rejects when Redis is away. */
 export async function depthOf(
@@ -98,17 +71,18 @@ async function measure(
 /** The fullest of the servers. */
 export async function memoryOf(connection: RedisConnection): Promise<RedisMemory> {
   const nodes = connection instanceof Cluster ? connection.nodes("master") : [connection];
-  const texts = await Promise.all(nodes.map((node) => node.info("memory"))).catch((error: unknown) =>
-    Promise.reject(redisFailure(error)),
-  );
-  const all = texts.map((text) => {
-    const [used, max, system] = ["used_memory", "maxmemory", "total_system_memory"].map((name) =>
-      Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0),
-    );
-    return { usedBytes: used ?? 0, maxBytes: max || system || null };
-  });
+  const all = await Promise.all(nodes.map(memoryOfNode));
   const part = ({ usedBytes, maxBytes }: RedisMemory) => usedBytes / (maxBytes ?? Number.POSITIVE_INFINITY);
   return all.reduce((fullest, each) => (part(each) > part(fullest) ? each : fullest), all[0] ?? NO_MEMORY);
+}
+
+/** One server's. */
+export async function memoryOfNode(node: Redis): Promise<RedisMemory> {
+  const text = await node.info("memory").catch((error: unknown) => Promise.reject(redisFailure(error)));
+  const [used, max, system] = ["used_memory", "maxmemory", "total_system_memory"].map((name) =>
+    Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0),
+  );
+  return { usedBytes: used ?? 0, maxBytes: max || system || null };
 }
 
 const NO_MEMORY: RedisMemory = { usedBytes: 0, maxBytes: null };

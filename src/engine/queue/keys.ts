@@ -35,8 +35,11 @@ export const CHANGED_CHANNEL = "wb:changed";
 /** "<role> <shard>" of a lease that was released. */
 export const RELEASED_CHANNEL = "wb:released";
 
+/** Of everything about processes. */
+export const MEMBERS_PREFIX = "wb:{members}";
+
 export function beatsKey(role: LeaseRole): string {
-  return `wb:{members}:${role}:beats`;
+  return `${MEMBERS_PREFIX}:${role}:beats`;
 }
 
 /** Settings that all processes must agree on (format.ts). */

@@ -4,7 +4,9 @@
 --   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  SCREENING after the count: pending until its content was screened; after the
 --                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
---                                  the bytes of a payload that is stored elsewhere, each only if there is one;
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one; a
+--                                  traced job's traceparent is the payload's first member, "$trace", or follows a tab
+--                                  after these bytes;
 --                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
 --                                  own, so that none waits for another
@@ -31,7 +33,10 @@
 --                                  the shard's time at the last pull)
 --   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
---   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete
+--   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete;
+--                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
+--                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
+--                                  recipient was erased; ERASED_JOB -> their number
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
@@ -41,7 +46,7 @@
 --   P:keeping              hash    tenant -> bytes of contents of its failed jobs that are in the outbox; "" -> of all tenants
 --   P:kept:<tenant>        string  bytes of contents that were kept of its failed jobs since a day at most
 --   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of unreadable data, the newest first
--- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua) and wb:{ref<tag>}:<hour>:<bucket>
+-- Outside the shards are wb:{meta} (format.ts), wb:{members}:<role>:beats (members.lua), wb:{members}:status* (status.lua) and wb:{ref<tag>}:<hour>:<bucket>
 -- (references.ts).
 --
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>", what follows the count
@@ -126,9 +131,8 @@ local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
 -- As JSON text: a recipient has no control characters.
-local function entry_recipient_json(text)
-  return '"' .. (entry_recipient(text) or ''):gsub('[\\"]', '\\%0') .. '"'
-end
+local function json_text(recipient) return '"' .. recipient:gsub('[\\"]', '\\%0') .. '"' end
+local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
 
@@ -165,7 +169,7 @@ local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 -- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
   local head = entry:find('\n', 1, true) or #entry
-  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\n$') or '0')
+  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\t?[%x-]*\n$') or '0')
 end
 
 -- A tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as nothing.

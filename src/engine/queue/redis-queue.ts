@@ -1,10 +1,18 @@
 import { Cluster } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
+import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
-import type { JobFilter, QueuedJobSummary, QueuedJobs } from "../../domain/job-search.ts";
+import type { ChannelName, JobRecord } from "../../domain/job.ts";
+import type {
+  AllQueuedJobs,
+  JobFilter,
+  QueuedJobSummary,
+  QueuedJobs,
+  RecipientFilter,
+} from "../../domain/job-search.ts";
+import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -26,12 +34,14 @@ import type {
   RateState,
   RecordAnswer,
   RecordTurn,
+  Settled,
   Settlement,
 } from "../../domain/queue.ts";
+import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
-import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -39,7 +49,8 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
-import { depthOf, memoryOf, type RedisMemory, type ShardDepth } from "./depth.ts";
+import { depthOf, memoryOf } from "./depth.ts";
+import { eraseJobs } from "./erasing.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -53,6 +64,7 @@ import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
 import { SettleCalls } from "./settle.ts";
+import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
@@ -72,7 +84,17 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, RetryQueue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+  implements
+    Queue,
+    RetryQueue,
+    IdempotencyKeys,
+    ProviderReferences,
+    ChangeFeed,
+    SuppressionIndex,
+    QueuedJobs,
+    AllQueuedJobs,
+    JobErasure,
+    TenantQueueRemoval
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -81,6 +103,9 @@ export class RedisQueue
 
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
+
+  /** What processes tell each other about themselves. */
+  readonly statuses: ProcessStatuses;
 
   readonly shardsPerRecord: "all" | "one";
 
@@ -121,6 +146,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.statuses = new RedisStatuses(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
@@ -233,6 +259,22 @@ export class RedisQueue
     return isJobId(jobId) ? this.survey.waitingJob(tenant, jobId) : null;
   }
 
+  waitingAnywhere(shards: number, filter: RecipientFilter) {
+    return this.survey.waitingAnywhere(shards, filter);
+  }
+
+  async ownerOf(shards: number, jobId: string): Promise<TenantRef | null> {
+    if (!isJobId(jobId)) return null;
+    const looks = Array.from({ length: shards }, async (_, shard) => {
+      const record = await this.front
+        .hget(`${shardPrefix(shard)}:jobs:${jobBucket(jobId)}`, jobField(jobId))
+        .catch((error: unknown) => Promise.reject(redisFailure(error)));
+      // A record begins with its tenant.
+      return record === null ? [] : [{ tenantId: record.slice(0, record.indexOf(" ")), shard }];
+    });
+    return (await Promise.all(looks)).flat()[0] ?? null;
+  }
+
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
     const known = await this.front
       .get(`${shardPrefix(shard)}:idem:${tenantId}:${key}`)
@@ -288,7 +330,7 @@ export class RedisQueue
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null = null,
-  ): Promise<"settled" | Fenced> {
+  ): Promise<Settled | Fenced> {
     return this.settleAll(settlements, (some) => this.settler.settle(lease, some, shardTimeMs));
   }
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null = null): Promise<void> {
@@ -306,9 +348,11 @@ export class RedisQueue
     const remembered = this.references.remember(named);
     remembered.catch(() => {});
     const isTogether = !(this.owner instanceof Cluster) || named.length === settlements.length;
-    if (!isTogether) await settle(settlements.filter((settlement) => !isNamed(settlement)));
+    const apart = isTogether ? null : await settle(settlements.filter((settlement) => !isNamed(settlement)));
     await remembered;
-    return settle(isTogether ? settlements : named);
+    const answer = await settle(isTogether ? settlements : named);
+    // No report changes those that name a message: they have ended with success.
+    return apart instanceof Set && answer === "settled" ? apart : answer;
   }
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced> {
     return allow(this.owner, this.letters, lease, call);
@@ -317,7 +361,7 @@ export class RedisQueue
     return this.recording.record(turns);
   }
 
-  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
+  putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void> {
     return putSuppression(this.front, tenant, address, reason);
   }
   removeSuppression(tenant: TenantRef, address: string): Promise<void> {
@@ -325,10 +369,32 @@ export class RedisQueue
   }
   loadSuppressions(
     lease: Lease,
-    entries: readonly Suppression[],
+    entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced> {
     return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
+    return eraseJobs(this.bulk, this.survey, tenant, recipient);
+  }
+
+  async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {
+    const state = await this.owner
+      .hget(`${shardPrefix(shard)}:tenants`, tenantId)
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    // It begins with their number.
+    return Number.parseInt(state ?? "0", 10) || 0;
+  }
+
+  async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
+    const prefix = shardPrefix(shard);
+    await this.owner
+      .pipeline()
+      .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
+      .hdel(`${prefix}:tenants`, tenantId)
+      .exec()
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

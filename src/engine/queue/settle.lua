@@ -21,8 +21,8 @@
 --   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
 --           retry's or loan's event result is the ms until it is due
 --
--- Returns for each shard false when the lease is not held, otherwise how many settlements were new, and what was
--- quarantined.
+-- Returns for each shard false when the lease is not held, otherwise how many settlements were new, what was quarantined,
+-- and the jobs that ended with success because of a report.
 --
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
@@ -91,7 +91,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   local time, agreed = shard_clock(prefix)
   if reckoned ~= '' then time = math.max(tonumber(reckoned), agreed) end
 
-  local said = {}
+  local said, reported = {}, {}
 
   -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
   local buckets, bucket_at, field_at, jobs = {}, {}, {}, {}
@@ -107,7 +107,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     bucket_at[at], field_at[at] = bucket, field
     if were_lent then jobs[#jobs + 1] = job end
   end
-  if last < first then return { 0, said } end
+  if last < first then return { 0, said, reported } end
   for key, bucket in pairs(buckets) do
     for i, record in ipairs(redis.call('HMGET', key, unpack(bucket.fields))) do
       if record then bucket.records[bucket.fields[i]] = record else bucket.forgotten[bucket.fields[i]] = true end
@@ -195,6 +195,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       if #kept > 0 and (not is_over or how == GIVEN_UP) then
         is_over, status, type, detail, result, try = true, STATUS_SUCCESS, EVENT_SENT, '', '', ''
         attempts = math.max(1, attempts)
+        reported[#reported + 1] = job
       end
       if were_lent then
         unparked[#unparked + 1] = job
@@ -270,7 +271,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     redis.call('ZADD', prefix .. ':later', unpack(later))
   end
   for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
-  if were_lent then return { settled, said } end
+  if were_lent then return { settled, said, reported } end
   for _, tenant_queue in ipairs(tenant_queues) do
     local key, ids = queue_key(prefix, tenant_queue), done[tenant_queue]
     if #ids > 0 then redis.call('XDEL', key, unpack(ids)) end
@@ -280,7 +281,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       redis.call('SREM', prefix .. ':held', tenant_queue)
     end
   end
-  return { settled, said }
+  return { settled, said, reported }
 end
 
 local answers, at = {}, 1

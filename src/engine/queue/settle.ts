@@ -1,4 +1,4 @@
-import { FENCED, type Fenced, type Lease, type Settlement } from "../../domain/queue.ts";
+import { FENCED, type Fenced, type Lease, type Settled, type Settlement } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
 import {
   type ChannelLetters,
@@ -6,6 +6,7 @@ import {
   encodeResult,
   encodeTenantQueue,
   HELD_PENDING,
+  payloadBytesOf,
   STATUS_LETTER,
 } from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
@@ -34,8 +35,8 @@ interface SettleCall {
   readonly shardTimeMs: number | null;
 }
 
-/** How many were new, and what was quarantined; null: fenced. */
-type SettleReply = [number, string[]] | null;
+/** How many were new, what was quarantined, and which jobs a report ended with success; null: fenced. */
+type SettleReply = [number, string[], string[]] | null;
 
 /** The third verb: records the outcomes of jobs. One call serves all shards that have outcomes at that time. */
 export class SettleCalls {
@@ -54,9 +55,10 @@ export class SettleCalls {
     lease: Lease,
     settlements: readonly Settlement[],
     shardTimeMs: number | null,
-  ): Promise<"settled" | Fenced> {
-    const isLanded = await this.call({ lease, settlements, as: "held", shardTimeMs });
-    return isLanded ? "settled" : FENCED;
+  ): Promise<Settled | Fenced> {
+    const reported = await this.call({ lease, settlements, as: "held", shardTimeMs });
+    if (reported === null) return FENCED;
+    return reported.length === 0 ? "settled" : new Set(reported);
   }
 
   /** Settles jobs that were lent under the lease, whoever holds it now. */
@@ -65,12 +67,13 @@ export class SettleCalls {
     if (ended.length > 0) await this.call({ lease, settlements: ended, as: "lent", shardTimeMs });
   }
 
-  /** False: fenced. */
-  private async call(call: SettleCall): Promise<boolean> {
+  /** The jobs that a report ended with success; null: fenced. */
+  private async call(call: SettleCall): Promise<readonly string[] | null> {
     const reply = await this.calls.submit(call.lease.shard, call);
-    if (reply === null) return false;
-    this.ports.quarantine.tell(call.lease.shard, reply[1]);
-    return true;
+    if (reply === null) return null;
+    const [, quarantined, reported] = reply;
+    this.ports.quarantine.tell(call.lease.shard, quarantined);
+    return reported;
   }
 
   private async send(calls: readonly SettleCall[]): Promise<SettleReply[]> {
@@ -89,10 +92,12 @@ export class SettleCalls {
 /** Adds to `args`, which all settlements of a call share. */
 function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args: ScriptArgument[]): void {
   const { job } = settlement;
-  const bytes = settlement.kind === "start" ? 0 : (job.stored?.bytes ?? Buffer.byteLength(job.payload));
+  const bytes = settlement.kind === "start" ? 0 : payloadBytesOf(job);
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
-  const recipient = job.recipient === "" ? "" : JSON.stringify(job.recipient);
+  // The history does not take in anew who was erased.
+  const isNamed = job.recipient !== "" && job.suppressed !== "erased";
+  const recipient = isNamed ? JSON.stringify(job.recipient) : "";
   const attempt = "attempt" in settlement ? settlement.attempt : undefined;
   const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
   args.push(

@@ -39,6 +39,11 @@ export class Recorder {
     });
   }
 
+  /** The shards that it records. */
+  get shards(): readonly number[] {
+    return this.keeper.shards;
+  }
+
   start(): void {
     this.keeper.start();
   }

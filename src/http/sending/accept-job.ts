@@ -4,6 +4,7 @@ import type { StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import { type Span, traceInLog } from "../../domain/tracing.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
@@ -22,9 +23,48 @@ export interface Accepting {
  * Queues the job, with a large payload stored beside the queue. If a store is unavailable, throws an `ApiError` 500 that says
  * whether the request may be repeated.
  */
-export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
+export function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
+  const { span } = accepting.exchange;
+  accepting.exchange.queues(accepting.job.jobId);
+  return span === null ? accept(door, accepting) : acceptTraced(door, accepting, span);
+}
+
+/** Its deliveries are steps of the request's trace, as long as the job carries this step's name. */
+async function acceptTraced(door: FrontDoor, accepting: Accepting, { traceparent: parent }: Span) {
+  const { job, tenant } = accepting;
+  const { jobId, channel } = job;
+  const span = door.ports.tracer?.step(`accept ${channel}`, "producer", parent);
+  const attributes = { ...sendAttributes(channel, jobId), "waybill.tenant_id": tenant.tenantId };
+  const end = (outcome: string, error?: string) =>
+    span?.end({
+      owner: tenant.tenantId,
+      attributes: { ...attributes, "waybill.outcome": outcome },
+      ...(error !== undefined && { error }),
+    });
+  try {
+    const traced = span === undefined ? job : { ...job, traceparent: span.traceparent };
+    const answer = await accept(door, { ...accepting, job: traced });
+    end(answer.kind);
+    return answer;
+  } catch (error) {
+    end("failed", error instanceof ApiError ? error.message : "internal error");
+    throw error;
+  }
+}
+
+/** In the words of OpenTelemetry's conventions for messaging. */
+function sendAttributes(channel: string, jobId: string) {
+  return {
+    "messaging.system": "waybill",
+    "messaging.operation.type": "send",
+    "messaging.operation.name": "accept",
+    "messaging.destination.name": channel,
+    "messaging.message.id": jobId,
+  };
+}
+
+async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
   const { tenant, requestsPerMinute, job, exchange } = accepting;
-  exchange.queues(job.jobId);
   try {
     const accepted = isLarge(job.payload)
       ? await acceptLarge(door, accepting)
@@ -35,7 +75,8 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
     if (!isOutage(error)) throw error;
     if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
     const ids = { job_id: job.jobId, tenant_id: tenant.tenantId, request_id: exchange.requestId };
-    door.ports.telemetry.log("error", "a job could not be queued", { ...ids, error: String(error) });
+    const trace = traceInLog(job.traceparent);
+    door.ports.telemetry.log("error", "a job could not be queued", { ...ids, ...trace, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
     throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
@@ -45,8 +86,10 @@ export async function acceptJob(door: FrontDoor, accepting: Accepting): Promise<
 function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
   const { jobId, channel } = job;
   ports.telemetry.count("messages", { channel, outcome: "accepted" });
+  ports.watched?.noteAccepted(channel);
   if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
-  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId };
+  const trace = traceInLog(job.traceparent);
+  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...trace };
   ports.telemetry.log("info", "a job was accepted", { ...ids, channel });
 }
 

@@ -4,6 +4,7 @@ import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
+import { SMALL_BODY_BYTES } from "../body-room.ts";
 import { requireSending } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
@@ -38,7 +39,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     send = await readSend(door, exchange, tenant, kind);
     const { body, bytes } = send;
     const look = () => kind.accept(tenant, body);
-    acceptance = isCounted ? await door.inTurn(bytes, look) : look();
+    // A compressed body may turn out to be larger than it looked.
+    acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
@@ -82,7 +84,7 @@ export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
 interface Send {
   /** Parsed. */
   readonly body: unknown;
-  /** Length as received. */
+  /** Of the body, expanded if it was compressed. */
   readonly bytes: number;
   readonly idempotency: Idempotency | null;
 }

@@ -31,6 +31,12 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "credential_expiry_seconds",
     "Seconds until a certificate or key expires, by kind, tenant (-: the platform's) and name.",
   ],
+  [
+    "api_key_expiry_seconds",
+    "Seconds until an API key in use expires, by tenant and name: of those that expire within 30 days, the first 50.",
+  ],
+  ["tenants_paused", "Tenants whose deliveries an operator has paused, by channel."],
+  ["tenants_on_hold", "Tenants whose new sends are refused for an operator's hold, by channel."],
   ["delivery_seconds", "Time that a provider took for a delivery, in seconds."],
   ["chat_provider_errors", "Errors of the chat provider, by code and consequence."],
   ["chat_numbers_paused", "Times that the chat provider stopped a phone number, by reason."],
@@ -92,6 +98,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   [
     "google_messages",
     "Messages that were added to Google passes: alerted, silent (no alert left for today) or refused.",
+  ],
+  ["trace_spans_exported", "Steps of traces that the collector took."],
+  [
+    "trace_spans_dropped",
+    "Steps of traces that were dropped, by reason: full or share (no room), away, refused or stopped (not taken).",
   ],
   ["tenants_remembered", "Tenants that this process has a snapshot of."],
   ["passes_signed", "Apple passes that were signed."],

@@ -2,8 +2,9 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { isIssuedBy, readCertificate } from "../../../src/channels/wallet/apple/certificate.ts";
 import { checkAppleSigner } from "../../../src/channels/wallet/apple/check-apple-signer.ts";
-import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
+import { PassSigners, PLATFORM } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
+import type { Series, SeriesGauges } from "../../../src/domain/telemetry.ts";
 import type { AppleSigner } from "../../../src/domain/wallet.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
@@ -149,22 +150,27 @@ test("without an intermediate a certificate of an unknown issuer signs alone, an
   expect(telemetry.lines).toEqual(["warn: no device of Apple's will accept what these credentials sign"]);
 });
 
-test("the metric of a certificate's end goes on with the time, also where nobody uses the certificate", async () => {
+test("the metric of a certificate's end goes on with the time, and ends with the credentials", async () => {
   let nowMs = Date.now();
-  const gauges: unknown[][] = [];
-  const telemetry = Object.assign(new QuietTelemetry(), { gauge: (...set: unknown[]) => void gauges.push(set) });
-  const signers = new PassSigners({ telemetry, nowMs: () => nowMs });
+  const shown = new Map<string, readonly Series[]>();
+  const gauges: SeriesGauges = { series: (name, values) => void shown.set(name, values) };
+  const signers = new PassSigners({ telemetry: new QuietTelemetry(), nowMs: () => nowMs });
   await signers.open(good, "acme");
-  signers.measure();
-  nowMs += 30 * DAY_MS;
-  signers.measure();
   const labels = { tenant: "acme", pass_type: PASS_TYPE };
-  expect(gauges.filter(([name]) => name === "apple_certificate_expiry_days")).toEqual([
-    ["apple_certificate_expiry_days", 364, labels],
-    ["apple_certificate_expiry_days", 334, labels],
-  ]);
-  const seconds = gauges.flatMap(([name, value]) => (name === "credential_expiry_seconds" ? [Number(value)] : []));
-  expect(seconds.map((left) => Math.floor((left * 1000) / DAY_MS))).toEqual([364, 334]);
+  const daysOf = (values: readonly Series[] = []) => values.map(([, left]) => Math.floor((left * 1000) / DAY_MS));
+  for (const days of [364, 334]) {
+    signers.measure(gauges, () => true);
+    expect(shown.get("apple_certificate_expiry_days")).toEqual([[labels, days]]);
+    expect(daysOf(shown.get("credential_expiry_seconds"))).toEqual([days]);
+    nowMs += 30 * DAY_MS;
+  }
+  signers.measure(gauges, () => false);
+  expect([...shown.values()]).toEqual([[], []]);
+  signers.measure(gauges, () => true);
+  expect([...shown.values()]).toEqual([[], []]);
+  await signers.open(good, PLATFORM);
+  signers.measure(gauges, () => false);
+  expect(shown.get("apple_certificate_expiry_days")).toHaveLength(1);
 });
 
 test("hostile PEM texts are refused, in a sentence that holds nothing of the key", () => {

@@ -112,7 +112,14 @@ test("a mail server that refuses for forty minutes costs no attempt, and everyth
   await world.advance(2_000);
   expect(world.statuses(tenant, jobs)).toEqual({ "running after 0": 45 });
   expect(dispatcher.away()).toEqual([
-    { channel: "email", relay: "acme to platform", isOwn: false, forMs: expect.any(Number) },
+    {
+      channel: "email",
+      relay: "acme to platform",
+      isOwn: false,
+      forMs: expect.any(Number),
+      state: "open",
+      waitingJobs: 45,
+    },
   ]);
   expect([world.gauges.get("relay_open email acme to platform"), world.gauges.get("jobs_held email")]).toEqual([1, 45]);
   // A try now and then, and not by each job.

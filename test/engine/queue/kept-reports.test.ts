@@ -3,6 +3,9 @@ import type { EventType } from "../../../src/domain/event.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Observation, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
+import { JobNotes } from "../../../src/engine/dispatch/job-notes.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { PULL } from "./queue-pulls.ts";
 import { accept, acquire, failed, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
@@ -34,6 +37,28 @@ async function inHand() {
   const jobId = await accept(around.tenant);
   return { ...around, jobId, job: first(await pullOne(around.lease, "acme")) };
 }
+
+test("a settlement tells which jobs a report ended with success, so that nobody counts them as failed", async () => {
+  const { tenant, lease, jobId, job } = await inHand();
+  await queue.observe(tenant, report(jobId, "delivered"));
+  expect(await queue.settle(lease, [givenUp(job)])).toEqual(new Set([jobId]));
+  expect(await queue.settle(lease, [givenUp(job)])).toBe("settled");
+  const other = await inHand();
+  expect(await queue.settle(other.lease, [givenUp(other.job)])).toBe("settled");
+
+  const counts: unknown[] = [];
+  const telemetry = Object.assign(new QuietTelemetry(), {
+    count: (name: string, labels: unknown) => void counts.push([name, labels]),
+  });
+  const notes = new JobNotes({ clock: systemClock, telemetry, logShare: 0 });
+  notes.landed([givenUp(job), givenUp(other.job)], new Set([jobId]));
+  notes.stop();
+  expect(counts).toEqual([
+    ["messages", { channel: "email", outcome: "sent" }],
+    ["messages", { channel: "email", outcome: "failed" }],
+    ["message_failures", { channel: "email", cause: "no_clear_answer" }],
+  ]);
+});
 
 describe("a report on a job that waits for a retry", () => {
   test("ends it with success, `sent` first, and it is never handed out again", async () => {

@@ -70,6 +70,8 @@ export interface Order {
   readonly template: string | null;
   /** The payload's bytes where it waits elsewhere. */
   readonly storedBytes: number | null;
+  /** The trace that it belongs to, where its payload has room for one. */
+  readonly traceparent: string | null;
   readonly quota: QueueQuota | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
@@ -163,6 +165,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   ageMs: fc.constantFrom<Order["ageMs"]>(0, 0, 0, 3, 40, 15_000, 40_000, -60_000, "as 0", "as 1", "as 3"),
   needsScreening: fc.boolean(),
   storedBytes: fc.constantFrom(null, null, null, 300_000),
+  traceparent: fc.constantFrom(null, null, null, `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`),
   quota: fc.constantFrom(
     null,
     { jobs: 100, bytes: 1_000_000 },

@@ -175,11 +175,13 @@ export class QueuePair {
   }
 
   private jobOf(order: Order) {
-    const { channel, recipient, needsScreening, template, storedBytes, quota, idempotency } = order;
+    const { channel, recipient, needsScreening, template, storedBytes, traceparent, quota, idempotency } = order;
     const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
     const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
+    const isTraced = traceparent !== null && (stored !== null || order.payload !== "{}");
     const special = {
+      ...(isTraced && { traceparent }),
       ...screening,
       ...(template !== null && { template }),
       ...(quota !== null && { quota }),
@@ -238,7 +240,7 @@ export class QueuePair {
     if (settlements.length === 0) return;
     const shardTimeMs = this.reckons(lease, reckonsMs);
     const answer = await this.redis.queue.settle(lease, settlements, shardTimeMs);
-    expect(answer).toBe(await this.port.settle(lease, settlements, shardTimeMs));
+    expect(answer).toEqual(await this.port.settle(lease, settlements, shardTimeMs));
   }
 
   private async settleLent({ lease: pick, outcomes, reckonsMs }: Settling): Promise<void> {

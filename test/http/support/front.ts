@@ -19,7 +19,9 @@ import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
+import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
+import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
 import { must } from "../../support/must.ts";
@@ -126,6 +128,7 @@ export class Front {
         }),
         eventStore,
         finishedJobs: eventStore,
+        overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
         retries: { retry: async () => new Map(), contentOf: async () => null },
         clock,
@@ -137,7 +140,7 @@ export class Front {
         sandbox: null,
         platform: PLATFORM,
         links: linkTokens,
-        suppressions: new SuppressionList({ registry, index: queue, queue }),
+        suppressions: new SuppressionList({ registry, index: queue, queue, recipients: stores.recipients }),
         purging: { hastenParked: async (tenant, channels) => this.purges.push({ ...tenant, channels }) },
         engagements: { note: (engagement) => this.engagements.push(engagement) },
         mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
@@ -152,7 +155,11 @@ export class Front {
         passKit: NO_PASSES,
         wallet: NO_WALLET,
         operatorToken: OPERATOR_TOKEN,
+        sessions: new OperatorSessions([new Uint8Array(32).fill(7)]),
         version: "0.0.0-test",
+        shards: 1,
+        history: eventStore,
+        recipients: stores.recipients,
         ...(typeof changes === "function" ? changes(stores) : changes),
       },
       CHANNELS,

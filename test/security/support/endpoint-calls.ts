@@ -22,6 +22,15 @@ export interface Arguments {
 export interface Fresh {
   readonly word: string;
   readonly verifyToken: string;
+  readonly operatorToken: string;
+  /** A file of the dashboard, whose name changes with its content. */
+  readonly dashboardFile: string;
+}
+
+/** A file of the dashboard that `url` serves. */
+export async function dashboardFileOf(url: string): Promise<string> {
+  const page = await fetch(`${url}/dash`);
+  return /\/dash\/assets\/([^"]+)/.exec(await page.text())?.[1] ?? "";
 }
 
 type Call = (ids: Identifiers, fresh: Fresh) => Arguments;
@@ -93,6 +102,9 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getDomain: ofDomain,
   verifyDomain: ofDomain,
 
+  signIn: (_ids, { operatorToken }) => ({ body: { token: operatorToken } }),
+  getSession: none,
+  signOut: none,
   listTenants: none,
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,
@@ -127,6 +139,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listUsage: none,
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listJobs: ofTenant,
+  searchJobs: () => ({ query: { recipient: "ann@example.com" } }),
   getJobHistory: ofTenantJob,
   getJobContent: ofFailedJob,
   retryJob: ofFailedJob,
@@ -136,6 +149,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { filter: { channel: "email", to: "2001-01-01" } },
   }),
   listSuppressions: ofTenant,
+  eraseRecipient: ({ tenantId }) => ({ path: { id: tenantId }, body: { recipient: "gone@example.com" } }),
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
   putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),
   putWhatsappCredentials: ({ tenantId }) => ({
@@ -166,6 +180,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   putPlan: () => ({ path: { name: "pro" }, body: { requests_per_minute: 1_000 } }),
   listOperators: none,
   createOperator: (_ids, { word }) => ({ body: { name: `operator ${word}`, role: "read" } }),
+  getOverview: none,
+  followOverview: none,
   listAudit: ({ tenantId }) => ({ query: { tenant: tenantId } }),
   listIncomingMessages: none,
   listSandboxMessages: none,
@@ -199,8 +215,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   docsStyle: none,
   docsIcon: none,
   dashboard: none,
-  dashboardScript: none,
-  dashboardStyle: none,
+  dashboardFile: (_ids, { dashboardFile }) => ({ path: { file: dashboardFile } }),
 
   deleteEmailCredentials: ofTenant,
   deleteWhatsappCredentials: ofTenant,
@@ -213,4 +228,5 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteDomain: ofTenantDomain,
   deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),
   revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
+  deleteTenant: ({ tenantId }) => ({ path: { id: tenantId }, query: { confirm: tenantId, purge: "true" } }),
 };

@@ -37,7 +37,7 @@ export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): r
         if (!/^message\/rfc822\s*(?:;|$)/i.test(exchange.request.headers.get("content-type") ?? "")) {
           throw new ApiError(400, "the Content-Type must be message/rfc822");
         }
-        return reply(202, { reports: await mailReports.take(await door.bytes(exchange)) });
+        return reply(202, { reports: await mailReports.take(await door.decoded(exchange)) });
       },
     }),
   ];

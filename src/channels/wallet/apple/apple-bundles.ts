@@ -3,7 +3,7 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { Unusable } from "../../../domain/wallet.ts";
 import type { BundleMaker, Pass, PassBundle, PassStore } from "../passes.ts";
-import type { PassSigner, PassSigners } from "./pass-signers.ts";
+import { type PassSigner, type PassSigners, PLATFORM } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
 
 export interface AppleBundlesOptions {
@@ -41,7 +41,7 @@ export class AppleBundles implements BundleMaker {
       const where = `PUT /dash/api/tenants/${tenant.tenantId}/credentials/apple`;
       return { why: `the wallet channel has no credentials for Apple's passes; they are set by ${where}` };
     }
-    const owner = credentials === this.options.platform.apple ? "-" : tenant.tenantId;
+    const owner = credentials === this.options.platform.apple ? PLATFORM : tenant.tenantId;
     const signer = await this.options.signers.open(credentials, owner);
     if ("why" in signer || pass.passTypeId === signer.passTypeId) return signer;
     const types = `${pass.passTypeId}, and the credentials are for ${signer.passTypeId}`;

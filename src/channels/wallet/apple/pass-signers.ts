@@ -1,6 +1,6 @@
 import { createHash, type KeyObject } from "node:crypto";
 import { remember } from "../../../domain/remember.ts";
-import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { Series, SeriesGauges, Telemetry } from "../../../domain/telemetry.ts";
 import type { AppleSigner, Unusable } from "../../../domain/wallet.ts";
 import { checkedSigner } from "./check-apple-signer.ts";
 import { type CmsSigner, cmsSigner } from "./cms-signature.ts";
@@ -27,6 +27,8 @@ export interface PassSignersOptions {
 }
 
 const SIGNERS_MAX = 1_000;
+/** The owner of the platform's own credentials. */
+export const PLATFORM = "-";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
@@ -45,7 +47,7 @@ export class PassSigners {
   constructor(private readonly options: PassSignersOptions) {}
 
   /**
-   * `owner`: the tenant, or `-` for the platform. `Unusable`: the credentials cannot sign.
+   * `owner`: the tenant, or `PLATFORM`. `Unusable`: the credentials cannot sign.
    */
   async open(credentials: AppleSigner, owner: string): Promise<PassSigner | Unusable> {
     const id = fingerprintOf(credentials);
@@ -73,15 +75,29 @@ export class PassSigners {
     return notAfterMs <= this.options.nowMs() ? unusable("the certificate expired") : signer;
   }
 
-  /** Reports the remaining life of the certificates used here, measured now rather than at their last use. */
-  measure(): void {
+  /** When the owner's certificate expires, if it was used here. */
+  endOf(owner: string): { readonly passTypeId: string; readonly notAfterMs: number } | null {
+    return this.ends.get(owner) ?? null;
+  }
+
+  /**
+   * Reports the remaining life of the certificates used here, measured now rather than at their last use. `hasOwn` says whether
+   * a tenant still has credentials of its own: those of a former owner are forgotten.
+   */
+  measure(telemetry: SeriesGauges, hasOwn: (tenantId: string) => boolean): void {
+    const days: Series[] = [];
+    const seconds: Series[] = [];
     for (const [tenant, { passTypeId, notAfterMs }] of this.ends) {
-      const days = Math.floor((notAfterMs - this.options.nowMs()) / DAY_MS);
-      this.options.telemetry.gauge("apple_certificate_expiry_days", days, { tenant, pass_type: passTypeId });
-      const seconds = Math.floor((notAfterMs - this.options.nowMs()) / 1_000);
-      const labels = { kind: "apple_certificate", tenant, name: passTypeId };
-      this.options.telemetry.gauge("credential_expiry_seconds", seconds, labels);
+      if (tenant !== PLATFORM && !hasOwn(tenant)) {
+        this.ends.delete(tenant);
+        continue;
+      }
+      const leftMs = notAfterMs - this.options.nowMs();
+      days.push([{ tenant, pass_type: passTypeId }, Math.floor(leftMs / DAY_MS)]);
+      seconds.push([{ kind: "apple_certificate", tenant, name: passTypeId }, Math.floor(leftMs / 1_000)]);
     }
+    telemetry.series("apple_certificate_expiry_days", days);
+    telemetry.series("credential_expiry_seconds", seconds);
   }
 
   private async read(credentials: AppleSigner, id: string): Promise<PassSigner | Unusable> {

@@ -1,0 +1,47 @@
+import type { Clock } from "../domain/clock.ts";
+import type { ChannelName } from "../domain/job.ts";
+import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
+import type { TenantRegistry } from "../tenants/registry.ts";
+import { measuredAtTimes } from "./measured-at-times.ts";
+
+const FRESH_MS = 60_000;
+const WAIT_MS = 1_000;
+
+export interface RegistryMetricsPorts {
+  readonly registry: Pick<TenantRegistry, "attention">;
+  readonly channels: readonly ChannelName[];
+  readonly clock: Clock;
+  readonly telemetry: SeriesGauges & Pick<Telemetry, "log">;
+}
+
+/** Shows what of all tenants needs an operator's eye. While the registry is away the series are gone, rather than old. */
+export class RegistryMetrics {
+  readonly refresh: () => Promise<void>;
+
+  constructor(private readonly ports: RegistryMetricsPorts) {
+    const { clock } = ports;
+    this.refresh = measuredAtTimes(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
+  }
+
+  private async measure(): Promise<void> {
+    const { registry, channels, clock, telemetry } = this.ports;
+    try {
+      const { paused, held, expiringKeys } = await registry.attention();
+      const byChannel = (counts: ReadonlyMap<ChannelName, number>) =>
+        channels.map((channel) => [{ channel }, counts.get(channel) ?? 0] as const);
+      telemetry.series("tenants_paused", byChannel(paused));
+      telemetry.series("tenants_on_hold", byChannel(held));
+      const nowMs = clock.nowMs();
+      telemetry.series(
+        "api_key_expiry_seconds",
+        expiringKeys.map(({ tenantId: tenant, name, expiresAtMs }) => [
+          { tenant, name },
+          Math.floor((expiresAtMs - nowMs) / 1000),
+        ]),
+      );
+    } catch (error) {
+      telemetry.log("debug", "the registry could not be measured", { error: String(error) });
+      for (const name of ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds"]) telemetry.series(name, []);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import type { ChannelName } from "./job.ts";
+
+/** A relay or provider that a process finds away. */
+export interface AwayRelay {
+  readonly channel: ChannelName;
+  /** Its name, without a secret. */
+  readonly relay: string;
+  /** Whether a tenant owns it: then only that tenant's jobs wait. */
+  readonly isOwn: boolean;
+  /** How long it has been away. */
+  readonly forMs: number;
+  /** `half_open`: the next delivery finds out whether it is back. */
+  readonly state: "open" | "half_open";
+  /** Jobs in this process that wait for it. */
+  readonly waitingJobs: number;
+}
+
+/** A tenant whose jobs on the channel wait because an operator paused them. */
+export interface PausedQueue {
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+}
+
+/** What a process tells the others about itself, every few seconds. */
+export interface ProcessStatus {
+  /** Tells processes apart: host, place in its start, process id. */
+  readonly name: string;
+  readonly roles: readonly string[];
+  /** Unix ms. */
+  readonly startedAtMs: number;
+  readonly toldAtMs: number;
+  /** The shards whose jobs it delivers, and those whose events it records. */
+  readonly delivers: readonly number[];
+  readonly records: readonly number[];
+  /** The longest time, in the last few seconds, by which its event loop was late. */
+  readonly loopDelayMs: number;
+  /** Those with the most waiting jobs; a bounded number. */
+  readonly breakers: readonly (Omit<AwayRelay, "forMs" | "isOwn"> & { readonly sinceMs: number })[];
+  /** A bounded number. */
+  readonly paused: readonly PausedQueue[];
+}
+
+/** Jobs that were accepted on a channel in a minute. */
+export interface AcceptedCount {
+  /** Unix ms of the minute's begin. */
+  readonly minuteMs: number;
+  readonly channel: ChannelName;
+  readonly jobs: number;
+}
+
+export interface KnownStatuses {
+  /** Of the processes that told lately, ordered by name. */
+  readonly statuses: readonly ProcessStatus[];
+  /** Of this hour and the one before. */
+  readonly accepted: readonly AcceptedCount[];
+  /** Of this UTC day. */
+  readonly acceptedToday: number;
+}
+
+/** What processes tell each other about themselves. Rejects with `TransportError` or `UnavailableError`. */
+export interface ProcessStatuses {
+  /** Replaces what the process told before, and adds what it has accepted since. */
+  tellStatus(status: ProcessStatus, accepted: readonly AcceptedCount[]): Promise<void>;
+  /** Takes back what the process told. */
+  withdrawStatus(name: string): Promise<void>;
+  /** One call, of bounded size. */
+  statuses(): Promise<KnownStatuses>;
+}

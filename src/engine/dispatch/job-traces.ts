@@ -1,0 +1,89 @@
+import type { QueuedJob } from "../../domain/job.ts";
+import { maskedText } from "../../domain/masked.ts";
+import type { Outcome } from "../../domain/outcome.ts";
+import type { Settlement } from "../../domain/queue.ts";
+import type { Span, SpanAttributes, SpanEnd, Tracer } from "../../domain/tracing.ts";
+
+/** Ends the span of an attempt. */
+export type AttemptEnd = (outcome: Outcome) => void;
+
+/** The span of one delivery; null: nobody traces the job. `provider` names the relay if the outcome does not. */
+export function traceAttempt(tracer: Tracer | undefined, job: QueuedJob, provider: string): AttemptEnd | null {
+  const { traceparent, channel, attempts, waits = 0 } = job;
+  if (tracer === undefined || traceparent === undefined) return null;
+  const span = tracer.step(`deliver ${channel}`, "consumer", traceparent);
+  return (outcome) => {
+    const why = errorOf(outcome);
+    span.end({
+      owner: job.tenantId,
+      attributes: {
+        ...attributesOf(job, "process", "deliver"),
+        "waybill.attempt": attempts + 1,
+        ...(waits > 0 && { "waybill.waits": waits }),
+        "waybill.relay": outcome.relay ?? provider,
+        "waybill.outcome": outcome.kind,
+        ...(why !== undefined && { "error.type": outcome.kind }),
+      },
+      ...(why !== undefined && { error: maskedText(why) }),
+    });
+  };
+}
+
+/** The spans of one lease term's settlements, from their submission until they are on disk. */
+export class SettlementTraces {
+  private readonly spans = new Map<Settlement, Span>();
+
+  constructor(private readonly tracer: Tracer | undefined) {}
+
+  begins(settlement: Settlement): void {
+    const { kind, job } = settlement;
+    const { traceparent, channel } = job;
+    if (traceparent === undefined || this.tracer === undefined) return;
+    if (kind === "final" || kind === "retry") {
+      this.spans.set(settlement, this.tracer.step(`settle ${channel}`, "internal", traceparent));
+    }
+  }
+
+  landed(settlements: readonly Settlement[]): void {
+    if (this.spans.size === 0) return;
+    for (const settlement of settlements) {
+      this.spans.get(settlement)?.end(endOf(settlement));
+      this.spans.delete(settlement);
+    }
+  }
+}
+
+function endOf(settlement: Settlement): SpanEnd {
+  const { kind, job } = settlement;
+  const attributes = {
+    ...attributesOf(job, "settle", "settle"),
+    "waybill.outcome": kind === "final" ? settlement.status : kind,
+    ...(kind === "retry" && { "waybill.retry_delay_ms": Math.ceil(settlement.delayMs) }),
+  };
+  return { owner: job.tenantId, attributes };
+}
+
+function errorOf(outcome: Outcome): string | undefined {
+  switch (outcome.kind) {
+    case "failed":
+      return outcome.error;
+    case "retry":
+    case "away":
+      return outcome.why;
+    case "delivered":
+    case "suppressed":
+      return undefined;
+  }
+}
+
+/** In the words of OpenTelemetry's conventions for messaging. */
+function attributesOf({ channel, jobId, tenantId }: QueuedJob, type: string, name: string): SpanAttributes {
+  return {
+    "messaging.system": "waybill",
+    "messaging.operation.type": type,
+    "messaging.operation.name": name,
+    "messaging.destination.name": channel,
+    "messaging.message.id": jobId,
+    "waybill.tenant_id": tenantId,
+  };
+}

@@ -1,0 +1,11 @@
+/** What the page searches for; "" is anything. */
+export interface JobSearch {
+  readonly tenant: string;
+  /** A recipient or a job's id. */
+  readonly who: string;
+  readonly status: string;
+  readonly channel: string;
+  readonly template: string;
+  readonly from: string;
+  readonly to: string;
+}

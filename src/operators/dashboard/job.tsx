@@ -1,0 +1,204 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { JobContent, JobHistory } from "../../../clients/typescript/generated.ts";
+import { call } from "./api.ts";
+import { outcomeOf, type Step, statusTone, timelineOf } from "./job-words.ts";
+import { useAction, useLoad, useNow } from "./load.ts";
+import { Rendered } from "./rendered.tsx";
+import { hrefTo } from "./route.ts";
+import { useMayChange } from "./session.tsx";
+import { Ago, Badge, Card, Copy, Facts, Page, ProblemBox, Time, Waiting } from "./ui.tsx";
+import { channelName, count } from "./words.ts";
+
+interface JobProps {
+  readonly tenantId: string;
+  readonly jobId: string;
+}
+
+/** One message: what became of it and why, step by step, and what was sent. */
+export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
+  const job = useLoad((signal) => call("getJobHistory", { path: { id: tenantId, job_id: jobId } }, { signal }), jobId);
+  const tenant = useLoad((signal) => call("getTenant", { path: { id: tenantId } }, { signal }), tenantId);
+  const { data, problem, isLoading, reload } = job;
+  const isPaused = data !== null && tenant.data?.paused.includes(data.channel) === true;
+  return (
+    <Page
+      title={data === null ? "Message" : titleOf(data)}
+      intro={<a href={hrefTo(["messages"], { tenant: tenantId })}>All messages of {tenant.data?.name ?? tenantId}</a>}
+      actions={
+        <button type="button" onClick={reload} disabled={isLoading}>
+          Look again
+        </button>
+      }
+    >
+      <ProblemBox problem={problem} retry={reload} />
+      {data === null ? (
+        isLoading && <Waiting />
+      ) : (
+        <>
+          <Outcome job={data} isPaused={isPaused} />
+          <Retry tenantId={tenantId} job={data} onRetried={reload} />
+          <Timeline steps={timelineOf(data)} nextAt={data.next_attempt_at ?? null} />
+          <Details tenantId={tenantId} job={data} />
+          <Content tenantId={tenantId} jobId={jobId} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function titleOf({ channel, recipient_domain: domain }: JobHistory): string {
+  return domain === undefined ? `${channelName(channel)} message` : `${channelName(channel)} to …@${domain}`;
+}
+
+function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPaused: boolean }): JSX.Element {
+  const now = useNow(1_000);
+  const { tone, text } = outcomeOf(job, isPaused, now);
+  return (
+    <p class={`outcome ${tone}`}>
+      <Badge tone={job.status === "success" && tone !== "good" ? "quiet" : statusTone(job.status)}>{job.status}</Badge>{" "}
+      {text}
+    </p>
+  );
+}
+
+function Retry({
+  tenantId,
+  job,
+  onRetried,
+}: {
+  readonly tenantId: string;
+  readonly job: JobHistory;
+  onRetried(): void;
+}): JSX.Element | null {
+  const mayChange = useMayChange();
+  const { isRunning, problem, run } = useAction();
+  if (job.status !== "failed" || !mayChange) return null;
+  const path = { id: tenantId, job_id: job.job_id };
+  const retry = () => void run(() => call("retryJob", { path })).then((isDone) => isDone && onRetried());
+  return (
+    <>
+      <p>
+        <button type="button" class="primary" disabled={isRunning} onClick={retry}>
+          Send it again
+        </button>
+      </p>
+      <ProblemBox problem={problem} />
+    </>
+  );
+}
+
+function Timeline({ steps, nextAt }: { readonly steps: readonly Step[]; readonly nextAt: string | null }): JSX.Element {
+  return (
+    <Card title="What happened">
+      <ol class="timeline">
+        {steps.map(({ at, tone, title, detail }) => (
+          <li key={`${at} ${title}`} class={tone}>
+            <p class="step">
+              <Badge tone={tone}>{title}</Badge> <Time at={at} />
+            </p>
+            {detail === null ? null : <p class="said">{detail}</p>}
+          </li>
+        ))}
+        {nextAt === null ? null : (
+          <li class="busy">
+            <p class="step">
+              <Badge tone="busy">Next try</Badge> <Ago at={nextAt} /> (<Time at={nextAt} />)
+            </p>
+          </li>
+        )}
+      </ol>
+    </Card>
+  );
+}
+
+function Details({ tenantId, job }: { readonly tenantId: string; readonly job: JobHistory }): JSX.Element {
+  const spam = job.result !== undefined && "spam_score" in job.result ? job.result.spam_score : undefined;
+  return (
+    <Card title="Details">
+      <Facts
+        facts={[
+          ["Job", <Copy text={job.job_id} label="the job id" />],
+          ["Tenant", <a href={hrefTo(["tenants", tenantId])}>{tenantId}</a>],
+          ["Channel", channelName(job.channel)],
+          ["Tries", count(job.attempts)],
+          ["Template", job.template ?? "none"],
+          ["Accepted", <Time at={job.created_at} />],
+          ["Ended", job.finished_at === undefined ? "not yet" : <Time at={job.finished_at} />],
+          ...(spam === undefined ? [] : ([["Spam score", spam]] as const)),
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Content({ tenantId, jobId }: JobProps): JSX.Element {
+  const [isAsked, setAsked] = useState(false);
+  const mayLook = useMayChange();
+  return (
+    <Card title="What was sent">
+      {isAsked ? (
+        <AskedContent tenantId={tenantId} jobId={jobId} />
+      ) : mayLook ? (
+        <p>
+          <button type="button" onClick={() => setAsked(true)}>
+            Show the content
+          </button>{" "}
+          <span class="small">It is personal data: the audit log will say who looked.</span>
+        </p>
+      ) : (
+        <p class="empty">It is personal data: operators with the role write can look at it.</p>
+      )}
+    </Card>
+  );
+}
+
+function AskedContent({ tenantId, jobId }: JobProps): JSX.Element {
+  const path = { id: tenantId, job_id: jobId };
+  const { data, problem } = useLoad((signal) => call("getJobContent", { path }, { signal }), jobId);
+  if (problem?.status === 404) return <p class="empty">{problem.text}</p>;
+  if (problem !== null) return <ProblemBox problem={problem} />;
+  return data === null ? <Waiting /> : <ShownContent content={data} />;
+}
+
+function ShownContent({ content }: { readonly content: JobContent }): JSX.Element {
+  if (content.channel === "whatsapp") {
+    const { to, template, language, parameters } = content;
+    const values = parameters.map((value, at) => [`{{${at + 1}}}`, value] as const);
+    return <Facts facts={[["To", to], ["Template", `${template} (${language})`], ...values]} />;
+  }
+  if (content.channel === "wallet") {
+    const { action, pass_id: id, version, pass } = content;
+    return (
+      <>
+        <Facts
+          facts={[
+            ["Pass", <code>{id}</code>],
+            ["Step", action],
+            ["Version", version],
+          ]}
+        />
+        <pre tabIndex={0}>{JSON.stringify(pass, null, 2)}</pre>
+      </>
+    );
+  }
+  const { from, to, subject, html, text } = content;
+  return (
+    <>
+      <Facts
+        facts={[
+          ["From", from ?? "the platform's sender"],
+          ["To", to],
+          ["Subject", subject],
+        ]}
+      />
+      <Rendered html={html} title={`The message “${subject}”`} />
+      {text === null ? null : (
+        <details>
+          <summary>As plain text</summary>
+          <pre tabIndex={0}>{text}</pre>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Overview } from "../../../clients/typescript/generated.ts";
+import { call, type Problem, problemOf } from "./api.ts";
+
+export interface LiveOverview {
+  readonly overview: Overview | null;
+  /** The last reading failed. What is shown is older. */
+  readonly problem: Problem | null;
+  /** The server tells of changes by itself. */
+  readonly isLive: boolean;
+  reload(): void;
+}
+
+const POLL_MS = 10_000;
+/** A stream that says nothing for so long is checked: nothing may have changed, or nobody may be there. */
+const QUIET_MS = 30_000;
+
+/** The overview as it is, from the server's stream; while that is broken, it is asked for every ten seconds. */
+export function useOverview(): LiveOverview {
+  const [overview, setOverview] = useState<Overview | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isLive, setLive] = useState(false);
+  const heardMs = useRef(Number.NEGATIVE_INFINITY);
+  const take = (read: Overview) => {
+    heardMs.current = performance.now();
+    setOverview(read);
+    setProblem(null);
+  };
+  const poll = () => {
+    call("getOverview", {}).then(take, (error: unknown) => setProblem(problemOf(error)));
+  };
+  useEffect(() => {
+    poll();
+    const stream = new EventSource("/dash/api/overview/live");
+    // The server's own answer.
+    stream.addEventListener("message", (event: MessageEvent<string>) => take(JSON.parse(event.data) as Overview));
+    stream.addEventListener("open", () => setLive(true));
+    stream.addEventListener("error", () => setLive(false));
+    const timer = setInterval(() => {
+      const isQuiet = performance.now() - heardMs.current > QUIET_MS;
+      if (!document.hidden && (stream.readyState !== EventSource.OPEN || isQuiet)) poll();
+    }, POLL_MS);
+    return () => {
+      stream.close();
+      clearInterval(timer);
+    };
+  }, []);
+  return { overview, problem, isLive, reload: poll };
+}

@@ -1,0 +1,175 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Tenant } from "../../../clients/typescript/generated.ts";
+import { call } from "./api.ts";
+import { type Field, type Filled, FormDialog } from "./dialog.tsx";
+import { useLoad, useLoadPages } from "./load.ts";
+import { goTo, hrefTo } from "./route.ts";
+import { ChangeButton } from "./session.tsx";
+import { Badge, Channels, type Column, More, Page, ProblemBox, Table, Time } from "./ui.tsx";
+import { CHANNEL_CHOICES, CHANNELS, count } from "./words.ts";
+
+const PAGE = 100;
+/** A search looks through so many tenants. */
+const SEARCHED_MAX = 10_000;
+
+export function TenantsPage({ query }: { readonly query: URLSearchParams }): JSX.Element {
+  const [word, setWord] = useState(query.get("find") ?? "");
+  const [isAdding, setAdding] = useState(false);
+  const isSearching = word.trim() !== "";
+  const { items, problem, more, isLoading, reload } = useLoadPages<Tenant>(async (cursor, signal) => {
+    const asked = { limit: isSearching ? 500 : PAGE, ...(cursor === undefined ? {} : { cursor }) };
+    const { tenants, next_cursor: next } = await call("listTenants", { query: asked }, { signal });
+    return { items: tenants, next };
+  }, String(isSearching));
+  const looksOn = isSearching && more !== null && (items?.length ?? 0) < SEARCHED_MAX;
+  useEffect(() => {
+    if (looksOn) more?.();
+  }, [looksOn, items?.length]);
+  const found = isSearching ? items?.filter((tenant) => fits(tenant, word)) : items;
+  return (
+    <Page
+      title="Tenants"
+      actions={
+        <ChangeButton style="primary" onClick={() => setAdding(true)}>
+          Add a tenant
+        </ChangeButton>
+      }
+    >
+      <div class="search field">
+        <label for="find-tenant">Id or name</label>
+        <input
+          id="find-tenant"
+          type="search"
+          value={word}
+          onInput={({ currentTarget }) => setWord(currentTarget.value)}
+        />
+      </div>
+      <ProblemBox problem={problem} retry={reload} />
+      {found === undefined || found === null ? null : (
+        <Table
+          caption="Tenants"
+          rows={found}
+          keyOf={({ id }) => id}
+          empty={isSearching ? (isLoading ? "Looking…" : "No tenant fits.") : "There are no tenants yet."}
+          columns={COLUMNS}
+        />
+      )}
+      <More more={looksOn ? null : more} isLoading={isLoading} />
+      {isAdding ? <AddTenant onClose={() => setAdding(false)} /> : null}
+    </Page>
+  );
+}
+
+function fits({ id, name }: Tenant, word: string): boolean {
+  const sought = word.trim().toLowerCase();
+  return id.includes(sought) || name.toLowerCase().includes(sought);
+}
+
+const COLUMNS: readonly Column<Tenant>[] = [
+  { head: "Id", isHead: true, cell: ({ id }) => <a href={hrefTo(["tenants", id])}>{id}</a> },
+  { head: "Name", isLong: true, cell: ({ name }) => name },
+  { head: "Plan", cell: ({ plan }) => plan },
+  { head: "Channels", cell: ({ channels }) => <Channels names={channels} /> },
+  { head: "Tokens", isNumber: true, cell: ({ tokens }) => count(tokens) },
+  { head: "State", cell: (tenant) => <State tenant={tenant} /> },
+  { head: "Since", cell: ({ created_at }) => <Time at={created_at} precision="day" /> },
+];
+
+export function State({ tenant: { paused, held } }: { readonly tenant: Tenant }): JSX.Element {
+  if (paused.length === 0 && held.length === 0) return <Badge tone="good">sending</Badge>;
+  return (
+    <>
+      {paused.length === 0 ? null : (
+        <Badge tone="warn">
+          paused: <Channels names={paused} />
+        </Badge>
+      )}{" "}
+      {held.length === 0 ? null : (
+        <Badge tone="warn">
+          on hold: <Channels names={held} />
+        </Badge>
+      )}
+    </>
+  );
+}
+
+/** What a tenant is given, in a form. */
+export function tenantFields(tenant: Partial<Tenant>, plans: readonly string[]): readonly Field[] {
+  return [
+    { kind: "text", name: "name", label: "Name", value: tenant.name ?? "", isRequired: true },
+    {
+      kind: "choice",
+      name: "plan",
+      label: "Plan",
+      value: tenant.plan ?? "free",
+      choices: plans.map((value) => ({ value, label: value })),
+    },
+    {
+      kind: "several",
+      name: "channels",
+      label: "Channels",
+      values: tenant.channels ?? CHANNELS,
+      choices: CHANNEL_CHOICES,
+    },
+    {
+      kind: "several",
+      name: "permissions",
+      label: "Permissions",
+      values: tenant.permissions ?? [],
+      choices: [{ value: "allow_raw_html", label: "Send HTML of its own, without a template" }],
+    },
+    {
+      kind: "several",
+      name: "allow_custom",
+      label: "Own credentials are used on",
+      values: tenant.allow_custom ?? [],
+      choices: CHANNEL_CHOICES,
+    },
+  ];
+}
+
+export function tenantFrom(filled: Filled) {
+  const among = (name: string) => CHANNELS.filter((channel) => filled.several(name).includes(channel));
+  return {
+    name: filled.text("name"),
+    plan: filled.text("plan"),
+    channels: among("channels"),
+    permissions: filled.several("permissions").includes("allow_raw_html") ? (["allow_raw_html"] as const) : [],
+    allow_custom: among("allow_custom"),
+  };
+}
+
+/** The names of the plans; the tenant's own while they are not known. */
+export function usePlans(own: string): readonly string[] {
+  const { data } = useLoad((signal) => call("listPlans", {}, { signal }), "");
+  const names = data?.plans.map(({ name }) => name) ?? [];
+  return names.includes(own) ? names : [own, ...names];
+}
+
+function AddTenant({ onClose }: { onClose(): void }): JSX.Element {
+  const plans = usePlans("free");
+  return (
+    <FormDialog
+      title="Add a tenant"
+      label="Add"
+      onClose={onClose}
+      fields={[
+        ...tenantFields({}, plans),
+        {
+          kind: "text",
+          name: "id",
+          label: "Id",
+          hint: "Lower-case letters, digits and hyphens. Left empty, it is made of the name.",
+        },
+        { kind: "number", name: "tokens", label: "Wallet tokens", value: "0", min: 0 },
+      ]}
+      submit={async (filled) => {
+        const id = filled.text("id");
+        const body = { ...tenantFrom(filled), tokens: Number(filled.text("tokens")), ...(id === "" ? {} : { id }) };
+        const made = await call("createTenant", { body });
+        goTo(["tenants", made.id]);
+      }}
+    />
+  );
+}

@@ -1,0 +1,241 @@
+import type { EventType } from "../../domain/event.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import { type Facts, MINUTE_MS, type QueueFacts } from "./facts.ts";
+
+/** What needs a person now (`page`), or soon (`ticket`). */
+export interface Alarm {
+  readonly severity: "page" | "ticket";
+  readonly title: string;
+  readonly detail: string;
+  /** The section that tells what to do. */
+  readonly runbook: string;
+}
+
+interface Found {
+  readonly title: string;
+  readonly detail: string;
+}
+
+interface Rule {
+  /** Of the alert in `infra/prometheus/alerts.yaml`, whose thresholds it has. */
+  readonly alert: string;
+  readonly severity: Alarm["severity"];
+  find(facts: Facts): readonly Found[];
+}
+
+const BACKLOG_SECONDS = 900;
+const LAG_SECONDS = 60;
+const MEMORY_PART = 0.8;
+const EXPIRY_DAYS = 14;
+const LOOP_DELAY_MS = 250;
+const BREAKER_MS = 5 * MINUTE_MS;
+const BOUNCED_PART = 0.05;
+const BOUNCE_SENT_MIN = 100;
+const FAILED_PART = 0.1;
+const FAILED_MIN = 20;
+const FAILED_MINUTES = 30;
+const DAY_MS = 86_400_000;
+/** Of one rule; the last one says how many more there are. */
+const FOUND_MAX = 10;
+
+/** Parts that have an alert of their own. */
+const OWN_ALERTS = /^(?:relay |relays of |mail log$|process )/;
+
+/**
+ * The alerts whose values the overview knows, with their thresholds. Prometheus waits before it tells somebody; who looks at the
+ * overview sees them at once.
+ */
+const RULES: readonly Rule[] = [
+  {
+    alert: "WaybillPartAway",
+    severity: "page",
+    find: (facts) => partsAway(facts).map((part) => ({ title: `${part} is away`, detail: "it does not answer" })),
+  },
+  {
+    alert: "WaybillProcessDown",
+    severity: "page",
+    find: ({ readiness }) =>
+      (readiness?.away ?? [])
+        .filter(({ part }) => part.startsWith("process "))
+        .map(({ part, sinceMs }) => ({
+          title: `the ${part} does not come back`,
+          detail: `down since ${isoTime(sinceMs)}`,
+        })),
+  },
+  {
+    alert: "WaybillShardUnowned",
+    severity: "page",
+    find: ({ queue }) =>
+      (["dispatcher", "recorder"] as const).flatMap((role) => {
+        const count = queue?.unowned[role] ?? 0;
+        return count === 0
+          ? []
+          : [{ title: `${shards(count)} no ${role}`, detail: `nobody ${WORK[role]} what waits there` }];
+      }),
+  },
+  {
+    alert: "WaybillRedisMemoryHigh",
+    severity: "page",
+    find({ queue }) {
+      const { usedBytes = 0, maxBytes = null } = queue?.memory ?? {};
+      if (maxBytes === null || usedBytes <= MEMORY_PART * maxBytes) return [];
+      return [{ title: `Redis uses ${percent(usedBytes / maxBytes)} of its memory`, detail: "full, it refuses jobs" }];
+    },
+  },
+  {
+    alert: "WaybillBacklogOld",
+    severity: "ticket",
+    find: ({ queue, channels, nowMs }) =>
+      channels.flatMap((channel) => {
+        const seconds = oldestSeconds(queue, channel, nowMs);
+        if (seconds <= BACKLOG_SECONDS) return [];
+        return [{ title: `messages on ${channel} wait`, detail: `the oldest for ${duration(seconds)}` }];
+      }),
+  },
+  {
+    alert: "WaybillBreakerOpen",
+    severity: "ticket",
+    find: ({ processes, nowMs }) =>
+      (processes?.statuses ?? [])
+        .flatMap(({ breakers }) => breakers)
+        .filter(({ sinceMs }) => nowMs - sinceMs > BREAKER_MS)
+        .map(({ channel, relay, sinceMs, waitingJobs }) => ({
+          title: `${relay} is away`,
+          detail: `since ${isoTime(sinceMs)}; ${waitingJobs} messages on ${channel} wait for it`,
+        })),
+  },
+  {
+    alert: "WaybillEventStoreLag",
+    severity: "ticket",
+    find({ queue, nowMs }) {
+      const seconds = lagSeconds(queue, nowMs);
+      if (seconds <= LAG_SECONDS) return [];
+      return [{ title: "events reach the event store late", detail: `the oldest waits for ${duration(seconds)}` }];
+    },
+  },
+  {
+    alert: "WaybillBounceRateHigh",
+    severity: "ticket",
+    find: (facts) =>
+      facts.channels.flatMap((channel) => {
+        const [bounced, sent] = [countOf(facts, channel, "bounced", 60), countOf(facts, channel, "sent", 60)];
+        if (sent <= BOUNCE_SENT_MIN || bounced <= BOUNCED_PART * sent) return [];
+        return [{ title: `${percent(bounced / sent)} of ${channel} bounces`, detail: `${bounced} in the last hour` }];
+      }),
+  },
+  {
+    alert: "WaybillFailureRateHigh",
+    severity: "ticket",
+    find: (facts) =>
+      facts.channels.flatMap((channel) => {
+        const failed = countOf(facts, channel, "failed", FAILED_MINUTES);
+        const all = failed + countOf(facts, channel, "sent", FAILED_MINUTES);
+        if (failed <= FAILED_MIN || failed <= FAILED_PART * all) return [];
+        return [{ title: `${percent(failed / all)} of ${channel} fails`, detail: `${failed} in the last half hour` }];
+      }),
+  },
+  {
+    alert: "WaybillCredentialExpiring",
+    severity: "ticket",
+    find: ({ registry, nowMs }) =>
+      (registry?.expiring ?? [])
+        .filter(({ kind, expiresAtMs }) => kind !== "api_key" && expiresAtMs - nowMs < EXPIRY_DAYS * DAY_MS)
+        .map(({ name, tenantId, expiresAtMs }) => ({
+          title: `the certificate ${name} of ${tenantId ?? "the platform"} ${expiresAtMs < nowMs ? "has expired" : "expires"}`,
+          detail: `on ${isoTime(expiresAtMs)}`,
+        })),
+  },
+  {
+    alert: "WaybillEventLoopSlow",
+    severity: "ticket",
+    find: ({ processes }) =>
+      (processes?.statuses ?? [])
+        .filter(({ loopDelayMs }) => loopDelayMs > LOOP_DELAY_MS)
+        .map(({ name, loopDelayMs }) => ({
+          title: `${name} stands still`,
+          detail: `for ${Math.round(loopDelayMs)} ms at a time`,
+        })),
+  },
+  {
+    alert: "WaybillMailLogBehind",
+    severity: "ticket",
+    find: ({ readiness }) =>
+      (readiness?.away ?? [])
+        .filter(({ part }) => part === "mail log")
+        .map(({ sinceMs }) => ({ title: "the mail log is not followed", detail: `since ${isoTime(sinceMs)}` })),
+  },
+];
+
+const WORK = { dispatcher: "delivers", recorder: "records" } as const;
+
+/** What needs somebody, the urgent first. Pure. */
+export function alarmsOf(facts: Facts): readonly Alarm[] {
+  const alarms = RULES.flatMap(({ alert, severity, find }) =>
+    limited(find(facts)).map((found) => ({ severity, ...found, runbook: runbookOf(alert) })),
+  );
+  return [...alarms.filter(({ severity }) => severity === "page"), ...alarms.filter((one) => one.severity !== "page")];
+}
+
+/** The alerts that the overview has, with what it takes from each of them. */
+export const KNOWN_ALERTS: readonly Pick<Rule, "alert" | "severity">[] = RULES;
+
+export function runbookOf(alert: string): string {
+  return `docs/runbook.md#${alert.toLowerCase()}`;
+}
+
+function limited(found: readonly Found[]): readonly Found[] {
+  const more = found.length - FOUND_MAX;
+  if (more <= 0) return found;
+  return [...found.slice(0, FOUND_MAX), { title: `${more} more`, detail: "of the same kind" }];
+}
+
+/** By their names in `/ready`. */
+function partsAway({ queue, processes, rates, registry, readiness }: Facts): readonly string[] {
+  const parts = new Set((readiness?.away ?? []).map(({ part }) => part).filter((part) => !OWN_ALERTS.test(part)));
+  const hasPart = (name: string) => Array.from(parts).some((part) => part === name || part.startsWith(`${name} `));
+  for (const [name, known] of [
+    ["redis", queue !== null && processes !== null],
+    ["clickhouse", rates !== null],
+    ["registry", registry !== null],
+  ] as const) {
+    if (!known && !hasPart(name)) parts.add(name);
+  }
+  return [...parts];
+}
+
+function oldestSeconds(queue: QueueFacts | null, channel: ChannelName, nowMs: number): number {
+  const times = (queue?.depths ?? [])
+    .flatMap(({ measured }) => measured)
+    .flatMap((one) => (one.channel === channel && one.oldestMs !== null ? [one.oldestMs] : []));
+  return times.length === 0 ? 0 : (nowMs - times.reduce((a, b) => Math.min(a, b))) / 1_000;
+}
+
+/** How long the oldest event waits for the event store. */
+export function lagSeconds(queue: Pick<QueueFacts, "depths"> | null, nowMs: number): number {
+  const times = (queue?.depths ?? []).flatMap(({ oldestEventMs }) => oldestEventMs ?? []);
+  return Math.max(0, (nowMs - Math.min(nowMs, ...times)) / 1_000);
+}
+
+function countOf({ rates, nowMs }: Facts, channel: ChannelName, type: EventType, minutes: number): number {
+  const fromMs = nowMs - minutes * MINUTE_MS;
+  return (rates?.minutes ?? [])
+    .filter((one) => one.channel === channel && one.type === type && one.minuteMs >= fromMs)
+    .reduce((sum, { events }) => sum + events, 0);
+}
+
+function shards(count: number): string {
+  return count === 1 ? "1 shard has" : `${count} shards have`;
+}
+
+function percent(part: number): string {
+  return `${Math.round(part * 100)} %`;
+}
+
+function duration(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}
+
+function isoTime(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}

@@ -1,0 +1,176 @@
+import type { EventType } from "../../domain/event.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import type { ProcessStatus } from "../../domain/process-status.ts";
+import type { ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
+import { alarmsOf, lagSeconds } from "./alarms.ts";
+import { type Facts, firstMinuteMs, MINUTE_MS, MINUTES_SHOWN } from "./facts.ts";
+import type { OUTCOMES, OverviewBody } from "./schema.ts";
+
+const TENANTS_MAX = 50;
+const EXPIRING_MAX = 50;
+
+/** What the operators see of these facts. Pure. */
+export function overviewBody(facts: Facts): OverviewBody {
+  return {
+    at: isoTime(facts.nowMs),
+    totals: totalsOf(facts),
+    queue: queueOf(facts),
+    rates: ratesOf(facts),
+    shards: shardsOf(facts),
+    tenants: tenantsOf(facts),
+    processes: processesOf(facts),
+    expiring: (facts.registry?.expiring ?? []).slice(0, EXPIRING_MAX).map(({ kind, tenantId, name, expiresAtMs }) => ({
+      kind,
+      tenant_id: tenantId,
+      name,
+      expires_at: isoTime(expiresAtMs),
+    })),
+    alarms: [...alarmsOf(facts)],
+  };
+}
+
+function totalsOf({ registry, processes, rates }: Facts): OverviewBody["totals"] {
+  const today = (type: EventType) => (rates === null ? null : (rates.today.get(type) ?? 0));
+  return {
+    tenants: registry?.tenants ?? null,
+    accepted_today: processes?.acceptedToday ?? null,
+    sent_today: today("sent"),
+    delivered_today: today("delivered"),
+    bounced_today: today("bounced"),
+    failed_today: today("failed"),
+  };
+}
+
+function queueOf({ queue, nowMs }: Facts): OverviewBody["queue"] {
+  if (queue === null) {
+    return {
+      depth: null,
+      incomplete: false,
+      oldest_seconds: null,
+      outbox_oldest_seconds: null,
+      redis_memory_bytes: null,
+      redis_memory_limit_bytes: null,
+    };
+  }
+  const { depths, memory } = queue;
+  return {
+    depth: depths.reduce((sum, depth) => sum + jobsOf(depth), 0),
+    incomplete: depths.some(({ tenantQueues, measured }) => measured.length < tenantQueues),
+    oldest_seconds: ageOf(oldestOf(depths.flatMap(({ measured }) => measured)), nowMs),
+    outbox_oldest_seconds: rounded(lagSeconds(queue, nowMs)),
+    redis_memory_bytes: memory.usedBytes,
+    redis_memory_limit_bytes: memory.maxBytes,
+  };
+}
+
+type Outcome = (typeof OUTCOMES)[number];
+/** Those that the event store has; accepting is no event. */
+const RECORDED = ["delivered", "bounced", "failed", "suppressed"] as const satisfies readonly Outcome[];
+
+function ratesOf({ channels, rates, processes, nowMs }: Facts): OverviewBody["rates"] {
+  const fromMs = firstMinuteMs(nowMs);
+  const recorded = (channel: ChannelName, type: EventType) =>
+    counted(fromMs, channel, rates?.minutes.filter((one) => one.type === type).map(asCount) ?? []);
+  return {
+    from: isoTime(fromMs),
+    interval_seconds: MINUTE_MS / 1_000,
+    series: channels.flatMap((channel) => [
+      ...(processes === null
+        ? []
+        : [{ channel, outcome: "accepted" as const, counts: counted(fromMs, channel, processes.accepted) }]),
+      ...(rates === null ? [] : RECORDED.map((outcome) => ({ channel, outcome, counts: recorded(channel, outcome) }))),
+    ]),
+    sent: rates === null ? [] : channels.map((channel) => ({ channel, counts: recorded(channel, "sent") })),
+  };
+}
+
+interface Counted {
+  readonly minuteMs: number;
+  readonly channel: ChannelName;
+  readonly jobs: number;
+}
+
+function asCount({ minuteMs, channel, events }: { minuteMs: number; channel: ChannelName; events: number }): Counted {
+  return { minuteMs, channel, jobs: events };
+}
+
+/** One number a minute. */
+function counted(fromMs: number, channel: ChannelName, counts: readonly Counted[]): number[] {
+  const minutes = Array.from({ length: MINUTES_SHOWN }, () => 0);
+  for (const { minuteMs, channel: of, jobs } of counts) {
+    const at = (minuteMs - fromMs) / MINUTE_MS;
+    if (of === channel && minutes[at] !== undefined) minutes[at] += jobs;
+  }
+  return minutes;
+}
+
+function shardsOf({ queue, processes, nowMs }: Facts): OverviewBody["shards"] {
+  const owners = new Map<number, string>();
+  for (const { name, delivers } of processes?.statuses ?? []) for (const shard of delivers) owners.set(shard, name);
+  return (queue?.depths ?? []).map((depth) => ({
+    shard: depth.shard,
+    depth: jobsOf(depth),
+    oldest_seconds: ageOf(oldestOf(depth.measured), nowMs),
+    process: owners.get(depth.shard) ?? null,
+  }));
+}
+
+function tenantsOf({ queue, nowMs }: Facts): OverviewBody["tenants"] {
+  const all = (queue?.depths ?? []).flatMap(({ measured }) => measured);
+  const longest = all.toSorted((a, b) => b.jobs - a.jobs).slice(0, TENANTS_MAX);
+  const oldest = all.toSorted((a, b) => (a.oldestMs ?? nowMs) - (b.oldestMs ?? nowMs)).slice(0, TENANTS_MAX);
+  return Array.from(new Set([...longest, ...oldest]), ({ tenantId, channel, jobs, oldestMs }) => ({
+    tenant_id: tenantId,
+    channel,
+    depth: jobs,
+    oldest_seconds: ageOf(oldestMs, nowMs),
+  }));
+}
+
+function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody["processes"] {
+  const isKnown = ({ channel }: { channel: ChannelName }) => channels.includes(channel);
+  return (processes?.statuses ?? []).map((status) => ({
+    name: status.name,
+    roles: [...status.roles],
+    started_at: isoTime(status.startedAtMs),
+    shards: new Set([...status.delivers, ...status.records]).size,
+    loop_delay_ms: status.loopDelayMs,
+    event_store_lag_seconds: lagOf(status, queue?.depths ?? null, nowMs),
+    breakers: status.breakers.filter(isKnown).map(({ channel, relay, state, sinceMs, waitingJobs }) => ({
+      channel,
+      relay,
+      state,
+      since: isoTime(sinceMs),
+      waiting_jobs: waitingJobs,
+    })),
+    paused: status.paused.filter(isKnown).map(({ tenantId, channel }) => ({ tenant_id: tenantId, channel })),
+  }));
+}
+
+function lagOf({ records }: ProcessStatus, depths: readonly ShardDepth[] | null, nowMs: number): number | null {
+  if (records.length === 0 || depths === null) return null;
+  return rounded(lagSeconds({ depths: depths.filter(({ shard }) => records.includes(shard)) }, nowMs));
+}
+
+/** Those that wait for another try among them. */
+function jobsOf({ measured, parked }: ShardDepth): number {
+  return measured.reduce((sum, { jobs }) => sum + jobs, parked);
+}
+
+function oldestOf(measured: readonly TenantQueueDepth[]): number | null {
+  const times = measured.flatMap(({ oldestMs }) => oldestMs ?? []);
+  return times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b));
+}
+
+/** In seconds; 0 for nothing. */
+function ageOf(sinceMs: number | null, nowMs: number): number {
+  return sinceMs === null ? 0 : rounded(Math.max(0, nowMs - sinceMs) / 1_000);
+}
+
+function rounded(seconds: number): number {
+  return Math.round(seconds * 10) / 10;
+}
+
+function isoTime(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}

@@ -1,0 +1,49 @@
+import type { Expiring } from "../../domain/credentials.ts";
+import type { EventType } from "../../domain/event.ts";
+import type { MinuteEvents } from "../../domain/event-store.ts";
+import type { ChannelName } from "../../domain/job.ts";
+import type { KnownStatuses } from "../../domain/process-status.ts";
+import type { LeaseRole } from "../../domain/queue.ts";
+import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
+import type { ReadinessState } from "../../http/readiness.ts";
+
+/** How the queue is as a whole. */
+export interface QueueFacts {
+  readonly depths: readonly ShardDepth[];
+  readonly memory: RedisMemory;
+  /** Shards without an owner. */
+  readonly unowned: Readonly<Record<LeaseRole, number>>;
+}
+
+export interface RateFacts {
+  /** Of the last hour. */
+  readonly minutes: readonly MinuteEvents[];
+  /** Since the UTC day began. */
+  readonly today: ReadonlyMap<EventType, number>;
+}
+
+export interface RegistryFacts {
+  readonly tenants: number;
+  /** Soonest first. */
+  readonly expiring: readonly Expiring[];
+}
+
+/** What is known at an instant. Null: its store did not answer. */
+export interface Facts {
+  /** Unix ms. */
+  readonly nowMs: number;
+  readonly channels: readonly ChannelName[];
+  readonly queue: QueueFacts | null;
+  readonly processes: KnownStatuses | null;
+  readonly rates: RateFacts | null;
+  readonly registry: RegistryFacts | null;
+  readonly readiness: ReadinessState | null;
+}
+
+export const MINUTE_MS = 60_000;
+export const MINUTES_SHOWN = 60;
+
+/** When the first minute begins of those that are shown; the last one is still running. */
+export function firstMinuteMs(nowMs: number): number {
+  return (Math.floor(nowMs / MINUTE_MS) - MINUTES_SHOWN + 1) * MINUTE_MS;
+}

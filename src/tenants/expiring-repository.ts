@@ -1,0 +1,135 @@
+import { and, asc, count, eq, gt, inArray, lte } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import type { CredentialForm, Expiring } from "../domain/credentials.ts";
+import type { Database } from "../storage/database.ts";
+import { tenants } from "../storage/tables.ts";
+import type { Vault } from "../storage/vault.ts";
+import { credentials, keys } from "./tables.ts";
+
+/** Listed of each sort, soonest first. */
+const LISTED_MAX = 100;
+/** Credentials that are followed. */
+const FOLLOWED_MAX = 20_000;
+/** Opened by one call; further ones by the next. */
+const OPENED_MAX = 200;
+
+export interface ExpiringRepositoryOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly kinds: readonly CredentialForm[];
+}
+
+/** What one stored secret says about its end, as of its last change. */
+interface Known {
+  readonly changedAtMs: number;
+  readonly expiring: Expiring | null;
+}
+
+/**
+ * Finds tenants' keys and credentials that expire. When credentials do is written in them, so each is opened once, and again
+ * when it has changed; what is kept in memory is the date and the name.
+ */
+export class ExpiringRepository {
+  private known = new Map<string, Known>();
+
+  constructor(private readonly options: ExpiringRepositoryOptions) {}
+
+  async tenantCount(): Promise<number> {
+    const [row] = await this.options.database.read((db) => db.select({ all: count() }).from(tenants));
+    return row?.all ?? 0;
+  }
+
+  /** Soonest first; what has expired is listed if it is in use: credentials are, keys are not. */
+  async expiring(before: Date): Promise<readonly Expiring[]> {
+    const all = [...(await this.keys(before)), ...(await this.credentials(before))];
+    return all.sort((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, LISTED_MAX);
+  }
+
+  private async keys(before: Date): Promise<readonly Expiring[]> {
+    const now = new Date(this.options.clock.nowMs());
+    const rows = await this.options.database.read((db) =>
+      db
+        .select({ tenantId: keys.tenantId, name: keys.name, prefix: keys.prefix, expiresAt: keys.expiresAt })
+        .from(keys)
+        .where(and(gt(keys.expiresAt, now), lte(keys.expiresAt, before)))
+        .orderBy(asc(keys.expiresAt))
+        .limit(LISTED_MAX),
+    );
+    return rows.flatMap(({ tenantId, name, prefix, expiresAt }) =>
+      expiresAt === null ? [] : [{ kind: "api_key", tenantId, name: name ?? prefix, expiresAtMs: expiresAt.getTime() }],
+    );
+  }
+
+  /** Those in use. */
+  private async credentials(before: Date): Promise<readonly Expiring[]> {
+    const forms = this.options.kinds.filter((kind) => kind.expires !== undefined);
+    if (forms.length === 0) return [];
+    const rows = await this.options.database.read((db) =>
+      db
+        .select({
+          tenantId: credentials.tenantId,
+          kind: credentials.kind,
+          changedAt: credentials.changedAt,
+          allowCustom: tenants.allowCustom,
+        })
+        .from(credentials)
+        .innerJoin(tenants, eq(tenants.id, credentials.tenantId))
+        .where(
+          inArray(
+            credentials.kind,
+            forms.map(({ kind }) => kind),
+          ),
+        )
+        .orderBy(asc(credentials.tenantId), asc(credentials.kind))
+        .limit(FOLLOWED_MAX),
+    );
+    const channelOf = new Map(forms.map(({ kind, channel }) => [kind, channel]));
+    const used = rows.filter(({ kind, allowCustom }) => allowCustom.includes(channelOf.get(kind) ?? ""));
+    const current = new Map<string, Known>();
+    const unread: { readonly tenantId: string; readonly kind: string; readonly changedAtMs: number }[] = [];
+    for (const { tenantId, kind, changedAt } of used) {
+      const changedAtMs = changedAt?.getTime() ?? 0;
+      const known = this.known.get(`${tenantId}/${kind}`);
+      if (known?.changedAtMs === changedAtMs) current.set(`${tenantId}/${kind}`, known);
+      else unread.push({ tenantId, kind, changedAtMs });
+    }
+    for (const [key, known] of await this.open(unread.slice(0, OPENED_MAX), forms)) current.set(key, known);
+    this.known = current;
+    const listed = Array.from(current.values(), ({ expiring }) => expiring);
+    return listed.filter((one) => one !== null).filter(({ expiresAtMs }) => expiresAtMs <= before.getTime());
+  }
+
+  private async open(
+    wanted: readonly { readonly tenantId: string; readonly kind: string; readonly changedAtMs: number }[],
+    forms: readonly CredentialForm[],
+  ): Promise<ReadonlyMap<string, Known>> {
+    const opened = new Map<string, Known>();
+    if (wanted.length === 0) return opened;
+    const tenantIds = [...new Set(wanted.map(({ tenantId }) => tenantId))];
+    const rows = await this.options.database.read((db) =>
+      db.select().from(credentials).where(inArray(credentials.tenantId, tenantIds)),
+    );
+    for (const { tenantId, kind, changedAtMs } of wanted) {
+      const sealed = rows.find((row) => row.tenantId === tenantId && row.kind === kind)?.sealed;
+      const form = forms.find((one) => one.kind === kind);
+      if (sealed === undefined || form === undefined) continue;
+      opened.set(`${tenantId}/${kind}`, { changedAtMs, expiring: this.expiringOf(form, tenantId, sealed) });
+    }
+    return opened;
+  }
+
+  /** Null: it does not expire, or nobody can read when. */
+  private expiringOf({ kind, expires, show }: CredentialForm, tenantId: string, sealed: string): Expiring | null {
+    if (expires === undefined) return null;
+    try {
+      const shown = show(this.options.vault.open({ tenantId, kind, field: "credentials" }, sealed));
+      if (shown.expires_at === null) return null;
+      const expiresAtMs = Date.parse(shown.expires_at);
+      return { kind: expires.as, tenantId, name: shown[expires.namedBy] ?? kind, expiresAtMs };
+    } catch {
+      // `waybill doctor` names secrets that do not open.
+      return null;
+    }
+  }
+}
