@@ -136,9 +136,7 @@ export const tokenMovements = pgTable(
     balance: bigint("balance", { mode: "number" }).notNull(),
     createdAt: createdAt(),
   },
-  (table) => [
-    index("token_movements_by_tenant").on(table.tenantId, table.id),
-  ],
+  (table) => [index("token_movements_by_tenant").on(table.tenantId, table.id)],
 );
 
 /**
