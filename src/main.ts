@@ -8,6 +8,7 @@ import { child } from "./commands/child.ts";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
 import { demoData } from "./commands/demo-data.ts";
 import { doctor } from "./commands/doctor.ts";
+import { erase } from "./commands/erase.ts";
 import { migrate } from "./commands/migrate.ts";
 import { createKey, createTenant } from "./commands/operator.ts";
 import { restore } from "./commands/restore.ts";
@@ -34,6 +35,8 @@ history of every delivery.
       --queued=send|fail            what becomes of the jobs that were queued when the backup was taken
   waybill doctor [--json]           look at the running system: what needs somebody, and what to do
   waybill rotate-keys               after MASTER_KEY got a new first key: encrypt with it what older keys encrypted
+  waybill erase                     take a recipient out of a tenant's queue and history; repeat it while its exit code is 1
+      --tenant TENANT  --recipient ADDRESS-OR-NUMBER  --suppress (never send to them again)
   waybill demo-data                 write a month of events that never happened, for tenants "demo-…" of their own
       --seed NUMBER  --per-day MESSAGES  --until DAY  --force (beside real events)
   waybill tenant create NAME        create a tenant
@@ -52,7 +55,6 @@ async function run(args: readonly string[]): Promise<number> {
   const [command = "serve", action, ...rest] = positionals;
   const operands = action === undefined ? [] : [action, ...rest];
   const config = () => openConfig(process.env);
-  const registryConfig = () => openConfigOfRegistry(process.env);
   switch (command) {
     case "serve":
       refuseOperands(command, operands);
@@ -86,16 +88,20 @@ async function run(args: readonly string[]): Promise<number> {
     case "doctor":
       refuseOperands(command, operands);
       return doctor(config(), { asJson: values.json === true });
+    case "erase":
+      refuseOperands(command, operands);
+      return erase(config, values);
     case "rotate-keys":
       refuseOperands(command, operands);
       return rotateAllKeys(config());
     case "child":
       return child();
     case "tenant":
-      if (action === "create") return createTenant(registryConfig, rest, values);
+      if (action === "create")
+        return createTenant(() => openConfigOfRegistry(process.env, { mayBegin: true }), rest, values);
       break;
     case "key":
-      if (action === "create") return createKey(registryConfig, rest);
+      if (action === "create") return createKey(() => openConfigOfRegistry(process.env, { mayBegin: false }), rest);
       break;
   }
   throw new UsageError(`there is no command "${positionals.join(" ")}"`);
@@ -120,6 +126,9 @@ function parse(args: readonly string[]) {
         "per-day": { type: "string" },
         until: { type: "string" },
         force: { type: "boolean" },
+        tenant: { type: "string" },
+        recipient: { type: "string" },
+        suppress: { type: "boolean" },
       },
     });
   } catch (error) {

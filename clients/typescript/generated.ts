@@ -698,7 +698,7 @@ export type FailedJobResult = {
   spam_rules?: readonly { rule: string; score: number; description: string }[];
 };
 
-export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" };
+export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" };
 
 export type Job =
   | { job_id: string; status: "pending" | "running" }
@@ -862,6 +862,34 @@ export type JobHistory = {
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
   result?: JobResult;
+};
+
+export type FoundJob = {
+  /** Of the tenant that sent it. */
+  tenant_id: string;
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+};
+
+export type FoundJobPage = {
+  jobs: readonly FoundJob[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+  /** More jobs are waiting in the queues than are looked through: some of those may be missing. */
+  incomplete: boolean;
 };
 
 export type RetriedJob = { job_id: string; status: "pending" };
@@ -1211,7 +1239,10 @@ export type UsageList = {
 };
 
 export type Suppression = {
-  /** In lower case: addresses are compared without regard to case. */
+  /**
+   * In lower case: addresses are compared without regard to case. `(erased)`: the address itself is no longer
+   * stored.
+   */
   address: string;
   reason: "unsubscribed" | "bounced" | "complained" | "manual";
   created_at: string;
@@ -1221,6 +1252,40 @@ export type SuppressionPage = {
   suppressions: readonly Suppression[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type Erasure = {
+  /** A keyed hash, which names the recipient in the audit log. */
+  recipient_hash: string;
+  /**
+   * false: deliveries are in flight, jobs wait for their turn, or the event store still works on it. Repeat the
+   * call.
+   */
+  complete: boolean;
+  /** Unfinished jobs of the recipient that have not ended yet. */
+  unfinished_left: number;
+  erased: {
+    /** Unfinished jobs that ended: as suppressed, with the reason `erased`, unless they were in flight. */
+    unfinished_jobs: number;
+    /** Jobs in the history that no longer lead to the recipient. */
+    finished_jobs: number;
+    /** Events whose text is masked. */
+    events: number;
+    /** Contents of failed jobs. */
+    payloads: number;
+    /** Entries of the list that are keyed hashes now. */
+    suppressions: number;
+    /** Messages in the sandbox, to whichever tenant they belonged. */
+    sandbox_messages: number;
+  };
+};
+
+export type TenantDeletion = {
+  id: string;
+  /** `deleted`: nothing is left but its id and what it is billed for. */
+  state: "deleting" | "deleted";
+  /** Jobs that are still ending. */
+  unfinished: number;
 };
 
 export type Plan = {
@@ -1975,6 +2040,27 @@ export type Operations = {
     answer: JobHistory;
   };
   /**
+   * Find a job, or what was sent to a recipient, with all tenants. Newest first. A job is on one page only, even
+   * if it ends meanwhile.
+   */
+  searchJobs: {
+    query?: {
+      /** All jobs to this e-mail address or phone number. */
+      recipient?: string;
+      /** The job of this id. One of the two is needed. */
+      job_id?: string;
+      /** First UTC day on which a job was accepted, inclusive. */
+      from?: string;
+      /** Last UTC day, inclusive. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: FoundJobPage;
+  };
+  /**
    * Try a failed job again. Under its id, with all its attempts before it. What it is to send is kept for seven
    * days after its failure. A wallet pass costs its token again.
    */
@@ -2131,6 +2217,25 @@ export type Operations = {
       allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
     };
     answer: Tenant;
+  };
+  /**
+   * Delete a tenant for good. Its keys are refused from the answer on, elsewhere within a second. Then everything
+   * that it has is removed in the background: jobs, history, templates, credentials, domains, passes,
+   * suppressions. What it is billed for stays, and its id is not given out again. Repeat the call to see how far
+   * it is.
+   */
+  deleteTenant: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    query: {
+      /** The tenant's id once more. */
+      confirm: string;
+      /** Whether unfinished jobs end as `failed`; without it they are a reason not to delete. */
+      purge?: "true" | "false";
+    };
+    answer: TenantDeletion;
   };
   /**
    * Pause a tenant's deliveries. Accepted messages wait and cost no attempts; new ones are accepted. Deliveries in
@@ -2443,6 +2548,23 @@ export type Operations = {
     };
     answer: null;
   };
+  /**
+   * Erase a recipient. Takes the recipient out of the queue, the history and the list of suppressions, where a
+   * keyed hash stays: who was not to be sent to is not sent to. Counts and sums stay. Safe to repeat.
+   */
+  eraseRecipient: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    body: {
+      /** one e-mail address or phone number */
+      recipient: string;
+      /** true: nothing is sent to the recipient any more, under a keyed hash */
+      suppress?: boolean;
+    };
+    answer: Erasure;
+  };
   /** List the plans. */
   listPlans: { answer: PlanList };
   /** Create or change a plan; a share of the queue that is left out is the default. */
@@ -2662,6 +2784,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
+  searchJobs: { method: "GET", path: "/dash/api/jobs", repeat: "safe" },
   retryJob: { method: "POST", path: "/dash/api/tenants/{id}/jobs/{job_id}/retry", repeat: "unsafe" },
   retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
   getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
@@ -2671,6 +2794,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },
   getTenant: { method: "GET", path: "/dash/api/tenants/{id}", repeat: "safe" },
   changeTenant: { method: "PATCH", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
+  deleteTenant: { method: "DELETE", path: "/dash/api/tenants/{id}", repeat: "unsafe" },
   pauseTenant: { method: "POST", path: "/dash/api/tenants/{id}/pause", repeat: "unsafe" },
   resumeTenant: { method: "POST", path: "/dash/api/tenants/{id}/resume", repeat: "unsafe" },
   holdTenant: { method: "POST", path: "/dash/api/tenants/{id}/hold", repeat: "unsafe" },
@@ -2693,6 +2817,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  eraseRecipient: { method: "POST", path: "/dash/api/tenants/{id}/erasures", repeat: "unsafe" },
   listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },
   putPlan: { method: "PUT", path: "/dash/api/plans/{name}", repeat: "safe" },
   createOperator: { method: "POST", path: "/dash/api/operators", repeat: "unsafe" },

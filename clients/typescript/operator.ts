@@ -34,6 +34,12 @@ export class WaybillOperator {
     /** Ends the jobs that were accepted so far as failed. */
     purge: (id: string, body: Body<"purgeTenant"> = {}, options?: CallOptions) =>
       this.calls.call("purgeTenant", { path: { id }, body }, options),
+    /** For good. `query.confirm` is the id once more. Safe to repeat, which tells how far it is. */
+    delete: (id: string, query: Query<"deleteTenant">, options?: CallOptions) =>
+      this.calls.call("deleteTenant", { path: { id }, query }, options),
+    /** Takes a recipient out of the tenant's queue and history. Repeat it until the answer is `complete`. */
+    eraseRecipient: (id: string, body: Body<"eraseRecipient">, options?: CallOptions) =>
+      this.calls.call("eraseRecipient", { path: { id }, body }, options),
   };
 
   /** Who may call this API. */
@@ -71,6 +77,9 @@ export class WaybillOperator {
     /** A job with its tries and events. */
     get: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobHistory", { path: { id, job_id: jobId } }, options),
+    /** With all tenants: by `recipient`, or by `job_id`. */
+    search: (query: Query<"searchJobs">, options?: CallOptions) =>
+      this.calls.list("searchJobs", { query }, ({ jobs }) => jobs, options),
     /** What it is to send; needs the role `write`. */
     content: (id: string, jobId: string, options?: CallOptions) =>
       this.calls.call("getJobContent", { path: { id, job_id: jobId } }, options),

@@ -10,6 +10,7 @@ import {
   ALL_METRICS,
   ALL_READY,
   COMPLAINTS,
+  ERASE_SANDBOX_MESSAGES,
   METRICS,
   READY,
   SANDBOX_MESSAGES,
@@ -54,7 +55,10 @@ export function answersOfChild(own: OwnAnswers, main: Calls): Answers {
     readiness: { look: oneAtATime(() => main.call(ALL_READY, null)) },
     complaints: (limit) => main.call(ALL_COMPLAINTS, limit),
     // The sandboxes run in the main process.
-    sandbox: own.inbox && { messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }) },
+    sandbox: own.inbox && {
+      messages: (to, limit) => main.call(SANDBOX_MESSAGES, { to, limit }),
+      erase: (to) => main.call(ERASE_SANDBOX_MESSAGES, to),
+    },
     wrongTokens: {
       tell: (caller) => void main.call(TELL_WRONG_TOKEN, caller).catch(() => undefined),
       hear: (listener) => main.serve(WRONG_TOKEN, listener),

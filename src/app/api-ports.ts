@@ -4,11 +4,13 @@ import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts"
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
+import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
-import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { JobRetries } from "../domain/retry.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
@@ -23,13 +25,20 @@ import type { SuppressionList } from "../tenants/suppression-list.ts";
 
 /** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
-  readonly queue: FrontQueue & IdempotencyKeys & QueuedJobs;
+  readonly queue: FrontQueue &
+    IdempotencyKeys &
+    QueuedJobs &
+    AllQueuedJobs &
+    JobErasure &
+    Pick<TenantQueueRemoval, "unfinishedJobs">;
+  /** How many shards the queue has. */
+  readonly shards: number;
   readonly registry: Registry;
   readonly operatorAccounts: OperatorRepository;
   readonly audit: AuditRepository;
   readonly domains: Domains;
   readonly eventStore: EventReader & EventSums;
-  readonly finishedJobs: FinishedJobs;
+  readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly random: Random;
@@ -41,7 +50,10 @@ export interface ApiPorts extends DoorPorts {
   readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
   readonly purging: Purging;
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
+  /** The event store's part of an erasure. */
+  readonly history: HistoryErasure;
+  readonly recipients: RecipientIndex;
   /** Takes readers' opens, clicks and unsubscribes; returns at once. */
   readonly engagements: { note(engagement: Engagement): void };
   /** Takes bounced mail. */

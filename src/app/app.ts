@@ -9,7 +9,7 @@ import { UnavailableError } from "../domain/errors.ts";
 import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { DeliveryReport, ReadinessProbe } from "../domain/report.ts";
+import type { DeliveryReport, ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
@@ -28,6 +28,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
@@ -39,6 +40,7 @@ import { demoDataTask } from "./demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains } from "./email.ts";
+import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
@@ -112,7 +114,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   broken.catch(() => {});
 
   const tracing = startTracing(options, shutdown);
-  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
+  const late: Late = { sandbox: null };
+  const base = await openBase(options, shutdown, { whole, late, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
@@ -127,6 +130,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   const { inbox } = providers;
+  late.sandbox = inbox;
   const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
@@ -164,11 +168,16 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
 
+/** What commands ask for, and is there only after the stores. */
+interface Late {
+  sandbox: SandboxInbox | null;
+}
+
 /** Opens the stores and starts what depends on them alone. */
 async function openBase(
   options: AppOptions,
   shutdown: Shutdown,
-  { whole, onBroken }: { readonly whole: AppOptions; onBroken(reason: string): void },
+  { whole, late, onBroken }: { readonly whole: AppOptions; readonly late: Late; onBroken(reason: string): void },
 ) {
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
@@ -177,9 +186,15 @@ async function openBase(
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
   const { directory } = registry;
-  if (place.kind !== "child" && hasEmbeddedStore(whole.config)) startControl(whole, shutdown, stores, registry);
+  if (place.kind !== "child" && hasEmbeddedStore(whole.config))
+    startControl(whole, shutdown, { stores, registry, late });
 
-  const suppressions = new SuppressionList({ registry: registry.registry, index: queue, queue });
+  const suppressions = new SuppressionList({
+    registry: registry.registry,
+    index: queue,
+    queue,
+    recipients: registry.recipients,
+  });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
@@ -191,6 +206,8 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
+  if (sweeps)
+    startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
   const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
@@ -225,7 +242,8 @@ function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   channels: readonly AppChannel[],
 ) {
-  const { reader, exports, finishedJobs, failedJobs } = eventStore;
+  const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const retries = new Retries({
     queue,
@@ -237,7 +255,8 @@ function historyOf(
     charges: chargesOf(channels, registry),
     clock: systemClock,
   });
-  return { eventStore: reader, exports, finishedJobs: finishedJobs(registry.recipients), retries };
+  const found = finishedJobs(recipients);
+  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -250,10 +269,10 @@ function operating({ registry, directory, operators, operatorAccounts, audit }: 
 }
 
 /** Configured values that the API shows. */
-function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel }: Config, version: string) {
+function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, shards }: Config, version: string) {
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
   const sessions = new OperatorSessions(masterKeys);
-  return { operatorToken, sessions, version, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
+  return { operatorToken, sessions, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
 }
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
@@ -328,16 +347,18 @@ function startRecorder(
 function startControl(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  stores: MainStores,
-  { registry, audit }: OpenRegistry,
+  { stores, registry, late }: { readonly stores: MainStores; readonly registry: OpenRegistry; readonly late: Late },
 ): void {
-  const { redis, eventStore, database } = stores;
+  const { redis, eventStore, database, queue } = stores;
   const tasks = {
     backup: backupTask(config, stores),
     "rotate-keys": rotateKeysTask(config, database.db),
-    create: createTask({ registry, audit }),
+    create: createTask(registry),
     doctor: doctorTask({ config, telemetry, redis, db: database.db, eventStore }),
-    ...(eventStore === null ? {} : { "demo-data": demoDataTask({ registry, eventStore }) }),
+    ...(eventStore !== null && {
+      "demo-data": demoDataTask({ registry: registry.registry, eventStore }),
+      erase: eraseTask({ registry, queue, eventStore, sandbox: () => late.sandbox }),
+    }),
   };
   const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());
@@ -356,6 +377,18 @@ function startPassSweep(
 function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
   audit.start();
   shutdown.add("history", "audit sweep", () => audit.stop());
+}
+
+/** Removes what deleted tenants leave behind. */
+function startTenantRemovals(
+  { channels, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
+): void {
+  const names = channels.map(({ name }) => name);
+  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
+  removals.start();
+  shutdown.add("history", "tenant removals", () => removals.stop());
 }
 
 function startMailLog(
@@ -475,11 +508,15 @@ const NO_EVENT_STORE = {
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
+    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   failedJobs: () => ({
     failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
       Promise.reject(new UnavailableError("this process has no event store")),
   }),
+  erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
+  removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -18,6 +18,7 @@ import {
   ALL_READY,
   BEGIN,
   COMPLAINTS,
+  ERASE_SANDBOX_MESSAGES,
   METRICS,
   type Peers,
   READY,
@@ -179,6 +180,7 @@ export class MainProcess {
     calls.serve(ALL_READY, () => answers.readiness.look());
     calls.serve(ALL_COMPLAINTS, (limit) => answers.complaints(limit));
     calls.serve(SANDBOX_MESSAGES, ({ to, limit }) => answers.sandbox?.messages(to, limit) ?? []);
+    calls.serve(ERASE_SANDBOX_MESSAGES, (to) => answers.sandbox?.erase(to) ?? 0);
     calls.serve(TELL_WRONG_TOKEN, (caller) => this.supervisor.tellOthers(name, WRONG_TOKEN, caller));
     const owner = crypto.randomUUID();
     this.owners.set(name, owner);

@@ -123,7 +123,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
   const kinds = credentialKindsOf(options.channels);
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
-  const tools = { database, changes, vault, credentials, clock, random };
+  const tools = { database, changes, vault, credentials, recipients, clock, random };
   return {
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),

@@ -41,5 +41,7 @@ export const SANDBOX_MESSAGES = callName<
   { readonly to: string | null; readonly limit: number },
   readonly SandboxMessage[]
 >("app.sandbox-messages");
+/** Returns how many there were. */
+export const ERASE_SANDBOX_MESSAGES = callName<string, number>("app.erase-sandbox-messages");
 /** Asks the main process to tell the other processes. */
 export const TELL_WRONG_TOKEN = callName<string, void>("app.tell-wrong-token");

@@ -81,5 +81,6 @@ export function joinedInbox(inboxes: readonly SandboxInbox[]): SandboxInbox {
         .sort((a, b) => Number(b.received_at > a.received_at) - Number(b.received_at < a.received_at))
         .slice(0, limit);
     },
+    erase: (to) => inboxes.reduce((sum, inbox) => sum + inbox.erase(to), 0),
   };
 }

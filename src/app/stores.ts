@@ -3,7 +3,8 @@ import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
-import type { FinishedJobs } from "../domain/job-search.ts";
+import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
+import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { FailedJobs } from "../domain/retry.ts";
@@ -13,12 +14,14 @@ import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
+import { RecipientErasure } from "../events/erase-recipient.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
 import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
 import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
+import { TenantRemoval } from "../events/remove-tenant.ts";
 import { applyRetention } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
 import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
@@ -105,9 +108,12 @@ export interface OpenEventStore {
   writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
   /** Finds recipients by this index. */
-  finishedJobs(recipients: RecipientIndex): FinishedJobs;
+  finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
   /** Opens what was sealed so. */
   failedJobs(seal: ContentSeal): FailedJobs;
+  /** Erases recipients by this index. */
+  erasure(recipients: RecipientIndex): HistoryErasure;
+  readonly removal: TenantHistory;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -181,6 +187,9 @@ function eventStoreOver(
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
+    erasure: (recipients) =>
+      new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
+    removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),

@@ -1,4 +1,4 @@
-import { type Config, type Environment, folderWithoutRegistry, loadConfig } from "../config/config.ts";
+import { type Config, type Environment, folderWithoutRegistry, isHomeChosen, loadConfig } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { makePrivate } from "../storage/private-folder.ts";
@@ -14,10 +14,17 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The same for a command that changes a registry, which must be there: another folder is no place for a second one. */
-export function openConfigOfRegistry(environment: Environment): Config {
+/**
+ * The same for a command that changes a registry, which must be there: where somebody happens to stand is no place for a
+ * second one. A command that can be the first (`mayBegin`) begins one in a folder that `WAYBILL_HOME` names, and says so.
+ */
+export function openConfigOfRegistry(environment: Environment, { mayBegin }: { readonly mayBegin: boolean }): Config {
   const folder = folderWithoutRegistry(environment);
   if (folder === null) return openConfig(environment);
+  if (mayBegin && isHomeChosen(environment)) {
+    console.error(`there was no Waybill in ${folder}: its data folder is made now`);
+    return openConfig(environment);
+  }
   throw new ConfigurationError(
     `there is no Waybill in ${folder}: run this where the server was started, set WAYBILL_HOME to the data folder that its ` +
       "first screen names, or set DATABASE_URL as it has it; a new one is made by its first start",

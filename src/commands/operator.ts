@@ -82,13 +82,17 @@ async function createAt(config: Config, creation: Creation): Promise<unknown> {
   }
 }
 
-export async function withRegistry(
+export function withRegistry(
   config: Config,
   act: (registry: Pick<OpenRegistry, "registry" | "audit">) => Promise<unknown>,
 ): Promise<unknown> {
+  return withOpenRegistry(config, act);
+}
+
+export async function withOpenRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, "leave");
   try {
-    const registry = await openRegistry({
+    const opened = await openRegistry({
       channels: CHANNELS,
       db: database.db,
       shards: config.shards,
@@ -99,7 +103,7 @@ export async function withRegistry(
       feed: { announce: () => {}, onChange: () => () => {} },
       telemetry: processTelemetry(config),
     });
-    return await act(registry);
+    return await act(opened);
   } finally {
     await database.close();
   }

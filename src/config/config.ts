@@ -74,6 +74,11 @@ export function folderWithoutRegistry(environment: Environment): string | null {
   return isOnServer || existsSync(join(home, "postgres")) ? null : home;
 }
 
+/** Whether the folder was chosen, rather than looked for where the command is run. */
+export function isHomeChosen(environment: Environment): boolean {
+  return textOf(environment, SETTINGS.home) !== null;
+}
+
 /** Settings that work but should be changed: behind a proxy, others can reach a loopback address. */
 export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
   // No proxy leads strangers to the operators' own listener.

@@ -41,8 +41,30 @@ export interface QueuedJobs {
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
 }
 
+/** A filter with a recipient. */
+export type RecipientFilter = JobFilter & { readonly recipient: string };
+
+/** Jobs of any tenant that the event store does not have yet. `shards`: how many there are. */
+export interface AllQueuedJobs {
+  /**
+   * As `waitingJobs`, for all tenants; looks at fewer entries of each tenant queue, the newest ones, so that one long queue
+   * does not hide the others.
+   */
+  waitingAnywhere(
+    shards: number,
+    filter: RecipientFilter,
+  ): Promise<{ readonly jobs: readonly QueuedJobOfTenant[]; readonly isIncomplete: boolean }>;
+  /** Whose job it is; null: the queue does not have it, or no longer. */
+  ownerOf(shards: number, jobId: string): Promise<TenantRef | null>;
+}
+
+export interface QueuedJobOfTenant extends QueuedJobSummary {
+  readonly tenant: TenantRef;
+}
+
 /** A finished job as the event store lists it. */
 export interface FinishedJobSummary {
+  readonly tenantId: string;
   readonly jobId: string;
   readonly channel: ChannelName;
   readonly status: FinalStatus;
@@ -67,4 +89,11 @@ export interface FinishedJobs {
   finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null>;
   /** How many jobs match by their latest state. */
   count(tenantId: string, filter: JobFilter): Promise<number>;
+}
+
+/** Finished jobs of all tenants. Rejects with `UnavailableError`. */
+export interface AllFinishedJobs {
+  finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage>;
+  /** Whose job it is; null: it is not stored. */
+  ownerOf(jobId: string): Promise<string | null>;
 }

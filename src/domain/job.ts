@@ -120,7 +120,7 @@ export interface QueuedJob {
   /** Normalised address for the suppression lookup. */
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
-  readonly suppressed: SuppressionReason | null;
+  readonly suppressed: EndReason | null;
   /** According to a report, its provider has it: it is not handed over again, and any retry ends it with success. */
   readonly isReported?: true;
   /** Its channel has to check its content before the first attempt; until then it is pending. */
@@ -160,3 +160,7 @@ export interface KeptContent {
 
 export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
+
+/** Why a job ended as suppressed: its recipient is on the tenant's list, or was erased while the job waited. */
+export const END_REASONS = [...SUPPRESSION_REASONS, "erased"] as const;
+export type EndReason = (typeof END_REASONS)[number];

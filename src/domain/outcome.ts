@@ -1,4 +1,4 @@
-import type { SuppressionReason } from "./job.ts";
+import type { EndReason } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /**
@@ -44,4 +44,4 @@ type Ended =
   /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
   /** `cause`: for metrics; absent: the provider refused it. */
   | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject; readonly cause?: FailureCause }
-  | { readonly kind: "suppressed"; readonly reason: SuppressionReason };
+  | { readonly kind: "suppressed"; readonly reason: EndReason };

@@ -1,17 +1,38 @@
+import { normaliseAddress, parseAddress } from "./email.ts";
+
 /**
  * Finds what was sent to a recipient in stores that do not have the recipient itself: they have a keyed hash of it, which
  * nobody without the key can compute or compare.
  */
 export interface RecipientIndex {
   /**
-   * 128 bits in the form of a UUID. The recipient is normalised as the queue has it; one recipient of two tenants has two
-   * hashes.
+   * 128 bits in the form of a UUID. The recipient is normalised as the queue has it. One recipient has one hash, whoever
+   * wrote to it: a search over all tenants compares one value, so a filter can skip what does not have it.
    */
-  hashOf(tenantId: string, recipient: string): string;
+  hashOf(recipient: string): string;
+  /**
+   * The name under which an erased recipient stays on a tenant's list of suppressions: `ERASED_NAME` and the SHA-1, in
+   * hexadecimal, of the tenant's key and the recipient. Redis computes the same, which has no HMAC.
+   */
+  erasedName(tenantId: string, recipient: string): string;
+  /** The key of a tenant's erased names: long and secret, so nobody without it can try addresses. */
+  erasedNamesKey(tenantId: string): string;
 }
 
 /** In place of a hash where the recipient is not known. */
 export const NO_RECIPIENT = "00000000-0000-0000-0000-000000000000";
+
+/** As the queue has recipients: addresses in one spelling and lower case, phone numbers as digits. */
+export function normalisedRecipient(text: string): string {
+  const trimmed = text.trim();
+  if (!trimmed.includes("@")) return trimmed.replace(/[\s+().-]/g, "");
+  return normaliseAddress(parseAddress(trimmed) ?? trimmed);
+}
+
+/** Whether the queue can have this recipient: one e-mail address or phone number, normalised. */
+export function isRecipient(text: string): boolean {
+  return parseAddress(text) !== null || /^\d{7,15}$/.test(text);
+}
 
 /** The domain of an e-mail address; "" of any other recipient. */
 export function recipientDomain(recipient: string): string {

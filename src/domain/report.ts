@@ -26,11 +26,14 @@ export interface SandboxMessage {
 export interface SandboxInbox {
   /** Newest first; `to` null: all recipients. */
   messages(to: string | null, limit: number): readonly SandboxMessage[];
+  /** Forgets a recipient's messages. Returns how many there were. */
+  erase(to: string): number;
 }
 
 /** The messages that reached all sandboxes; newest first, `to` null: all recipients. */
 export interface SandboxView {
   messages(to: string | null, limit: number): readonly SandboxMessage[] | Promise<readonly SandboxMessage[]>;
+  erase(to: string): number | Promise<number>;
 }
 
 /** One dependency, as `/ready` sees it. */

@@ -46,6 +46,15 @@ export class MessageRing implements SandboxInbox {
     return found;
   }
 
+  erase(to: string): number {
+    const unwanted = to.toLowerCase();
+    const all = this.kept.slice(this.first);
+    this.kept = all.filter((message) => message.to.toLowerCase() !== unwanted);
+    this.first = 0;
+    this.bytes = this.kept.reduce((sum, { bytes }) => sum + bytes, 0);
+    return all.length - this.kept.length;
+  }
+
   private isOverfull(): boolean {
     return this.kept.length - this.first > this.messagesMax || this.bytes > this.bytesMax;
   }

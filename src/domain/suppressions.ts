@@ -4,15 +4,29 @@ import type { TenantRef } from "./tenant.ts";
 
 /** A recipient that a tenant's messages no longer go to, as the operator sees it. */
 export interface SuppressionRecord {
-  /** Normalised (`normaliseAddress`): addresses are compared case-insensitively. */
+  /** Normalised (`normaliseAddress`): addresses are compared case-insensitively. Of an erased recipient: its erased name. */
   readonly address: string;
   readonly reason: SuppressionReason;
   /** ISO 8601 UTC: when the suppression began. */
   readonly created_at: string;
 }
 
-/** An entry of a shard's index. */
-export interface Suppression {
+/** A recipient that was erased is on the list under its keyed hash, behind this: no recipient is such a text. */
+export const ERASED_NAME = "sha:";
+
+export function isErasedName(address: string): boolean {
+  return address.startsWith(ERASED_NAME);
+}
+
+/** An entry of a shard's index. For the address `ERASED_NAME`, the reason is the key of the tenant's erased names. */
+export interface IndexedSuppression {
+  readonly tenantId: string;
+  readonly address: string;
+  readonly reason: string;
+}
+
+/** A suppression of a shard's tenant. */
+export interface Suppression extends IndexedSuppression {
   readonly tenantId: string;
   readonly address: string;
   readonly reason: SuppressionReason;
@@ -20,7 +34,7 @@ export interface Suppression {
 
 /** The queue's index of the list, which `pull` consults. Safe to repeat. */
 export interface SuppressionIndex {
-  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void>;
+  putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void>;
   removeSuppression(tenant: TenantRef, address: string): Promise<void>;
   /**
    * Fills the index of a shard whose queue never had it. Suppressions that are put or removed in the meantime stand.
@@ -28,7 +42,7 @@ export interface SuppressionIndex {
    */
   loadSuppressions(
     lease: Lease,
-    entries: readonly Suppression[],
+    entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced>;
 }

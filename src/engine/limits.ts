@@ -102,6 +102,10 @@ export const engineLimits = {
 
   // Operators' look through the queue, for each place: a tenant queue, the parked jobs and the outbox of its shard.
   surveyEntriesMax: 10_000,
+  /** In an erasure: a tenant's share of the queue, as plans have it, is smaller. */
+  eraseEntriesMax: 2_100_000,
+  /** Of each tenant queue, in a look through those of all tenants. */
+  surveyAnywhereQueueMax: 1_000,
   /** About how much one call reads, and its most entries. */
   surveyBytes: 1024 * 1024,
   surveyStepMax: 256,

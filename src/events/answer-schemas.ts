@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { type DeliveryEvent, EVENT_TYPES, type EventType, eventTimeMs } from "../domain/event.ts";
 import type { TenantEvent } from "../domain/event-store.ts";
-import { type ChannelName, isFinal, type JobRecord, SUPPRESSION_REASONS } from "../domain/job.ts";
+import { type ChannelName, END_REASONS, isFinal, type JobRecord } from "../domain/job.ts";
 import { enumOf, Uuid } from "../http/schemas.ts";
 
 /** What tenants see of jobs and events. A job's status and an event's type determine the shape of its result. */
@@ -48,7 +48,7 @@ const ClickedResult = Type.Object(
   { $id: "ClickedResult" },
 );
 
-const SuppressedResult = Type.Object({ reason: enumOf(SUPPRESSION_REASONS) }, { $id: "SuppressedResult" });
+const SuppressedResult = Type.Object({ reason: enumOf(END_REASONS) }, { $id: "SuppressedResult" });
 
 /** A finished job's result, whatever its status. */
 export const JobResult = Type.Union([PassResult, FailedJobResult, SuppressedResult, EmptyResult], { $id: "JobResult" });

@@ -285,7 +285,7 @@ function jobLine(row: StoredEventRow, recipients: RecipientIndex | null): string
   const { tenantId, jobId, channel, finished, eventId } = row;
   if (finished === null) return [];
   const { status, attempts, result, template = "", recipient = "", tries = [], began = 0 } = finished;
-  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(tenantId, recipient);
+  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(recipient);
   const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
   return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries), began])}\n`];
 }

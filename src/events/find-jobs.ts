@@ -2,11 +2,15 @@ import { type EventType, eventTimeMs } from "../domain/event.ts";
 import { jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
+  AllFinishedJobs,
+  AllQueuedJobs,
   FinishedJobSummary,
   FinishedJobs,
   JobFilter,
+  QueuedJobOfTenant,
   QueuedJobSummary,
   QueuedJobs,
+  RecipientFilter,
 } from "../domain/job-search.ts";
 import { recipientDomain } from "../domain/recipient-index.ts";
 import type { TenantRef } from "../domain/tenant.ts";
@@ -25,8 +29,19 @@ export interface FoundJob {
   readonly recipientDomain: string;
 }
 
-export interface FoundJobs {
-  readonly jobs: readonly FoundJob[];
+export interface FoundJobOfTenant extends FoundJob {
+  readonly tenantId: string;
+}
+
+/** Where jobs of all tenants are looked for. */
+export interface AnywherePorts {
+  readonly queue: AllQueuedJobs & Pick<QueuedJobs, "job" | "waitingJob">;
+  readonly finishedJobs: AllFinishedJobs & Pick<FinishedJobs, "finishedJob">;
+  readonly shards: number;
+}
+
+export interface FoundJobs<Found extends FoundJob = FoundJob> {
+  readonly jobs: readonly Found[];
   /** The cursor of the next page; null: this is the last. */
   readonly moreBelow: string | null;
   /** Not all queued jobs were looked through. */
@@ -38,20 +53,87 @@ interface Ports {
   readonly finishedJobs: FinishedJobs;
 }
 
+/** Where jobs are looked for: with one tenant, or with all. */
+interface Places<Waiting extends QueuedJobSummary, Finished extends FinishedJobSummary, Found extends FoundJob> {
+  waiting(): Promise<{ readonly jobs: readonly Waiting[]; readonly isIncomplete: boolean }>;
+  finished(): Promise<{ readonly jobs: readonly Finished[]; readonly moreBelow: string | null }>;
+  foundWaiting(job: Waiting): Promise<Found | null>;
+  foundFinished(job: Finished): Found;
+}
+
+/** A page of a tenant's jobs. */
+export function findJobs(
+  { queue, finishedJobs }: Ports,
+  tenant: TenantRef,
+  filter: JobFilter,
+  limit: number,
+): Promise<FoundJobs> {
+  return pageOf(
+    {
+      waiting: () => queue.waitingJobs(tenant, filter),
+      finished: () => finishedJobs.finished(tenant.tenantId, filter, limit),
+      foundWaiting: (job) => unfinished(queue, tenant, job),
+      foundFinished,
+    },
+    filter,
+    limit,
+  );
+}
+
+/** A page of all tenants' jobs for a recipient. */
+export function findJobsAnywhere(
+  { queue, finishedJobs, shards }: AnywherePorts,
+  filter: RecipientFilter,
+  limit: number,
+): Promise<FoundJobs<FoundJobOfTenant>> {
+  return pageOf(
+    {
+      waiting: () => queue.waitingAnywhere(shards, filter),
+      finished: () => finishedJobs.finishedAnywhere(filter, limit),
+      async foundWaiting(job: QueuedJobOfTenant) {
+        const found = await unfinished(queue, job.tenant, job);
+        return found === null ? null : { ...found, tenantId: job.tenant.tenantId };
+      },
+      foundFinished: (job) => ({ ...foundFinished(job), tenantId: job.tenantId }),
+    },
+    filter,
+    limit,
+  );
+}
+
+/** The job of this id, whoever has it. */
+export async function findJobAnywhere(
+  { queue, finishedJobs, shards }: AnywherePorts,
+  jobId: string,
+): Promise<FoundJobOfTenant | null> {
+  const tenant = await queue.ownerOf(shards, jobId);
+  if (tenant !== null) {
+    const waiting = await queue.waitingJob(tenant, jobId);
+    const record = await queue.job(tenant, jobId);
+    if (record !== null && !isFinal(record.status)) {
+      return { ...foundQueued(record, waiting), tenantId: tenant.tenantId };
+    }
+    const stored = await finishedJobs.finishedJob(tenant.tenantId, jobId);
+    if (stored === null && record !== null) return { ...foundEnded(record, waiting), tenantId: tenant.tenantId };
+  }
+  const tenantId = tenant?.tenantId ?? (await finishedJobs.ownerOf(jobId));
+  const job = tenantId === null ? null : await finishedJobs.finishedJob(tenantId, jobId);
+  return job === null ? null : { ...foundFinished(job), tenantId: job.tenantId };
+}
+
 /**
  * A page of jobs from the queue and the event store, newest first.
  *
  * P1. The queue is read first: a job that moves meanwhile is found in the event store, or in both and shown once.
  * P2. Pages are ranges of job ids, and a job keeps its id: no job is on two pages, and none falls between them.
  */
-export async function findJobs(
-  { queue, finishedJobs }: Ports,
-  tenant: TenantRef,
-  filter: JobFilter,
+async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, F extends FoundJob>(
+  places: Places<W, S, F>,
+  { status }: JobFilter,
   limit: number,
-): Promise<FoundJobs> {
-  const { jobs: waiting, isIncomplete } = await queue.waitingJobs(tenant, filter);
-  const stored = await finishedJobs.finished(tenant.tenantId, filter, limit);
+): Promise<FoundJobs<F>> {
+  const { jobs: waiting, isIncomplete } = await places.waiting();
+  const stored = await places.finished();
   const finished = new Map(stored.jobs.map((job) => [job.jobId, job]));
   const queued = new Map(waiting.map((job) => [job.jobId, job]));
   const ids = [...new Set([...finished.keys(), ...queued.keys()])]
@@ -61,17 +143,18 @@ export async function findJobs(
     .filter((jobId) => stored.moreBelow === null || jobId >= stored.moreBelow);
   const look = async (jobId: string) => {
     const ended = finished.get(jobId);
-    if (ended !== undefined && !queued.has(jobId)) return foundFinished(ended);
-    const found = await unfinished(queue, tenant, queued.get(jobId));
+    const job = queued.get(jobId);
+    if (job === undefined) return ended === undefined ? null : places.foundFinished(ended);
+    const found = await places.foundWaiting(job);
     // A job that was retried is in both: what the queue says is newer, until the event store has its end.
-    return found === null && ended !== undefined ? foundFinished(ended) : found;
+    return found === null && ended !== undefined ? places.foundFinished(ended) : found;
   };
-  const found: FoundJob[] = [];
+  const found: F[] = [];
   for (let from = 0; from < ids.length; from += TOGETHER) {
     const piece = await Promise.all(ids.slice(from, from + TOGETHER).map(look));
     for (const [at, job] of piece.entries()) {
       if (found.length === limit) return { jobs: found, moreBelow: ids[from + at - 1] ?? null, isIncomplete };
-      if (job !== null && (filter.status === null || job.status === filter.status)) found.push(job);
+      if (job !== null && (status === null || job.status === status)) found.push(job);
     }
   }
   return { jobs: found, moreBelow: stored.moreBelow, isIncomplete };
@@ -81,12 +164,12 @@ export async function findJobs(
 const TOGETHER = 100;
 
 async function unfinished(
-  queue: QueuedJobs,
+  queue: Pick<QueuedJobs, "job">,
   tenant: TenantRef,
-  waiting: QueuedJobSummary | undefined,
+  waiting: QueuedJobSummary,
 ): Promise<FoundJob | null> {
-  const record = waiting === undefined ? null : await queue.job(tenant, waiting.jobId);
-  if (record === null || waiting === undefined) return null;
+  const record = await queue.job(tenant, waiting.jobId);
+  if (record === null) return null;
   return isFinal(record.status) ? foundEnded(record, waiting) : foundQueued(record, waiting);
 }
 

@@ -1,7 +1,14 @@
 import { assert } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
 import { isFinal } from "../domain/job.ts";
-import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage, JobFilter } from "../domain/job-search.ts";
+import type {
+  AllFinishedJobs,
+  FinishedJobSummary,
+  FinishedJobs,
+  FinishedJobsPage,
+  JobFilter,
+  RecipientFilter,
+} from "../domain/job-search.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
@@ -18,7 +25,7 @@ const ROUNDS_MAX = 4;
  * recipients skips all places that do not have the hash. A second one reads the latest states of those few by key. A job
  * whose latest state no longer matches, because it was tried again, is left out.
  */
-export class ClickHouseFinishedJobs implements FinishedJobs {
+export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs {
   private readonly settings: string;
 
   constructor(
@@ -29,25 +36,46 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
     this.settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   }
 
-  async finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage> {
+  finished(tenantId: string, filter: JobFilter, limit: number): Promise<FinishedJobsPage> {
     assert(TENANT_ID.test(tenantId), "a list of jobs belongs to a tenant");
+    return this.page(tenantId, filter, limit);
+  }
+
+  /** The filter on recipients is what makes this a search and not a scan. */
+  finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage> {
+    return this.page(null, filter, limit);
+  }
+
+  async finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null> {
+    const [job = null] = await this.latest([{ tenantId, jobId }]);
+    return job;
+  }
+
+  async ownerOf(jobId: string): Promise<string | null> {
+    const [row] = await this.clickhouse.rows(
+      `SELECT tenant_id FROM ${this.target.database}.jobs
+WHERE job_id = {job:UUID} AND toUInt128(job_id) = toUInt128({job:UUID})
+LIMIT 1
+SETTINGS ${this.settings}`,
+      { job: jobId },
+    );
+    return row === undefined ? null : String(row[0]);
+  }
+
+  /** `tenantId` null: of all tenants. */
+  private async page(tenantId: string | null, filter: JobFilter, limit: number): Promise<FinishedJobsPage> {
     const jobs: FinishedJobSummary[] = [];
     let { beforeJobId } = filter;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       const wanted = limit - jobs.length;
-      const ids = await this.ids(tenantId, { ...filter, beforeJobId }, wanted + 1);
-      const here = ids.slice(0, wanted);
-      jobs.push(...(await this.latest(tenantId, here)).filter(({ status }) => isWanted(status, filter)));
-      if (ids.length <= wanted) return { jobs, moreBelow: null };
-      beforeJobId = here.at(-1) ?? null;
+      const keys = await this.keys(tenantId, { ...filter, beforeJobId }, wanted + 1);
+      const here = keys.slice(0, wanted);
+      jobs.push(...(await this.latest(here)).filter(({ status }) => isWanted(status, filter)));
+      if (keys.length <= wanted) return { jobs, moreBelow: null };
+      beforeJobId = here.at(-1)?.jobId ?? null;
       if (jobs.length === limit) break;
     }
     return { jobs, moreBelow: beforeJobId };
-  }
-
-  async finishedJob(tenantId: string, jobId: string): Promise<FinishedJobSummary | null> {
-    const [job = null] = await this.latest(tenantId, [jobId]);
-    return job;
   }
 
   async count(tenantId: string, filter: JobFilter): Promise<number> {
@@ -60,9 +88,10 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
     return Number(row?.[0] ?? 0);
   }
 
-  private conditions(tenantId: string, filter: JobFilter) {
+  private conditions(tenantId: string | null, filter: JobFilter) {
     const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
+      [tenantId, "tenant_id = {tenant:String}"],
       [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
       [fromJobId, "toUInt128(job_id) >= toUInt128({from:UUID})"],
       [status, "status = {status:String}"],
@@ -71,50 +100,58 @@ export class ClickHouseFinishedJobs implements FinishedJobs {
       [template, "template = {template:String}"],
     ];
     const params = {
-      tenant: tenantId,
+      ...(tenantId !== null && { tenant: tenantId }),
       ...(beforeJobId !== null && { before: beforeJobId }),
       ...(fromJobId !== null && { from: fromJobId }),
       ...(status !== null && { status }),
       ...(channel !== null && { channel }),
-      ...(recipient !== null && { recipient: this.recipients.hashOf(tenantId, recipient) }),
+      ...(recipient !== null && { recipient: this.recipients.hashOf(recipient) }),
       ...(template !== null && { template }),
     };
-    const all = ["tenant_id = {tenant:String}", ...conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]))];
+    assert(tenantId !== null || recipient !== null, "all jobs of all tenants are no list");
+    const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));
     return { where: all.join(" AND "), params };
   }
 
-  private async ids(tenantId: string, filter: JobFilter, rows: number): Promise<readonly string[]> {
+  private async keys(tenantId: string | null, filter: JobFilter, rows: number): Promise<readonly JobKey[]> {
     const { where, params } = this.conditions(tenantId, filter);
     const found = await this.clickhouse.rows(
-      `SELECT job_id
+      `SELECT tenant_id, job_id
 FROM ${this.target.database}.jobs
 WHERE ${where}
-ORDER BY tenant_id DESC, toUInt128(job_id) DESC
+ORDER BY ${tenantId === null ? "" : "tenant_id DESC, "}toUInt128(job_id) DESC
 LIMIT 1 BY job_id
 LIMIT {rows:UInt32}
 SETTINGS ${this.settings}`,
       { ...params, rows },
     );
-    return found.map(([jobId]) => String(jobId));
+    return found.map(([tenant, jobId]) => ({ tenantId: String(tenant), jobId: String(jobId) }));
   }
 
   /** In the order of the ids, which are in this event store. */
-  private async latest(tenantId: string, jobIds: readonly string[]): Promise<readonly FinishedJobSummary[]> {
-    if (jobIds.length === 0) return [];
-    assert(jobIds.every(isJobId), "ids become part of a statement");
-    const keys = jobIds.map((jobId) => `toUInt128(toUUID('${jobId}'))`).join(", ");
+  private async latest(jobs: readonly JobKey[]): Promise<readonly FinishedJobSummary[]> {
+    if (jobs.length === 0) return [];
+    assert(
+      jobs.every(({ tenantId, jobId }) => TENANT_ID.test(tenantId) && isJobId(jobId)),
+      "names become part of a statement",
+    );
+    const keys = jobs.map(({ tenantId, jobId }) => `('${tenantId}', toUInt128(toUUID('${jobId}')))`).join(", ");
     const rows = await this.clickhouse.rows(
-      `SELECT job_id, channel, status, attempts, result, template, recipient_domain,
+      `SELECT tenant_id, job_id, channel, status, attempts, result, template, recipient_domain,
   toUnixTimestamp64Milli(${eventTime("version")})
 FROM ${this.target.database}.jobs
-WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${keys})
+WHERE (tenant_id, toUInt128(job_id)) IN (${keys})
 ORDER BY toUInt128(job_id) DESC, version DESC
 LIMIT 1 BY job_id
 SETTINGS ${this.settings}`,
-      { tenant: tenantId },
     );
     return rows.map(readSummary);
   }
+}
+
+interface JobKey {
+  readonly tenantId: string;
+  readonly jobId: string;
 }
 
 function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): boolean {
@@ -122,8 +159,9 @@ function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): bool
 }
 
 function readSummary(row: readonly unknown[]): FinishedJobSummary {
-  const [jobId, channel, status, attempts, result, template, recipientDomain, finishedAtMs] = row;
+  const [tenantId, jobId, channel, status, attempts, result, template, recipientDomain, finishedAtMs] = row;
   return {
+    tenantId: String(tenantId),
     jobId: String(jobId),
     channel: String(channel),
     status: readStatus(String(status)),

@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/email.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
 import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
@@ -29,7 +29,8 @@ export interface OperatorJobPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-const jobMembers = (channels: readonly ChannelName[]) => ({
+/** What a list says of a job. */
+export const jobMembers = (channels: readonly ChannelName[]) => ({
   job_id: Uuid,
   channel: enumOf(channels),
   status: enumOf(JOB_STATUSES),
@@ -53,7 +54,7 @@ const JobAttempt = Type.Object(
   { $id: "JobAttempt" },
 );
 
-const EXAMPLE_JOB = {
+export const EXAMPLE_JOB = {
   job_id: EXAMPLE_JOB_ID,
   channel: "email",
   status: "failed",
@@ -75,7 +76,7 @@ export const jobIdParameter: PathParameter<string> = {
   },
 };
 
-const cursor: QueryParameter<string | null> = {
+export const jobCursor: QueryParameter<string | null> = {
   description: "The `next_cursor` of the previous page.",
   schema: Type.String({ format: "uuid" }),
   read(text) {
@@ -92,7 +93,7 @@ const queryOf = (channels: readonly ChannelName[]) => ({
   template: queryText("Only from this template."),
   from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
   to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
-  cursor,
+  cursor: jobCursor,
   limit: limitParameter,
 });
 
@@ -140,7 +141,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
         status,
         channel,
         template,
-        recipient: recipient === null ? null : normalised(recipient),
+        recipient: recipient === null ? null : normalisedRecipient(recipient),
         fromJobId: from === null ? null : jobIdAt(from),
         beforeJobId: query.cursor === null || (end !== null && end < query.cursor) ? end : query.cursor,
       };
@@ -230,13 +231,7 @@ export async function tenantOf({ directory }: Pick<OperatorJobPorts, "directory"
   return tenant;
 }
 
-/** As the queue has recipients: addresses in lower case, phone numbers as digits. */
-export function normalised(text: string): string {
-  const trimmed = text.trim();
-  return trimmed.includes("@") ? (parseAddress(trimmed) ?? trimmed.toLowerCase()) : trimmed.replace(/[\s+().-]/g, "");
-}
-
-function shownJob(job: FoundJob) {
+export function shownJob(job: FoundJob) {
   const { jobId: job_id, channel, status, attempts, createdAtMs, finishedAtMs, nextAttemptMs } = job;
   return {
     job_id,

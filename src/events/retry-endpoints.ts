@@ -3,6 +3,7 @@ import { isOutage } from "../domain/errors.ts";
 import { isJobId, jobIdAt } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { JobRetries, RetryOutcome } from "../domain/retry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -15,7 +16,7 @@ import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { DAY_MS } from "./day-range.ts";
 import { findJobs } from "./find-jobs.ts";
-import { jobIdParameter, normalised, tenantOf } from "./operator-job-endpoints.ts";
+import { jobIdParameter, tenantOf } from "./operator-job-endpoints.ts";
 
 export interface RetryPorts {
   readonly queue: QueuedJobs;
@@ -97,7 +98,7 @@ async function retried({ retries }: RetryPorts, tenant: Tenant, jobIds: readonly
 const Moment = (description: string) =>
   Type.String({ description: `${description} A UTC day or a time (RFC 3339).`, examples: ["2026-11-21"] });
 
-function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoint {
+function retryBodyOf(channels: readonly ChannelName[]) {
   const Filter = Type.Object(
     {
       channel: Type.Optional(Type.Union(channels.map((name) => Type.Literal(name)))),
@@ -108,7 +109,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     },
     { additionalProperties: false },
   );
-  const Body = Type.Object(
+  return Type.Object(
     {
       filter: Filter,
       dry_run: Type.Optional(Type.Boolean({ description: "Only count them." })),
@@ -116,6 +117,18 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     },
     { additionalProperties: false, examples: [{ filter: { channel: "email", from: "2026-11-21" } }] },
   );
+}
+
+const RETRIED_JOBS = Type.Object(
+  {
+    retried: Type.Integer(),
+    skipped: Type.Integer({ description: "Their content is no longer kept, or they cannot be paid." }),
+    next_cursor: NextCursor,
+  },
+  { $id: "RetriedJobs" },
+);
+
+function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoint {
   return operatorEndpoint({
     method: "POST",
     path: "/dash/api/tenants/:id/jobs/retry",
@@ -125,7 +138,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
     summary: "Try failed jobs again",
     description: `The newest first, at most ${BULK_MAX} a call: go on with \`next_cursor\` until it is null.`,
     params: { id: tenantIdParameter },
-    body: Body,
+    body: retryBodyOf(channels),
     audit: { body: ["dry_run", "cursor"], answer: ["count", "retried", "skipped"] },
     answers: {
       200: {
@@ -135,14 +148,7 @@ function retryJobs(ports: RetryPorts, channels: readonly ChannelName[]): Endpoin
       },
       202: {
         description: "They are queued again, as far as it was possible.",
-        schema: Type.Object(
-          {
-            retried: Type.Integer(),
-            skipped: Type.Integer({ description: "Their content is no longer kept, or they cannot be paid." }),
-            next_cursor: NextCursor,
-          },
-          { $id: "RetriedJobs" },
-        ),
+        schema: RETRIED_JOBS,
         examples: [{ retried: 998, skipped: 2, next_cursor: EXAMPLE_JOB_ID }],
       },
     },
@@ -204,7 +210,7 @@ function filterOf({ channel, recipient, template, from, to }: GivenFilter, curso
   return {
     status: "failed",
     channel: channel ?? null,
-    recipient: recipient === undefined ? null : normalised(recipient),
+    recipient: recipient === undefined ? null : normalisedRecipient(recipient),
     template: template ?? null,
     fromJobId: fromMs === null ? null : jobIdAt(fromMs),
     beforeJobId: cursor === null || (end !== null && end < cursor) ? end : cursor,

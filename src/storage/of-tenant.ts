@@ -1,13 +1,16 @@
-import { eq } from "drizzle-orm";
+import { and, eq, isNull } from "drizzle-orm";
 import { type AllOfTenant, done, type Missing, missing } from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { AnyDb, Database } from "./database.ts";
 import { tenants } from "./tables.ts";
 
-/** The tenant's row, or null. PostgreSQL never sees a text that cannot be a tenant's id. */
+/** The tenant's row, or null; a deleted tenant has none. PostgreSQL never sees a text that cannot be a tenant's id. */
 export async function tenantRow(db: AnyDb, tenantId: string): Promise<typeof tenants.$inferSelect | null> {
   if (!TENANT_ID.test(tenantId)) return null;
-  const [row] = await db.select().from(tenants).where(eq(tenants.id, tenantId));
+  const [row] = await db
+    .select()
+    .from(tenants)
+    .where(and(eq(tenants.id, tenantId), isNull(tenants.deletedAt)));
   return row ?? null;
 }
 

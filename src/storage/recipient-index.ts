@@ -1,6 +1,7 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import type { Random } from "../domain/random.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
+import { ERASED_NAME } from "../domain/suppressions.ts";
 import type { Database } from "./database.ts";
 import { openRegistryKey } from "./registry-key.ts";
 import type { Vault } from "./vault.ts";
@@ -17,9 +18,17 @@ export async function openRecipientIndex(database: Database, vault: Vault, rando
 
 /** The first half of HMAC-SHA-256 (RFC 2104; truncated by its section 5), written as a UUID. */
 export function recipientIndex(key: Uint8Array): RecipientIndex {
+  const erasedNamesKey = (tenantId: string) =>
+    createHmac("sha256", key).update(`erased names\0${tenantId}`).digest("hex");
   return {
-    hashOf(tenantId, recipient) {
-      const hex = createHmac("sha256", key).update(`${tenantId}\0${recipient}`).digest("hex").slice(0, HASH_CHARS);
+    erasedNamesKey,
+    erasedName: (tenantId, recipient) =>
+      ERASED_NAME +
+      createHash("sha1")
+        .update(erasedNamesKey(tenantId) + recipient)
+        .digest("hex"),
+    hashOf(recipient) {
+      const hex = createHmac("sha256", key).update(recipient).digest("hex").slice(0, HASH_CHARS);
       return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
     },
   };

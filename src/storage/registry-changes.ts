@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import { type Done, type Missing, missing } from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { AnyDb, Database } from "./database.ts";
@@ -46,7 +46,7 @@ export class RegistryChanges {
       const changed = await transaction
         .update(tenants)
         .set({ version })
-        .where(eq(tenants.id, tenantId))
+        .where(and(eq(tenants.id, tenantId), isNull(tenants.deletedAt)))
         .returning({ id: tenants.id });
       return changed.length === 0 ? new Undone(missing("tenant")) : change(transaction);
     });

@@ -1,6 +1,7 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Random } from "../domain/random.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Done, Missing } from "../domain/store-result.ts";
 import type { Database } from "./database.ts";
 import type { RegistryChanges } from "./registry-changes.ts";
@@ -27,6 +28,8 @@ export interface RegistryTools {
   readonly changes: RegistryChanges;
   readonly vault: Vault;
   readonly credentials: CredentialStore;
+  /** Names erased recipients. */
+  readonly recipients: RecipientIndex;
   readonly clock: Clock;
   readonly random: Random;
 }

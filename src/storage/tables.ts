@@ -95,6 +95,13 @@ export const tenants = pgTable(
     /** Unix ms by channel, as `resumedAt`. */
     purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
     resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
+    /**
+     * An operator deleted the tenant: for every reader but the removal and the bills, there is none. The row stays for good,
+     * so that its id is not given out again, and with it what it is billed for.
+     */
+    deletedAt: timestamp("deleted_at", { withTimezone: true, mode: "date" }),
+    /** All else of the deleted tenant is gone. */
+    removedAt: timestamp("removed_at", { withTimezone: true, mode: "date" }),
     /** `registry_state.version` of the last change that the tenant's snapshot shows. */
     version: bigint("version", { mode: "number" }).notNull(),
     createdAt: createdAt(),
@@ -102,6 +109,9 @@ export const tenants = pgTable(
   (table) => [
     check("tenants_tokens_not_negative", sql`${table.tokens} >= 0`),
     index("tenants_by_version").on(table.version),
+    index("tenants_leaving")
+      .on(table.deletedAt)
+      .where(sql`${table.deletedAt} is not null and ${table.removedAt} is null`),
   ],
 );
 
@@ -129,7 +139,6 @@ export const tokenMovements = pgTable(
   },
   (table) => [
     index("token_movements_by_tenant").on(table.tenantId, table.id),
-    uniqueIndex("token_movements_once_a_job").on(table.jobId, table.kind).where(sql`${table.jobId} is not null`),
   ],
 );
 

@@ -1,3 +1,4 @@
+import type { TenantQueueRemoval } from "../domain/erasure.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { CredentialKind } from "../http/credential-kind.ts";
@@ -7,9 +8,13 @@ import type { RegistryTools } from "../storage/registry.ts";
 import { AttentionRepository } from "./attention-repository.ts";
 import { credentialEndpoints } from "./credential-endpoints.ts";
 import { CredentialRepository } from "./credential-repository.ts";
+import { deletionEndpoint } from "./deletion-endpoint.ts";
+import type { ErasurePorts } from "./erasure.ts";
+import { erasureEndpoint } from "./erasure-endpoint.ts";
 import { ExpiringRepository } from "./expiring-repository.ts";
 import { keyEndpoints } from "./key-endpoints.ts";
 import { KeyRepository } from "./key-repository.ts";
+import { LeavingTenants } from "./leaving-tenants.ts";
 import { planEndpoints } from "./plan-endpoints.ts";
 import { PlanRepository } from "./plan-repository.ts";
 import type { TenantRegistry } from "./registry.ts";
@@ -26,10 +31,11 @@ import { TokenRepository } from "./token-repository.ts";
 import { type UsagePorts, usageEndpoints } from "./usage-endpoints.ts";
 import { UsageRepository } from "./usage-repository.ts";
 
-interface EndpointPorts {
+interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue"> {
+  readonly queue: ErasurePorts["queue"] & Pick<TenantQueueRemoval, "unfinishedJobs">;
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
   readonly purging: Purging;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
@@ -56,6 +62,8 @@ export function tenantRoomEndpoints(
     ...tokenEndpoints(ports),
     ...usageEndpoints(ports, channels),
     ...suppressionEndpoints(ports),
+    erasureEndpoint(ports),
+    deletionEndpoint(ports),
     ...planEndpoints(ports),
   ];
 }
@@ -65,8 +73,9 @@ export function tenantRegistry(
   tools: RegistryTools,
   { channels, kinds, credentialKinds, shards }: Channels & { readonly shards: number },
 ): TenantRegistry {
-  const { database, changes, clock } = tools;
+  const { database, changes, recipients, clock } = tools;
   const tenants = new TenantRepository({ ...tools, shards, channels });
+  const leaving = new LeavingTenants(tools);
   const keys = new KeyRepository(tools);
   const attention = new AttentionRepository(database, clock);
   const allPlans = new PlanRepository(database, changes);
@@ -75,11 +84,16 @@ export function tenantRegistry(
   const ends = new ExpiringRepository({ ...tools, kinds: credentialKinds });
   const tokens = new TokenRepository(database, clock);
   const usage = new UsageRepository(database);
-  const suppressed = new SuppressionRepository(database, clock);
+  const suppressed = new SuppressionRepository(database, recipients, clock);
   return {
     createTenant: (tenant) => tenants.create(tenant),
-    tenant: (tenantId) => tenants.one(tenantId),
-    tenants: (cursor, limit) => tenants.page(cursor, limit),
+    tenant: (tenantId, which) => tenants.one(tenantId, which),
+    tenants: (cursor, limit, which) => tenants.page(cursor, limit, which),
+    deleteTenant: (tenantId) => leaving.delete(tenantId),
+    leavingTenant: (tenantId) => leaving.one(tenantId),
+    leavingTenants: (limit) => leaving.all(limit),
+    removeOfTenant: (tenantId) => leaving.removePiece(tenantId),
+    tenantRemoved: (tenantId) => leaving.removed(tenantId),
     changeTenant: (tenantId, change) => tenants.change(tenantId, change),
     createKey: (tenantId, options) => keys.create(tenantId, options),
     steerTenant: (tenantId, steer, steered) => tenants.steer(tenantId, steer, steered),
@@ -105,6 +119,7 @@ export function tenantRegistry(
     tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
     deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
+    eraseSuppression: (tenantId, address, isAdded) => suppressed.erase(tenantId, address, isAdded),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),
     suppressions: (tenantId, cursor, limit) => suppressed.page(tenantId, cursor, limit),
     suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),

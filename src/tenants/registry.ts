@@ -35,6 +35,17 @@ export interface TenantChange {
   readonly allow_custom?: readonly ChannelName[];
 }
 
+/** Those that are there, or also those that were deleted, who are still billed. */
+export type WhichTenants = "present" | "ever";
+
+/** A tenant that leaves, and how far that is. */
+export interface LeavingTenant {
+  readonly tenantId: string;
+  readonly shard: number;
+  readonly deletedAtMs: number;
+  readonly isRemoved: boolean;
+}
+
 /** What an operator does to a tenant's jobs. `purge` ends those accepted so far. */
 export type Steer = "pause" | "resume" | "hold" | "release" | "purge";
 
@@ -87,15 +98,20 @@ export interface TokenMovement {
 
 /** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
 export interface SuppressionRegistry {
-  /** Adds the recipient, or changes the reason. */
+  /** Adds the recipient, or changes the reason. A recipient that was erased stays under its erased name, which is returned. */
   putSuppression(
     tenantId: string,
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">>;
-  /** Whether the recipient was on the list. */
+  /** Whether the recipient was on the list, under whichever name. */
   deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">>;
-  /** Why the recipient is on the list, or null. */
+  /**
+   * Puts the recipient's erased name in its place on the list, with the same reason; `isAdded`: also where the recipient was
+   * not on it. Returns how many rows had the recipient itself.
+   */
+  eraseSuppression(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">>;
+  /** Why the recipient of this very name is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
   /** A tenant's list, ordered by address. */
   suppressions(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>>;
@@ -109,10 +125,10 @@ export interface NoSuchPlan {
   readonly plan: string;
 }
 
-/** There is a tenant of this id, or one of every id that was tried for the name. */
+/** There is a tenant of this id, or was one that was deleted, or there is one of every id that was tried for the name. */
 export interface TenantTaken {
   readonly kind: "taken";
-  readonly by: "id" | "name";
+  readonly by: "id" | "name" | "deleted";
 }
 
 export type CreatedTenant = Done<TenantRecord> | Invalid | NoSuchPlan | TenantTaken;
@@ -130,8 +146,25 @@ export type MovedTokens =
  */
 export interface TenantRegistry extends SuppressionRegistry {
   createTenant(tenant: NewTenant): Promise<CreatedTenant>;
-  tenant(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">>;
-  tenants(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
+  tenant(tenantId: string, which?: WhichTenants): Promise<Done<TenantRecord> | Missing<"tenant">>;
+  tenants(
+    cursor: string | null,
+    limit: number,
+    which?: WhichTenants,
+  ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
+  /**
+   * From then on there is no such tenant: its keys are refused and its jobs fail. What it has is removed afterwards. Safe to
+   * repeat.
+   */
+  deleteTenant(tenantId: string): Promise<Done<LeavingTenant> | Missing<"tenant">>;
+  /** A tenant that was deleted. */
+  leavingTenant(tenantId: string): Promise<LeavingTenant | null>;
+  /** Tenants that were deleted and not removed, the first ones first. */
+  leavingTenants(limit: number): Promise<readonly LeavingTenant[]>;
+  /** Removes a piece of what a deleted tenant has in the registry. Resolves to whether nothing is left. */
+  removeOfTenant(tenantId: string): Promise<boolean>;
+  /** Nothing is left of a deleted tenant anywhere, but for what it is billed for. */
+  tenantRemoved(tenantId: string): Promise<void>;
   changeTenant(
     tenantId: string,
     change: TenantChange,

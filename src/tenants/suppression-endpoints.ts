@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { parseAddress } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
+import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
@@ -11,9 +12,14 @@ import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 
+/** What is shown of an erased recipient. */
+const ERASED = "(erased)";
+
 const Suppression = Type.Object(
   {
-    address: Type.String({ description: "In lower case: addresses are compared without regard to case." }),
+    address: Type.String({
+      description: `In lower case: addresses are compared without regard to case. \`${ERASED}\`: the address itself is no longer stored.`,
+    }),
     reason: enumOf(SUPPRESSION_REASONS),
     created_at: Timestamp,
   },
@@ -68,7 +74,7 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, query: { cursor, limit } }) {
         const { items, nextCursor } = resultOf(await suppressions.page(id, cursor, limit));
-        return reply(200, { suppressions: items, next_cursor: nextCursor });
+        return reply(200, { suppressions: items.map(shown), next_cursor: nextCursor });
       },
     }),
     putSuppression({ suppressions, directory }),
@@ -114,9 +120,13 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
       if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
       readQuery(exchange.request, []);
       const { reason = "manual" } = await body.read(door, exchange);
-      return reply(200, resultOf(await suppressions.put(tenant, address, reason)));
+      return reply(200, shown(resultOf(await suppressions.put(tenant, address, reason))));
     },
   });
+}
+
+function shown(record: SuppressionRecord): SuppressionRecord {
+  return isErasedName(record.address) ? { ...record, address: ERASED } : record;
 }
 
 /** Throws 404 if there is no such tenant. */

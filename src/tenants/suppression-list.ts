@@ -1,8 +1,16 @@
 import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { Done, Missing, PageOfTenant } from "../domain/store-result.ts";
-import type { Suppression, SuppressionIndex, SuppressionRecord } from "../domain/suppressions.ts";
+import {
+  ERASED_NAME,
+  type IndexedSuppression,
+  isErasedName,
+  type Suppression,
+  type SuppressionIndex,
+  type SuppressionRecord,
+} from "../domain/suppressions.ts";
 import type { TenantRef } from "../domain/tenant.ts";
 import type { SuppressionRegistry } from "./registry.ts";
 
@@ -10,16 +18,20 @@ export interface SuppressionListPorts {
   readonly registry: SuppressionRegistry;
   readonly index: SuppressionIndex;
   readonly queue: Pick<FrontQueue, "job" | "observe">;
+  /** Names erased recipients. */
+  readonly recipients: Pick<RecipientIndex, "erasedName" | "erasedNamesKey">;
 }
 
 /**
  * The addresses that a tenant must not send to. The registry owns the list; the queue holds an index of it, which `pull`
- * checks. Addresses are compared by `normaliseAddress`, that is without regard to case.
+ * checks. Addresses are compared by `normaliseAddress`, that is without regard to case. A recipient that was erased is on
+ * both under a keyed hash, its erased name.
  *
  * S1. The registry is written first: anything the index loses can be restored from there.
  * S2. After each change, the index is rewritten until the registry, asked again, still says the same. So of several concurrent
  *     changes, the one that writes the index last also learns what it should hold.
- * S3. A queue that never had a shard's index hands out no job of that shard before `fill` has resolved to true.
+ * S3. The index has the key of a tenant's erased names before it has one of these names.
+ * S4. A queue that never had a shard's index hands out no job of that shard before `fill` has resolved to true.
  *
  * Every call is safe to repeat, and must be repeated if it rejects with `TransportError` or `UnavailableError`.
  */
@@ -33,15 +45,30 @@ export class SuppressionList {
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
     const record = await this.ports.registry.putSuppression(tenant.tenantId, recipient, reason);
-    if (record.kind === "done") await this.agree(tenant, recipient);
+    if (record.kind === "done") await this.agree(tenant, record.value.address);
     return record;
+  }
+
+  /** The list no longer has the address itself. Returns how many entries did. */
+  async erase(tenant: TenantRef, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">> {
+    const recipient = normaliseAddress(address);
+    const { registry, recipients } = this.ports;
+    const erased = await registry.eraseSuppression(tenant.tenantId, recipient, isAdded);
+    if (erased.kind === "missing") return erased;
+    // The new name first: at no moment does the index have neither.
+    await this.agree(tenant, recipients.erasedName(tenant.tenantId, recipient));
+    await this.agree(tenant, recipient);
+    return erased;
   }
 
   /** Whether the address was on the list. The index is corrected even if it was not: an earlier call may have died. */
   async remove(tenant: TenantRef, address: string): Promise<Done<boolean> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
     const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient);
-    if (wasThere.kind === "done") await this.agree(tenant, recipient);
+    if (wasThere.kind === "done") {
+      await this.agree(tenant, recipient);
+      await this.agree(tenant, this.ports.recipients.erasedName(tenant.tenantId, recipient));
+    }
     return wasThere;
   }
 
@@ -60,9 +87,11 @@ export class SuppressionList {
     // A report about a job that was never sent, perhaps a forged one, suppresses nobody.
     const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
-    const recipient = normaliseAddress(suppress.recipient);
-    const stored = await registry.putSuppression(tenant.tenantId, recipient, suppress.reason);
+    const address = normaliseAddress(suppress.recipient);
+    const stored = await registry.putSuppression(tenant.tenantId, address, suppress.reason);
     if (stored.kind === "missing") return "unknown";
+    const { address: recipient } = stored.value;
+    await this.giveKey(tenant, recipient);
     const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
     // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
     // since.
@@ -80,10 +109,25 @@ export class SuppressionList {
     let after: Suppression | null = null;
     while (state === "loading" && !signal.aborted) {
       const page: readonly Suppression[] = await registry.suppressionsOfShard(lease.shard, after);
-      state = await index.loadSuppressions(lease, page, page.length === 0);
+      state = await index.loadSuppressions(lease, [...this.keysFor(page), ...page], page.length === 0);
       after = page.at(-1) ?? null;
     }
     return state !== FENCED && state === "loaded";
+  }
+
+  private async giveKey(tenant: TenantRef, recipient: string): Promise<void> {
+    if (!isErasedName(recipient)) return;
+    await this.ports.index.putSuppression(tenant, ERASED_NAME, this.ports.recipients.erasedNamesKey(tenant.tenantId));
+  }
+
+  private keysFor(page: readonly Suppression[]): readonly IndexedSuppression[] {
+    const tenants = new Set(page.filter(({ address }) => isErasedName(address)).map(({ tenantId }) => tenantId));
+    const { recipients } = this.ports;
+    return [...tenants].map((tenantId) => ({
+      tenantId,
+      address: ERASED_NAME,
+      reason: recipients.erasedNamesKey(tenantId),
+    }));
   }
 
   private async agree(tenant: TenantRef, recipient: string): Promise<void> {
@@ -91,7 +135,10 @@ export class SuppressionList {
     let reason = await registry.suppressionReason(tenant.tenantId, recipient);
     for (let changes = 0; changes < CHANGES_MAX; changes += 1) {
       if (reason === null) await index.removeSuppression(tenant, recipient);
-      else await index.putSuppression(tenant, recipient, reason);
+      else {
+        await this.giveKey(tenant, recipient);
+        await index.putSuppression(tenant, recipient, reason);
+      }
       const written = reason;
       reason = await registry.suppressionReason(tenant.tenantId, recipient);
       if (reason === written) return;

@@ -1,6 +1,7 @@
-import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { SuppressionReason } from "../domain/job.ts";
+import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { type Done, done, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { Database } from "../storage/database.ts";
@@ -20,6 +21,7 @@ const SHARD_PAGE_ROWS = 500;
 export class SuppressionRepository {
   constructor(
     private readonly database: Database,
+    private readonly recipients: Pick<RecipientIndex, "erasedName">,
     private readonly clock: Clock,
   ) {}
 
@@ -30,6 +32,13 @@ export class SuppressionRepository {
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
+      // The address of an erased recipient is not stored again.
+      const [erased] = await transaction
+        .update(suppressions)
+        .set({ reason })
+        .where(named(tenantId, [this.recipients.erasedName(tenantId, address)]))
+        .returning();
+      if (erased !== undefined) return done(recordOf(erased));
       const [row] = await transaction
         .insert(suppressions)
         .values({ tenantId, address, reason, createdAt: new Date(this.clock.nowMs()) })
@@ -45,9 +54,26 @@ export class SuppressionRepository {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
       const deleted = await transaction
         .delete(suppressions)
-        .where(and(eq(suppressions.tenantId, tenantId), eq(suppressions.address, address)))
+        .where(named(tenantId, [address, this.recipients.erasedName(tenantId, address)]))
         .returning({ address: suppressions.address });
       return done(deleted.length > 0);
+    });
+  }
+
+  erase(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">> {
+    return this.database.write(async (transaction) => {
+      if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
+      const [row] = await transaction
+        .delete(suppressions)
+        .where(named(tenantId, [address]))
+        .returning();
+      if (row !== undefined || isAdded) {
+        const { reason = "manual", createdAt = new Date(this.clock.nowMs()) } = row ?? {};
+        const erased = this.recipients.erasedName(tenantId, address);
+        const values = { tenantId, address: erased, reason, createdAt };
+        await transaction.insert(suppressions).values(values).onConflictDoNothing();
+      }
+      return done(row === undefined ? 0 : 1);
     });
   }
 
@@ -90,6 +116,10 @@ export class SuppressionRepository {
         .limit(SHARD_PAGE_ROWS),
     );
   }
+}
+
+function named(tenantId: string, addresses: readonly string[]) {
+  return and(eq(suppressions.tenantId, tenantId), inArray(suppressions.address, [...addresses]));
 }
 
 /** An address can contain characters that a query would have to escape. */

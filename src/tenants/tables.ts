@@ -45,7 +45,7 @@ export const templates = pgTable(
   (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
 );
 
-/** Recipients that must not be sent to, by normalized address. The queue keeps an index of this list. */
+/** Recipients that must not be sent to, by normalized address or erased name. The queue keeps an index of this list. */
 export const suppressions = pgTable(
   "suppressions",
   {

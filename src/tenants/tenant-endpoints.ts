@@ -137,6 +137,9 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
 
 /** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */
 export function createdTenant(result: CreatedTenant): TenantRecord {
+  if (result.kind === "taken" && result.by === "deleted") {
+    throw new ApiError(409, "This id was used by a deleted tenant, and is not given out again.");
+  }
   if (result.kind === "taken") throw new ApiError(409, `There is a tenant of this ${result.by} already.`);
   if (result.kind === "no_such_plan") throw noSuchPlan(result);
   return resultOf(result);

@@ -1,4 +1,4 @@
-import { asc, eq, gt } from "drizzle-orm";
+import { and, asc, eq, gt, isNull } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
@@ -29,6 +29,7 @@ import type {
   TenantChange,
   TenantRecord,
   TenantTaken,
+  WhichTenants,
 } from "./registry.ts";
 import { slugFromName } from "./slug-from-name.ts";
 import { steered } from "./steering-columns.ts";
@@ -67,25 +68,37 @@ export class TenantRepository {
       const noPlan = await missingPlan(transaction, tenant.plan ?? "free");
       if (noPlan !== null) return new Undone<NoSuchPlan | TenantTaken>(noPlan);
       const created = await this.insert(transaction, tenant, version);
-      if (created === null)
-        return new Undone<NoSuchPlan | TenantTaken>({ kind: "taken", by: id === undefined ? "name" : "id" });
+      if (created === null) return new Undone<NoSuchPlan | TenantTaken>(await takenBy(transaction, id));
       if (tokens > 0) await recordOpeningBalance(transaction, created);
       return done(recordOf(created));
     });
   }
 
-  one(tenantId: string): Promise<Done<TenantRecord> | Missing<"tenant">> {
-    return this.options.database.read(async (db) => found(await tenantRow(db, tenantId)));
+  one(tenantId: string, which: WhichTenants = "present"): Promise<Done<TenantRecord> | Missing<"tenant">> {
+    return this.options.database.read(async (db) => {
+      if (which === "present" || !TENANT_ID.test(tenantId)) return found(await tenantRow(db, tenantId));
+      const [row = null] = await db.select().from(tenants).where(eq(tenants.id, tenantId));
+      return found(row);
+    });
   }
 
   /** Ordered by id. */
-  async page(cursor: string | null, limit: number): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
+  async page(
+    cursor: string | null,
+    limit: number,
+    which: WhichTenants = "present",
+  ): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
     if (cursor !== null && !TENANT_ID.test(cursor)) return { kind: "invalid_cursor" };
     const rows = await this.options.database.read((db) =>
       db
         .select()
         .from(tenants)
-        .where(cursor === null ? undefined : gt(tenants.id, cursor))
+        .where(
+          and(
+            cursor === null ? undefined : gt(tenants.id, cursor),
+            which === "present" ? isNull(tenants.deletedAt) : undefined,
+          ),
+        )
         .orderBy(asc(tenants.id))
         .limit(rowsToRead(limit)),
     );
@@ -163,6 +176,12 @@ export class TenantRepository {
     }
     return null;
   }
+}
+
+/** Who has the id that was asked for, or all that were tried for the name. */
+async function takenBy(transaction: AnyDb, id: string | undefined): Promise<TenantTaken> {
+  if (id === undefined) return { kind: "taken", by: "name" };
+  return { kind: "taken", by: (await tenantRow(transaction, id)) === null ? "deleted" : "id" };
 }
 
 function checkName(name: string): Invalid | null {

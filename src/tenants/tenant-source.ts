@@ -1,4 +1,4 @@
-import { asc, eq, gt, inArray, notLike } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNull, notLike } from "drizzle-orm";
 import type { Plan, Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
 import { plans, registryState, tenants } from "../storage/tables.ts";
@@ -68,7 +68,7 @@ export class TenantSource {
         .select()
         .from(tenants)
         .innerJoin(plans, eq(plans.name, tenants.plan))
-        .where(inArray(tenants.id, [...tenantIds])),
+        .where(and(inArray(tenants.id, [...tenantIds]), isNull(tenants.deletedAt))),
     );
     const ids = rows.map((row) => row.tenants.id);
     const reading = new TenantReading(this.options);

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, lt, lte, sql } from "drizzle-orm";
+import { and, desc, eq, gte, isNull, lt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { done, invalid, missing, type PageOfTenant } from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
@@ -78,7 +78,9 @@ async function move(transaction: AnyDb, tenantId: string, amount: number): Promi
   const [moved] = await transaction
     .update(tenants)
     .set({ tokens: balance })
-    .where(and(eq(tenants.id, tenantId), gte(balance, 0), lte(balance, Number.MAX_SAFE_INTEGER)))
+    .where(
+      and(eq(tenants.id, tenantId), isNull(tenants.deletedAt), gte(balance, 0), lte(balance, Number.MAX_SAFE_INTEGER)),
+    )
     .returning({ balance: tenants.tokens });
   if (moved !== undefined) return done(moved);
   const tenant = await tenantRow(transaction, tenantId);

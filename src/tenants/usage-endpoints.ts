@@ -73,7 +73,7 @@ function tenantUsageEndpoint(
       const now = monthOf(door.ports.clock.nowMs());
       const range = { from: query.from ?? query.to ?? now, to: query.to ?? now };
       requireRange(range);
-      const { name } = resultOf(await ports.registry.tenant(id));
+      const { name } = resultOf(await ports.registry.tenant(id, "ever"));
       const usage = await read(ports, channels, { tenantIds: [id], ...range }, new Map([[id, name]]));
       const file = `usage-${id}`;
       if (!wantsCsv(exchange, query.format)) return reply(200, { usage }, jsonHeaders(file));
@@ -103,7 +103,7 @@ function usageListEndpoint(
       },
     },
     async handle({ door, exchange, query: { month, format: asked, cursor, limit } }) {
-      const { items, nextCursor } = resultOf(await ports.registry.tenants(cursor, limit));
+      const { items, nextCursor } = resultOf(await ports.registry.tenants(cursor, limit, "ever"));
       const names = new Map(items.map(({ id, name }) => [id, name]));
       const of = month ?? monthOf(door.ports.clock.nowMs());
       const usage = await read(ports, channels, { tenantIds: [...names.keys()], from: of, to: of }, names);

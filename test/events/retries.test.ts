@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
@@ -32,6 +32,8 @@ const payloads = {
   put: async ({ jobId }: { readonly jobId: string }, bytes: Uint8Array) => void stored.set(jobId, bytes),
 };
 const PAYLOAD = JSON.stringify({ to: "ann@example.com", html: '<p>"Hello" \\ é\u2028</p>\n\t', subject: "a secret" });
+
+setDefaultTimeout(60_000);
 
 let chdb: Awaited<ReturnType<typeof startChdb>>;
 let redis: RedisServer;
@@ -75,13 +77,13 @@ beforeAll(async () => {
   });
   owner = await leaseOf("dispatcher");
   recorder = await leaseOf("recorder");
-}, 60_000);
+});
 
 afterAll(async () => {
   await queue.stop();
   await redis.stop();
   await chdb.stop();
-}, 60_000);
+});
 
 async function leaseOf(role: "dispatcher" | "recorder"): Promise<Lease> {
   const lease = await queue.acquire(0, role, "test", null);
@@ -250,4 +252,4 @@ test("contents in the outbox are bounded, for a tenant by what it leaves to othe
   const dropped = jobs.find((jobId) => !kept.has(jobId)) ?? "";
   expect(await outcomeOf(dropped)).toEqual({ kind: "not_kept" });
   expect((await queue.job(tenant, dropped))?.status).toBe("failed");
-}, 30_000);
+});

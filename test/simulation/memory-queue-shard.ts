@@ -257,7 +257,8 @@ export function storedJob(shard: ShardState, jobId: string): StoredJob | null {
 }
 
 /** A job that has left, as the event store has it. */
-export function storedOf({ jobId: _, began, ...known }: JobRecord): StoredJob {
+export function storedOf({ tenantId, channel, status, attempts, result, events, tries, began }: JobRecord): StoredJob {
+  const known = { tenantId, channel, status, attempts, result, events, ...(tries !== undefined && { tries }) };
   const life = began === undefined ? {} : { life: { began, atMs: 0 } };
   return { ...known, ...life, waits: 0, kept: [], isHeldPending: false, entryId: null };
 }

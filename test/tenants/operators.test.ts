@@ -11,6 +11,7 @@ const MESSAGE: SandboxMessage = {
   source: "Subject: Hello\r\n\r\nHello",
 };
 const sandbox: SandboxInbox = {
+  erase: () => 0,
   messages: (to, limit) => [MESSAGE, MESSAGE].filter((message) => to === null || message.to === to).slice(0, limit),
 };
 

@@ -22,6 +22,32 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     expect(await registry.suppressionReason(id, "ann@example.com")).toBeNull();
   });
 
+  test("an erased address stays on the list without being stored, and is not stored again", async () => {
+    const registry = registryOf();
+    const [id, otherId] = [await newTenant(), await newTenant()];
+    const first = await must(registry.putSuppression(id, "ann@example.com", "bounced"));
+    await must(registry.putSuppression(otherId, "ann@example.com", "manual"));
+    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toBe(1);
+    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toBe(0);
+    expect(await must(registry.eraseSuppression(id, "eve@example.com", false))).toBe(0);
+    const [erased] = (await must(registry.suppressions(id, null, 10))).items;
+    expect(erased).toEqual({ ...first, address: expect.stringMatching(/^sha:[0-9a-f]{40}$/) });
+    expect(await must(registry.putSuppression(id, "ann@example.com", "complained"))).toMatchObject({
+      address: erased?.address,
+      reason: "complained",
+    });
+    await must(registry.eraseSuppression(id, "ann@example.com", true));
+    expect((await must(registry.suppressions(id, null, 10))).items).toHaveLength(1);
+    expect(await registry.suppressionReason(otherId, "ann@example.com")).toBe("manual");
+    await must(registry.eraseSuppression(otherId, "ann@example.com", false));
+    expect((await must(registry.suppressions(otherId, null, 10))).items[0]?.address).not.toBe(erased?.address);
+    expect(await must(registry.deleteSuppression(id, "ann@example.com"))).toBe(true);
+    expect((await must(registry.suppressions(id, null, 10))).items).toEqual([]);
+    await must(registry.eraseSuppression(id, "new@example.com", true));
+    expect((await must(registry.suppressions(id, null, 10))).items).toMatchObject([{ reason: "manual" }]);
+    expect(await registry.eraseSuppression("nobody", "a@x.example", true)).toEqual({ kind: "missing", what: "tenant" });
+  });
+
   test("a list is paged in the order of addresses, each once, and an invalid cursor is refused", async () => {
     const registry = registryOf();
     const id = await newTenant();

@@ -6,6 +6,7 @@ import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
 import { type Done, done } from "../../src/domain/store-result.ts";
 import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
+import { recipientIndex } from "../../src/storage/recipient-index.ts";
 import type { SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";
 import { aTenant } from "../support/tenants.ts";
@@ -21,12 +22,13 @@ const JOB: JobRecord = {
   result: {},
   events: [],
 };
+const recipients = recipientIndex(new Uint8Array(32).fill(7));
 const RUNNING = new AbortController().signal;
 
 /** A registry and an index in memory, whose every call takes a turn that the test chooses, and can be lost. */
 class World implements SuppressionRegistry, SuppressionIndex {
   readonly list = new Map<string, SuppressionReason>();
-  readonly index = new Map<string, SuppressionReason | "">();
+  readonly index = new Map<string, string>();
   readonly observed: Observation[] = [];
   /** Of the job that is reported on; null: there is none. */
   status: JobStatus | null = "success";
@@ -54,14 +56,29 @@ class World implements SuppressionRegistry, SuppressionIndex {
   putSuppression(of: unknown, address: string, reason: SuppressionReason): Promise<never> {
     const isList = typeof of === "string";
     return this.call(isList ? "list.put" : "index.put", () => {
-      if (isList) this.list.set(address, reason);
-      else this.index.set(address, reason);
+      if (!isList) this.index.set(address, reason);
+      // As the registry does, which does not store an erased address again.
+      const erased = recipients.erasedName(tenant.tenantId, address);
+      const name = this.list.has(erased) ? erased : address;
+      if (isList) this.list.set(name, reason);
       // The list's callers read the record, the index's nothing.
-      return done(this.record(address, reason)) as never;
+      return done(this.record(name, reason)) as never;
     });
   }
   deleteSuppression(_of: string, address: string): Promise<Done<boolean>> {
-    return this.call("list.delete", () => done(this.list.delete(address)));
+    return this.call("list.delete", () => {
+      const wasErased = this.list.delete(recipients.erasedName(tenant.tenantId, address));
+      return done(this.list.delete(address) || wasErased);
+    });
+  }
+  eraseSuppression(_of: string, address: string, isAdded: boolean): Promise<Done<number>> {
+    return this.call("list.erase", () => {
+      const reason = this.list.get(address);
+      this.list.delete(address);
+      const name = recipients.erasedName(tenant.tenantId, address);
+      if ((reason !== undefined || isAdded) && !this.list.has(name)) this.list.set(name, reason ?? "manual");
+      return done(reason === undefined ? 0 : 1);
+    });
   }
   suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {
     return this.call("list.read", () => this.list.get(address) ?? null);
@@ -111,7 +128,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
 
   /** Whom `pull` would not send to. */
   suppressed(): Record<string, string> {
-    return Object.fromEntries([...this.index].filter(([, reason]) => reason !== ""));
+    return Object.fromEntries([...this.index].filter(([address, reason]) => reason !== "" && address !== "sha:"));
   }
 }
 
@@ -120,7 +137,7 @@ let list: SuppressionList;
 beforeEach(() => {
   world = new World();
   world.isLoaded = true;
-  list = new SuppressionList({ registry: world, index: world, queue: world });
+  list = new SuppressionList({ registry: world, index: world, queue: world, recipients });
 });
 
 const bounce = (recipient: string): Observation => ({
@@ -186,16 +203,58 @@ test("a repeat after a lost call corrects the index, even if the registry has th
   expect(world.suppressed()).toEqual({});
 });
 
+test("an erased recipient stays on registry and index, under a name that only the key can make", async () => {
+  await list.put(tenant, "Ann@x.example", "complained");
+  expect(await list.erase(tenant, "ann@X.example", false)).toEqual(done(1));
+  const name = recipients.erasedName(tenant.tenantId, "ann@x.example");
+  expect([...world.list]).toEqual([[name, "complained"]]);
+  expect(world.suppressed()).toEqual({ [name]: "complained" });
+  expect(world.index.get("sha:")).toBe(recipients.erasedNamesKey(tenant.tenantId));
+  expect(await list.erase(tenant, "ann@x.example", true)).toEqual(done(0));
+  // A late bounce does not bring the address back, nor does an operator.
+  expect(await list.observe(tenant, bounce("ann@x.example"))).toBe("recorded");
+  expect(world.observed.at(-1)?.suppress?.recipient).toBe(name);
+  await list.put(tenant, "ann@x.example", "manual");
+  expect([[...world.list], world.suppressed()]).toEqual([[[name, "manual"]], { [name]: "manual" }]);
+  expect(await list.remove(tenant, "ann@x.example")).toEqual(done(true));
+  expect([world.list.size, world.suppressed()]).toEqual([0, {}]);
+  expect(await list.erase(tenant, "eve@x.example", false)).toEqual(done(0));
+  expect(world.list.size).toBe(0);
+  await list.erase(tenant, "eve@x.example", true);
+  expect([...world.list.values()]).toEqual(["manual"]);
+});
+
+test("an erasure that died after the registry's change is completed by its repeat", async () => {
+  await list.put(tenant, "ann@x.example", "complained");
+  world.before = (call) => {
+    if (call.startsWith("index.")) throw new TransportError("lost");
+  };
+  await list.erase(tenant, "ann@x.example", false).catch(() => {});
+  world.before = () => {};
+  expect(await list.erase(tenant, "ann@x.example", false)).toEqual(done(0));
+  expect(world.suppressed()).toEqual({ [recipients.erasedName(tenant.tenantId, "ann@x.example")]: "complained" });
+});
+
+test("a lost index is filled with erased names and their key", async () => {
+  await list.erase(tenant, "ann@x.example", true);
+  world.index.clear();
+  world.isLoaded = false;
+  expect(await list.fill(lease, RUNNING)).toBe(true);
+  expect(world.index.get("sha:")).toBe(recipients.erasedNamesKey(tenant.tenantId));
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
+});
+
 test("registry and index agree in the end, in whatever order concurrent changes take effect", async () => {
-  const change = fc.constantFrom("put", "remove", "bounce");
+  const change = fc.constantFrom("put", "remove", "bounce", "erase");
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 4 }), fc.scheduler(), async (changes, scheduler) => {
       const racing = new World();
       racing.isLoaded = true;
       racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
-      const races = new SuppressionList({ registry: racing, index: racing, queue: racing });
+      const races = new SuppressionList({ registry: racing, index: racing, queue: racing, recipients });
       const calls = changes.map((kind) => {
         if (kind === "put") return races.put(tenant, "a@x.example", "manual");
+        if (kind === "erase") return races.erase(tenant, "a@x.example", false);
         return kind === "remove" ? races.remove(tenant, "a@x.example") : races.observe(tenant, bounce("a@x.example"));
       });
       await scheduler.waitFor(Promise.all(calls));
@@ -211,7 +270,7 @@ test("a lost index is filled page by page, and changes made meanwhile end up as 
       const racing = new World();
       for (const name of ["a", "b", "c", "d", "e"]) racing.list.set(`${name}@x.example`, "bounced");
       racing.before = (call) => scheduler.schedule(Promise.resolve(), call);
-      const races = new SuppressionList({ registry: racing, index: racing, queue: racing });
+      const races = new SuppressionList({ registry: racing, index: racing, queue: racing, recipients });
       const changing =
         kind === "put" ? races.put(tenant, "bb@x.example", "manual") : races.remove(tenant, "c@x.example");
       const filling = races.fill(lease, RUNNING);

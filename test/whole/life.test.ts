@@ -127,18 +127,30 @@ test("the command line creates tenants and keys, also beside a running server", 
   expect(JSON.stringify(rows)).not.toContain(api_key);
 }, 60_000);
 
-test("a command on a folder without a Waybill names the folder, and makes nothing there", async () => {
-  const home = join(await newHome(), "elsewhere");
+test("a command where there is no Waybill names the folder, and makes nothing there", async () => {
+  const elsewhere = await newHome();
+  const home = join(elsewhere, ".waybill");
+  const main = join(import.meta.dir, "../../src/main.ts");
   for (const args of [
     ["tenant", "create", "Acme"],
     ["key", "create", "acme"],
   ]) {
-    const { code, output, errors } = await run(args, { WAYBILL_HOME: home });
-    expect([code, output]).toEqual([2, ""]);
-    expect(errors).toContain(`there is no Waybill in ${home}: run this where the server was started, set WAYBILL_HOME`);
+    const command = Bun.spawn([process.execPath, main, ...args], { cwd: elsewhere, env: {}, stderr: "pipe" });
+    expect(await command.stderr.text()).toContain(
+      `there is no Waybill in ${home}: run this where the server was started`,
+    );
+    expect(await command.exited).toBe(2);
   }
   expect(existsSync(home)).toBe(false);
 });
+
+test("the first tenant can be created before the first start, in a folder that is named", async () => {
+  const home = join(await newHome(), "chosen");
+  const { code, output, errors } = await run(["tenant", "create", "Acme"], { WAYBILL_HOME: home });
+  expect([code, JSON.parse(output)]).toMatchObject([0, { id: "acme" }]);
+  expect(errors).toContain(`there was no Waybill in ${home}`);
+  expect(JSON.parse((await run(["key", "create", "acme"], { WAYBILL_HOME: home })).output)).toHaveProperty("api_key");
+}, 60_000);
 
 test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenant", "create"]]])(
   "%j is refused with code 2",

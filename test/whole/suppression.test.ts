@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -112,3 +113,56 @@ test("a Redis that lost everything knows the suppressions before the next messag
   expect((await send("acme", "cyd@example.com")).end).toBe("success");
   expect((await send("other", "bob@example.com")).end).toBe("success");
 }, 90_000);
+
+test("an erased recipient is nowhere found, waiting mail to them is not sent, and who bounced is not written to again", async () => {
+  const [dora, gone] = ["dora@example.com", "erased@bounce.test"];
+  const found = async (address: string) =>
+    (await waybill.operator("GET", `/jobs?recipient=${encodeURIComponent(address)}`)).body.jobs;
+  const erase = (recipient: string) => waybill.operator("POST", "/tenants/acme/erasures", { recipient });
+  const { jobId: sent } = await send("acme", dora);
+  expect((await send("acme", gone)).end).toBe("success");
+  await eventually("it bounced", async () => ((await send("acme", gone)).end === "bounced" ? true : null));
+  await waybill.operator("POST", "/tenants/acme/pause", { channels: ["email"] });
+  const html = "<p>Hello again, this is a message with some text.</p>";
+  const body = { to_address: "Dora@Example.com", subject: "Hello", html };
+  const waits = await waybill.request(keys.get("acme") ?? "", "POST", "/v1/send/email", body);
+  await eventually("both are found", async () => ((await found(dora)).length === 2 ? true : null));
+
+  const first = await erase(dora);
+  expect([first.status, first.body]).toMatchObject([202, { complete: false, unfinished_left: 1 }]);
+  await waybill.operator("POST", "/tenants/acme/resume", { channels: ["email"] });
+  const end = await finalJob(waybill, keys.get("acme") ?? "", waits.body.job_id);
+  expect(end).toMatchObject({ status: "suppressed", result: { reason: "erased" } });
+  const args = ["erase", "--tenant", "acme", "--recipient", dora];
+  const { code, output } = await runCommand(args, { WAYBILL_HOME: home.path, REDIS_URL: redis.url });
+  expect([code, JSON.parse(output)]).toMatchObject([0, { complete: true, unfinished_left: 0 }]);
+  expect(await found(dora)).toEqual([]);
+  expect((await waybill.operator("GET", `/sandbox/messages?to=${dora}`)).body.messages).toEqual([]);
+  expect((await waybill.operator("GET", `/tenants/acme/jobs/${sent}`)).body).toMatchObject({ status: "success" });
+
+  expect((await erase(gone)).status).toBe(200);
+  expect(await found(gone)).toEqual([]);
+  const { body: list } = await waybill.operator("GET", "/tenants/acme/suppressions");
+  expect(JSON.stringify(list)).not.toContain(gone);
+  expect((await send("acme", gone)).end).toBe("bounced");
+  expect((await send("acme", dora)).end).toBe("success");
+  const audit = JSON.stringify((await waybill.operator("GET", "/audit?limit=500")).body);
+  expect(audit).toContain("eraseRecipient");
+  expect(audit).not.toContain(dora);
+}, 60_000);
+
+test("a deleted tenant's waiting mail fails, its key is refused, and its id is not given out again", async () => {
+  await waybill.operator("POST", "/tenants/other/pause", { channels: ["email"] });
+  const body = { to_address: "eve@example.com", subject: "Hello", html: "<p>Hello, a message with some text.</p>" };
+  const waits = await waybill.request(keys.get("other") ?? "", "POST", "/v1/send/email", body);
+  expect((await waybill.operator("DELETE", "/tenants/other?confirm=other")).status).toBe(409);
+  const deleted = await waybill.operator("DELETE", "/tenants/other?confirm=other&purge=true");
+  expect([deleted.status, deleted.body]).toMatchObject([202, { state: "deleting" }]);
+  expect((await waybill.request(keys.get("other") ?? "", "POST", "/v1/send/email", body)).status).toBe(401);
+  const ended = await eventually("its mail has ended", async () => {
+    const [job] = (await waybill.operator("GET", `/jobs?job_id=${waits.body.job_id}`)).body.jobs;
+    return job?.status === "failed" ? job : null;
+  });
+  expect(ended).toMatchObject({ tenant_id: "other", error: "the tenant no longer exists" });
+  expect((await waybill.operator("POST", "/tenants", { id: "other", name: "Another" })).status).toBe(409);
+}, 60_000);

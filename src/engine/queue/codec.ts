@@ -3,19 +3,20 @@ import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
   Attempt,
   ChannelName,
+  EndReason,
   FinalStatus,
   JobRecord,
   JobStatus,
   KeptContent,
   QueuedJob,
   StoredPayload,
-  SuppressionReason,
 } from "../../domain/job.ts";
-import { isFinal, SUPPRESSION_REASONS } from "../../domain/job.ts";
+import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 import type { Retry } from "../../domain/retry.ts";
+import { ERASED_NAME } from "../../domain/suppressions.ts";
 import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
 /** A channel as the queue writes it. */
@@ -93,6 +94,12 @@ const RESULT = "=";
 /** Takes the place of a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
 
+/**
+ * Fields of a tenant's index of suppressions beside those of recipients: the key of its erased recipients, who are under
+ * their keyed hashes behind this prefix; the number of erased jobs, which are under their ids behind that one.
+ */
+const ERASED_JOB = "job:";
+
 /** An entry begins with the job's id and a space, then come the channel's letter and the count of its attempts. */
 const JOB_ID_CHARS = 36;
 const CHANNEL_AT = JOB_ID_CHARS + 1;
@@ -117,6 +124,9 @@ export const FORMAT_IN_LUA = {
   KEPT,
   RESULT,
   REPORTED,
+  ERASED_NAME,
+  ERASED_JOB,
+  ERASED: "erased" satisfies EndReason,
   TRIES_MAX: limits.attemptsKeptMax,
 } as const;
 
@@ -326,8 +336,8 @@ function decodeStored(text: string): StoredPayload {
   return { sha256, bytes: Number(bytes) };
 }
 
-function suppressionReason(text: string): SuppressionReason {
-  return SUPPRESSION_REASONS.find((reason) => reason === text) ?? "manual";
+function suppressionReason(text: string): EndReason {
+  return END_REASONS.find((reason) => reason === text) ?? "manual";
 }
 
 /**

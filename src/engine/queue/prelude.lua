@@ -33,7 +33,10 @@
 --                                  the shard's time at the last pull)
 --   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
---   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete
+--   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete;
+--                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
+--                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
+--                                  recipient was erased; ERASED_JOB -> their number
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
@@ -128,9 +131,8 @@ local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
 -- As JSON text: a recipient has no control characters.
-local function entry_recipient_json(text)
-  return '"' .. (entry_recipient(text) or ''):gsub('[\\"]', '\\%0') .. '"'
-end
+local function json_text(recipient) return '"' .. recipient:gsub('[\\"]', '\\%0') .. '"' end
+local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
 

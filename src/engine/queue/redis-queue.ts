@@ -1,10 +1,17 @@
 import { Cluster } from "ioredis";
 import { type Clock, sleep } from "../../domain/clock.ts";
+import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, JobRecord, SuppressionReason } from "../../domain/job.ts";
-import type { JobFilter, QueuedJobSummary, QueuedJobs } from "../../domain/job-search.ts";
+import type { ChannelName, JobRecord } from "../../domain/job.ts";
+import type {
+  AllQueuedJobs,
+  JobFilter,
+  QueuedJobSummary,
+  QueuedJobs,
+  RecipientFilter,
+} from "../../domain/job-search.ts";
 import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
@@ -34,7 +41,7 @@ import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
-import type { Suppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -43,6 +50,7 @@ import { allow } from "./allow.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
+import { eraseJobs } from "./erasing.ts";
 import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
@@ -76,7 +84,17 @@ export interface RedisQueueOptions {
  * class also carries the registry's `changed` messages, because it already holds the subscription.
  */
 export class RedisQueue
-  implements Queue, RetryQueue, IdempotencyKeys, ProviderReferences, ChangeFeed, SuppressionIndex, QueuedJobs
+  implements
+    Queue,
+    RetryQueue,
+    IdempotencyKeys,
+    ProviderReferences,
+    ChangeFeed,
+    SuppressionIndex,
+    QueuedJobs,
+    AllQueuedJobs,
+    JobErasure,
+    TenantQueueRemoval
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -241,6 +259,22 @@ export class RedisQueue
     return isJobId(jobId) ? this.survey.waitingJob(tenant, jobId) : null;
   }
 
+  waitingAnywhere(shards: number, filter: RecipientFilter) {
+    return this.survey.waitingAnywhere(shards, filter);
+  }
+
+  async ownerOf(shards: number, jobId: string): Promise<TenantRef | null> {
+    if (!isJobId(jobId)) return null;
+    const looks = Array.from({ length: shards }, async (_, shard) => {
+      const record = await this.front
+        .hget(`${shardPrefix(shard)}:jobs:${jobBucket(jobId)}`, jobField(jobId))
+        .catch((error: unknown) => Promise.reject(redisFailure(error)));
+      // A record begins with its tenant.
+      return record === null ? [] : [{ tenantId: record.slice(0, record.indexOf(" ")), shard }];
+    });
+    return (await Promise.all(looks)).flat()[0] ?? null;
+  }
+
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {
     const known = await this.front
       .get(`${shardPrefix(shard)}:idem:${tenantId}:${key}`)
@@ -327,7 +361,7 @@ export class RedisQueue
     return this.recording.record(turns);
   }
 
-  putSuppression(tenant: TenantRef, address: string, reason: SuppressionReason): Promise<void> {
+  putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void> {
     return putSuppression(this.front, tenant, address, reason);
   }
   removeSuppression(tenant: TenantRef, address: string): Promise<void> {
@@ -335,10 +369,32 @@ export class RedisQueue
   }
   loadSuppressions(
     lease: Lease,
-    entries: readonly Suppression[],
+    entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced> {
     return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
+    return eraseJobs(this.bulk, this.survey, tenant, recipient);
+  }
+
+  async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {
+    const state = await this.owner
+      .hget(`${shardPrefix(shard)}:tenants`, tenantId)
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    // It begins with their number.
+    return Number.parseInt(state ?? "0", 10) || 0;
+  }
+
+  async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
+    const prefix = shardPrefix(shard);
+    await this.owner
+      .pipeline()
+      .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
+      .hdel(`${prefix}:tenants`, tenantId)
+      .exec()
+      .catch((error: unknown) => Promise.reject(redisFailure(error)));
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

@@ -95,7 +95,9 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const bytes = settlement.kind === "start" ? 0 : payloadBytesOf(job);
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
-  const recipient = job.recipient === "" ? "" : JSON.stringify(job.recipient);
+  // The history does not take in anew who was erased.
+  const isNamed = job.recipient !== "" && job.suppressed !== "erased";
+  const recipient = isNamed ? JSON.stringify(job.recipient) : "";
   const attempt = "attempt" in settlement ? settlement.attempt : undefined;
   const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
   args.push(

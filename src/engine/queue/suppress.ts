@@ -1,6 +1,5 @@
-import type { SuppressionReason } from "../../domain/job.ts";
 import { FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
-import type { Suppression } from "../../domain/suppressions.ts";
+import type { IndexedSuppression } from "../../domain/suppressions.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
@@ -14,7 +13,7 @@ export async function putSuppression(
   connection: RedisConnection,
   { tenantId, shard }: TenantRef,
   address: string,
-  reason: SuppressionReason,
+  reason: string,
 ): Promise<void> {
   await script.run(connection, [shardPrefix(shard)], ["put", tenantId, address, reason]);
 }
@@ -30,7 +29,7 @@ export async function removeSuppression(
 export async function loadSuppressions(
   connection: RedisConnection,
   lease: Lease,
-  entries: readonly Suppression[],
+  entries: readonly IndexedSuppression[],
   isLast: boolean,
 ): Promise<"loading" | "loaded" | Fenced> {
   const args: ScriptArgument[] = ["load", lease.token, isLast ? 1 : 0];

@@ -1,28 +1,33 @@
--- Reads a piece of what a tenant has in a shard. Changes nothing.
+-- Reads a piece of what a tenant, or all tenants, have in a shard. Changes nothing.
 --
 -- KEYS[1]   the shard's prefix
 --
--- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first), job or entry (a job's whole)
--- ARGV[2]   the tenant queue (queue, tail), the tenant (parked, outbox), or the job
--- ARGV[3]   where to begin: an entry's id, "" the newest (queue, outbox), the entry before (tail), or a cursor (parked)
+-- ARGV[1]   what: queue (newest first), tail (oldest first), parked, outbox (newest first), job, entry (a job's whole) or
+--           names
+-- ARGV[2]   the tenant queue (queue, tail), the tenant, "" all (parked, outbox), the job, or the set (names: ready or held)
+-- ARGV[3]   where to begin: an entry's id, "" the newest (queue, outbox), the entry before (tail), or a cursor (parked,
+--           names)
 -- ARGV[4]   about how many entries to read
+-- ARGV[5]   only what is for this recipient ("" any)
 --
 -- Returns:
 --   1       where to go on ("" nowhere)
 --   2       how many entries were read, and how many bytes they had
 --   3       a list. queue, tail: id and head in turn. parked, job: the tenant queue, when it is due (Unix time in ms, "" it
---           is not parked) and head in turn. outbox: the tenant's rows.
+--           is not parked) and head in turn. outbox: the tenant's rows. names: tenant queues with entries.
+--   4       queue, tail, outbox: the id of the first entry that was read
 -- A head is an entry without its payload.
 
-local prefix, what, name, from, step = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local prefix, what, name, from, step, recipient = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local found, read, bytes = {}, 0, 0
 
 local function head_of(text) return what == 'entry' and text or text:match('^[^\n]*') end
 local function saw(text) read, bytes = read + 1, bytes + #text end
+local function is_wanted(text) return recipient == '' or entry_recipient(text) == recipient end
 
 local function add_parked(job, parked)
   local tenant_queue, token, text = read_parked(parked)
-  if not (is_tenant_queue(tenant_queue) and is_entry(text)) then return end
+  if not (is_tenant_queue(tenant_queue) and is_entry(text) and is_wanted(text)) then return end
   local due = redis.call('ZSCORE', prefix .. ':later', job)
   local skew = shard_clock(prefix) - now_ms()
   found[#found + 1] = tenant_queue
@@ -44,12 +49,21 @@ if what == 'job' or what == 'entry' then
   return { '', { 0, 0 }, found }
 end
 
+if what == 'names' then
+  local answer = redis.call('SSCAN', prefix .. ':' .. name, from, 'COUNT', step)
+  for _, tenant_queue in ipairs(answer[2]) do
+    saw(tenant_queue)
+    found[#found + 1] = tenant_queue
+  end
+  return { answer[1] == '0' and '' or answer[1], { read, bytes }, found }
+end
+
 if what == 'parked' then
   local answer = redis.call('HSCAN', prefix .. ':parked', from, 'COUNT', step)
   local pairs_ = answer[2]
   for i = 1, #pairs_, 2 do
     saw(pairs_[i + 1])
-    if pairs_[i + 1]:sub(1, #name + 1) == name .. '/' then add_parked(pairs_[i], pairs_[i + 1]) end
+    if name == '' or pairs_[i + 1]:sub(1, #name + 1) == name .. '/' then add_parked(pairs_[i], pairs_[i + 1]) end
   end
   return { answer[1] == '0' and '' or answer[1], { read, bytes }, found }
 end
@@ -65,17 +79,18 @@ for _, entry in ipairs(entries) do
   if what == 'outbox' then
     local _, rows = rows_of(entry)
     saw(rows or '')
-    local own = '["' .. name .. '",'
+    local own = name == '' and '' or '["' .. name .. '",'
+    local quoted = recipient == '' and '' or json_text(recipient)
     for row in (rows or ''):gmatch('[^\n]+') do
-      if row:sub(1, #own) == own then found[#found + 1] = row end
+      if row:sub(1, #own) == own and row:find(quoted, 1, true) then found[#found + 1] = row end
     end
   else
     local text = text_of(entry)
     saw(text or '')
-    if is_entry(text) then
+    if is_entry(text) and is_wanted(text) then
       found[#found + 1] = id_of(entry)
       found[#found + 1] = head_of(text)
     end
   end
 end
-return { #entries < step and '' or id_of(entries[#entries]), { read, bytes }, found }
+return { #entries < step and '' or id_of(entries[#entries]), { read, bytes }, found, entries[1] and id_of(entries[1]) or '' }

@@ -1,9 +1,10 @@
-import type { ChannelName, KeptContent } from "../../domain/job.ts";
-import type { JobFilter, QueuedJobSummary } from "../../domain/job-search.ts";
+import type { KeptContent } from "../../domain/job.ts";
+import type { JobFilter, QueuedJobOfTenant, QueuedJobSummary, RecipientFilter } from "../../domain/job-search.ts";
+import type { TenantQueue } from "../../domain/queue.ts";
 import type { WaitingContent } from "../../domain/retry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, decodeEntry, decodeRow, encodeTenantQueue } from "./codec.ts";
+import { type ChannelLetters, decodeEntry, decodeRow, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script } from "./script.ts";
@@ -11,19 +12,26 @@ import surveyLua from "./survey.lua" with { type: "text" };
 
 const script = new Script(surveyLua, "run");
 
-type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry";
+type Place = "queue" | "tail" | "parked" | "outbox" | "job" | "entry" | "names";
 
-/** Where to go on, entries and bytes that were read, and what was found. */
-type SurveyReply = [string, [number, number], string[]];
+/** Where to go on, entries and bytes that were read, what was found, and the first entry that was read. */
+type SurveyReply = [string, [number, number], string[], string?];
 
 interface Survey {
-  readonly jobs: Map<string, QueuedJobSummary>;
-  readonly tenant: TenantRef;
+  readonly jobs: Map<string, QueuedJobOfTenant>;
+  readonly shard: number;
+  /** Null: all that are in the shard. */
+  readonly tenantId: string | null;
   readonly filter: JobFilter;
+  /** Most entries of a tenant queue, and of each other place. */
+  readonly queueEntriesMax: number;
+  readonly entriesMax: number;
   isIncomplete: boolean;
 }
 
 const FIRST_STEP = 16;
+/** Shards that are looked through at a time. */
+const SHARDS_TOGETHER = 4;
 
 const ANY: JobFilter = {
   status: null,
@@ -48,34 +56,78 @@ export class QueueSurvey {
     private readonly letters: ChannelLetters,
   ) {}
 
-  async waitingJobs(tenant: TenantRef, filter: JobFilter) {
-    const survey: Survey = { jobs: new Map(), tenant, filter, isIncomplete: false };
+  async waitingJobs(
+    { tenantId, shard }: TenantRef,
+    filter: JobFilter,
+    entriesMax: number = engineLimits.surveyEntriesMax,
+  ) {
+    const bounds = { queueEntriesMax: entriesMax, entriesMax };
+    const survey: Survey = { jobs: new Map(), shard, tenantId, filter, ...bounds, isIncomplete: false };
     const channels = filter.channel === null ? this.letters.names : [filter.channel];
-    const newest = new Map<ChannelName, string>();
-    for (const channel of channels) newest.set(channel, await this.readQueue(survey, channel));
-    await this.read(survey, { place: "parked", name: tenant.tenantId, from: "0" }, (found) => {
-      for (let at = 0; at < found.length; at += 3) this.addParked(survey, found.slice(at, at + 3));
-    });
-    for (const [channel, from] of newest) {
-      await this.read(survey, { place: "tail", name: this.queueOf(tenant, channel), from }, (found) => {
-        for (let at = 0; at < found.length; at += 2) this.add(survey, found[at + 1] ?? "", null);
-      });
-    }
-    await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (found) => {
-      for (const line of found) this.addEnded(survey, line);
-    });
-    const jobs = [...survey.jobs.values()].toSorted((a, b) => (a.jobId < b.jobId ? 1 : -1));
+    await this.lookThrough(
+      survey,
+      channels.map((channel) => ({ tenantId, channel })),
+    );
+    const jobs: readonly QueuedJobSummary[] = newestFirst(survey.jobs.values());
     return { jobs, isIncomplete: survey.isIncomplete };
   }
 
+  async waitingAnywhere(shards: number, filter: RecipientFilter) {
+    const jobs: QueuedJobOfTenant[] = [];
+    let isIncomplete = false;
+    for (let first = 0; first < shards; first += SHARDS_TOGETHER) {
+      const here = Array.from({ length: Math.min(SHARDS_TOGETHER, shards - first) }, (_, at) => first + at);
+      for (const survey of await Promise.all(here.map((shard) => this.lookThroughShard(shard, filter)))) {
+        jobs.push(...survey.jobs.values());
+        isIncomplete ||= survey.isIncomplete;
+      }
+    }
+    return { jobs: newestFirst(jobs), isIncomplete };
+  }
+
+  private async lookThroughShard(shard: number, filter: RecipientFilter): Promise<Survey> {
+    const { surveyAnywhereQueueMax: queueEntriesMax, surveyEntriesMax: entriesMax } = engineLimits;
+    const bounds = { queueEntriesMax, entriesMax };
+    const survey: Survey = { jobs: new Map(), shard, tenantId: null, filter, ...bounds, isIncomplete: false };
+    const names = new Set<string>();
+    // A tenant queue moves from the first set to the second.
+    for (const name of ["ready", "held"]) {
+      const from = "0";
+      await this.read(survey, { place: "names", name, from }, (found) => found.forEach((each) => names.add(each)));
+    }
+    const queues = decodeTenantQueues(this.letters, [...names]);
+    await this.lookThrough(
+      survey,
+      queues.filter(({ channel }) => filter.channel === null || filter.channel === channel),
+    );
+    return survey;
+  }
+
+  private async lookThrough(survey: Survey, queues: readonly TenantQueue[]): Promise<void> {
+    const newest: string[] = [];
+    for (const queue of queues) newest.push(await this.readQueue(survey, queue));
+    const name = survey.tenantId ?? "";
+    await this.read(survey, { place: "parked", name, from: "0" }, (found) => {
+      for (let at = 0; at < found.length; at += 3) this.addParked(survey, found.slice(at, at + 3));
+    });
+    for (const [at, queue] of queues.entries()) {
+      await this.read(survey, { place: "tail", name: this.nameOf(queue), from: newest[at] ?? "0" }, (found) => {
+        for (let i = 0; i < found.length; i += 2) this.add(survey, queue.tenantId, found[i + 1] ?? "", null);
+      });
+    }
+    await this.read(survey, { place: "outbox", name, from: "" }, (found) => {
+      for (const line of found) this.addEnded(survey, line);
+    });
+  }
+
   async waitingJob({ tenantId, shard }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
-    const [, , [tenantQueue = "", due = "", head = ""]] = await this.call(shard, "job", jobId, "", 1);
+    const [, , [tenantQueue = "", due = "", head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
     if (head === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
   async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {
-    const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1);
+    const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1, "");
     if (entry === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
     const { channel, payload, stored } = decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
     return { channel, payload, ...(stored !== undefined && { stored }) };
@@ -85,7 +137,9 @@ export class QueueSurvey {
   async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
     const wanted = new Set(jobIds);
     const found = new Map<string, KeptContent>();
-    const survey = { jobs: new Map(), tenant, filter: ANY, isIncomplete: false };
+    const { tenantId, shard } = tenant;
+    const bounds = { queueEntriesMax: 0, entriesMax: engineLimits.surveyEntriesMax };
+    const survey = { jobs: new Map(), shard, tenantId, filter: ANY, ...bounds, isIncomplete: false };
     await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (lines) => {
       for (const line of lines) {
         const { jobId, finished } = decodeRow(this.letters, line);
@@ -98,11 +152,11 @@ export class QueueSurvey {
   }
 
   /** Returns the newest entry's id, "0" if there is none. */
-  private async readQueue(survey: Survey, channel: ChannelName): Promise<string> {
+  private async readQueue(survey: Survey, queue: TenantQueue): Promise<string> {
     let newest = "0";
-    await this.read(survey, { place: "queue", name: this.queueOf(survey.tenant, channel), from: "" }, (found) => {
-      if (newest === "0") newest = found[0] ?? "0";
-      for (let at = 0; at < found.length; at += 2) this.add(survey, found[at + 1] ?? "", null);
+    await this.read(survey, { place: "queue", name: this.nameOf(queue), from: "" }, (found, first) => {
+      if (newest === "0" && first !== "") newest = first;
+      for (let at = 0; at < found.length; at += 2) this.add(survey, queue.tenantId, found[at + 1] ?? "", null);
     });
     return newest;
   }
@@ -112,12 +166,15 @@ export class QueueSurvey {
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
     /** False: nothing more is wanted. */
     // biome-ignore lint/suspicious/noConfusingVoidType: who wants everything says nothing.
-    take: (found: readonly string[]) => boolean | void,
+    take: (found: readonly string[], first: string) => boolean | void,
   ): Promise<void> {
-    let [at, step, left] = [from, FIRST_STEP, engineLimits.surveyEntriesMax as number];
+    const { shard, filter } = survey;
+    const max = place === "queue" || place === "tail" ? survey.queueEntriesMax : survey.entriesMax;
+    let [at, step, left] = [from, FIRST_STEP, max];
     while (left > 0) {
-      const [next, [read, bytes], found] = await this.call(survey.tenant.shard, place, name, at, Math.min(step, left));
-      if (take(found) === false || next === "") return;
+      const asked = [place, name, at, Math.min(step, left), filter.recipient ?? ""] as const;
+      const [next, [read, bytes], found, first = ""] = await this.call(shard, ...asked);
+      if (take(found, first) === false || next === "") return;
       left -= read;
       step = nextStep(step, read, bytes);
       at = next;
@@ -125,30 +182,33 @@ export class QueueSurvey {
     survey.isIncomplete = true;
   }
 
-  private async call(shard: number, ...args: [Place, string, string, number]): Promise<SurveyReply> {
+  private async call(shard: number, ...args: [Place, string, string, number, string]): Promise<SurveyReply> {
     // The script answers in this form.
     return (await script.run(this.connection, [shardPrefix(shard)], args)) as SurveyReply;
   }
 
-  private queueOf({ tenantId }: TenantRef, channel: ChannelName): string {
-    return encodeTenantQueue(this.letters, { tenantId, channel });
+  private nameOf(queue: TenantQueue): string {
+    return encodeTenantQueue(this.letters, queue);
   }
 
   private addParked(survey: Survey, [tenantQueue = "", due = "", head = ""]: readonly string[]): void {
-    if (this.letters.knows(tenantQueue.slice(-1))) this.add(survey, head, due === "" ? null : Number(due));
+    if (!this.letters.knows(tenantQueue.slice(-1))) return;
+    this.add(survey, tenantQueue.slice(0, -2), head, due === "" ? null : Number(due));
   }
 
-  private add(survey: Survey, head: string, nextAttemptMs: number | null): void {
-    const job = this.summaryOf(survey.tenant.tenantId, head, nextAttemptMs);
-    if (matches(job, survey.filter)) survey.jobs.set(job.jobId, job);
+  private add(survey: Survey, tenantId: string, head: string, nextAttemptMs: number | null): void {
+    const job = this.summaryOf(tenantId, head, nextAttemptMs);
+    const tenant = { tenantId, shard: survey.shard };
+    if (matches(job, survey.filter)) survey.jobs.set(job.jobId, { ...job, tenant });
   }
 
   private addEnded(survey: Survey, line: string): void {
-    const { jobId, channel, finished } = decodeRow(this.letters, line);
+    const { tenantId, jobId, channel, finished } = decodeRow(this.letters, line);
     if (finished === null) return;
     const { recipient = "", template = null } = finished;
     const job = { jobId, channel, recipient, template, nextAttemptMs: null };
-    if (matches(job, survey.filter)) survey.jobs.set(jobId, job);
+    const tenant = { tenantId, shard: survey.shard };
+    if (matches(job, survey.filter)) survey.jobs.set(jobId, { ...job, tenant });
   }
 
   private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
@@ -156,6 +216,10 @@ export class QueueSurvey {
     const { jobId, channel, recipient, template = null } = decodeEntry({ letters, tenantId }, "", `${head}\n`, "");
     return { jobId, channel, recipient, template, nextAttemptMs };
   }
+}
+
+function newestFirst(jobs: Iterable<QueuedJobOfTenant>): readonly QueuedJobOfTenant[] {
+  return [...jobs].toSorted((a, b) => (a.jobId < b.jobId ? 1 : -1));
 }
 
 function nextStep(step: number, read: number, bytes: number): number {

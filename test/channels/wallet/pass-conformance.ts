@@ -142,6 +142,29 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await passes.create(aPass({ serial: pass.serial }));
     });
 
+    test("a pass whose job is tried again takes its token and its serial again, once", async () => {
+      const pass = aPass();
+      const before = await balance("acme");
+      await passes.create(pass);
+      expect(await passes.redoCreate("acme", pass.jobId)).toBe("not_failed");
+      await passes.undoCreate("acme", pass.jobId);
+      const redone = await Promise.all([passes, others].map((store) => store.redoCreate("acme", pass.jobId)));
+      expect(redone.toSorted()).toEqual(["done", "not_failed"]);
+      expect(await balance("acme")).toBe(before - 1);
+      expect(await passes.find("acme", pass.passId)).toMatchObject({ state: "creating" });
+      await passes.undoCreate("acme", pass.jobId);
+      await passes.create(aPass({ serial: pass.serial }));
+      expect(await passes.redoCreate("acme", pass.jobId)).toBe("serial_used");
+      expect(await balance("acme")).toBe(before - 1);
+      await must(first.registry.createTenant({ id: "poor", name: "poor", tokens: 1 }));
+      const poor = aPass({ tenantId: "poor" });
+      await passes.create(poor);
+      await passes.undoCreate("poor", poor.jobId);
+      await passes.create(aPass({ tenantId: "poor" }));
+      expect(await passes.redoCreate("poor", poor.jobId)).toBe("no_tokens");
+      expect(await passes.find("poor", poor.passId)).toMatchObject({ state: "failed" });
+    });
+
     test("neither a finished pass nor another job's pass is undone", async () => {
       const pass = aPass();
       await passes.create(pass);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   world = await PassWorld.open();
   const { passes, devices: registered } = world.registry;
   const webhooks = { note: (change: DeviceChange) => told.push(change) };
-  const sandbox = { messages: () => [] };
+  const sandbox = { messages: () => [], erase: () => 0 };
   front = await Front.start({ passKit: { passes, devices: registered, webhooks, log }, sandbox });
 }, 60_000);
 beforeEach(() => {

@@ -263,6 +263,7 @@ test("a stop waits for the callback in flight, and makes no other", async () => 
 
 test("messages of several sandboxes are one list, newest first", () => {
   const inboxOf = (times: readonly string[]) => ({
+    erase: () => 0,
     messages: (to: string | null, limit: number) =>
       times
         .map(

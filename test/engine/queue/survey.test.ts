@@ -25,7 +25,7 @@ test("a job is found wherever it waits, until the event store has it", async () 
   const waits = await accept(tenant, { template: "hi", recipient: "bob@example.org" });
   await accept({ ...tenant, tenantId: "beta" });
   const look = async (filter: Partial<JobFilter> = {}) => (await queue.waitingJobs(tenant, { ...ANY, ...filter })).jobs;
-  expect(await look()).toEqual([
+  expect(await look()).toMatchObject([
     { jobId: waits, channel: "email", recipient: "bob@example.org", template: "hi", nextAttemptMs: null },
   ]);
   const job = first(await pullOne(at.lease, "acme"));
@@ -48,6 +48,47 @@ test("a job is found wherever it waits, until the event store has it", async () 
   expect(batch?.rows.map(({ finished }) => finished?.recipient)).toEqual(["ann@example.com"]);
   await record(at.recorder, batch);
   expect(idsOf(await look())).toEqual([waits]);
+});
+
+test("a recipient's jobs are found with all tenants, wherever they wait, behind whatever else waits", async () => {
+  const at = await world();
+  const beta = { ...at.tenant, tenantId: "beta" };
+  const recipient = 'an"n@example.com';
+  const shards = at.tenant.shard + 1;
+  const look = async () => {
+    const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY, recipient });
+    expect(isIncomplete).toBe(false);
+    return jobs.map(({ jobId, tenant }) => `${tenant.tenantId} ${jobId}`);
+  };
+  const parks = await accept(at.tenant, { recipient });
+  const job = first(await pullOne(at.lease, "acme"));
+  await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 60_000, status: "running" }]);
+  const ends = await accept(at.tenant, { recipient });
+  await queue.settle(at.lease, [failed(first(await pullOne(at.lease, "acme")))]);
+  const waits = await accept(beta, { recipient });
+  for (let n = 0; n < 40; n += 1) await accept(beta);
+  expect(await look()).toEqual([`beta ${waits}`, `acme ${ends}`, `acme ${parks}`]);
+  for (const id of [parks, ends]) expect(await queue.ownerOf(shards, id)).toMatchObject({ tenantId: "acme" });
+  expect(await queue.ownerOf(shards, waits)).toMatchObject({ tenantId: "beta" });
+  expect(
+    await queue.ownerOf(
+      shards,
+      waits.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
+    ),
+  ).toBeNull();
+});
+
+test("one long queue does not hide the other tenants' jobs from a search", async () => {
+  const at = await world();
+  const recipient = "one-long-queue@example.com";
+  const behind = await accept(at.tenant, { recipient });
+  const most = engineLimits.surveyAnywhereQueueMax;
+  await Promise.all(Array.from({ length: most }, () => accept(at.tenant, { recipient: "bob@example.com" })));
+  const other = await accept({ ...at.tenant, tenantId: "beta" }, { recipient });
+  const shards = at.tenant.shard + 1;
+  const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY, recipient });
+  expect([idsOf(jobs), isIncomplete]).toEqual([[other], true]);
+  expect(await queue.ownerOf(shards, behind)).toEqual(at.tenant);
 });
 
 test("a job keeps its latest tries, and its end takes them along", async () => {
@@ -94,7 +135,15 @@ test("pages show each job once while jobs end between them", async () => {
     const batch = await record(at.recorder, null);
     for (const { jobId, channel, finished } of batch?.rows ?? []) {
       if (finished === null) continue;
-      stored.set(jobId, { jobId, channel, ...finished, template: "", recipientDomain: "", finishedAtMs: 0 });
+      stored.set(jobId, {
+        tenantId: "acme",
+        jobId,
+        channel,
+        ...finished,
+        template: "",
+        recipientDomain: "",
+        finishedAtMs: 0,
+      });
     }
     if (batch !== null && seen.length % 4 === 0) await record(at.recorder, batch);
   }

@@ -1,3 +1,4 @@
+import type { ErasedHistory, HistoryErasure } from "../../../src/domain/erasure.ts";
 import type {
   EventPage,
   EventQuery,
@@ -8,10 +9,15 @@ import type {
   TenantEvent,
 } from "../../../src/domain/event-store.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
-import type { FinishedJobSummary, FinishedJobs, FinishedJobsPage } from "../../../src/domain/job-search.ts";
+import type {
+  AllFinishedJobs,
+  FinishedJobSummary,
+  FinishedJobs,
+  FinishedJobsPage,
+} from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader, EventSums, FinishedJobs {
+export class FakeEventStore implements EventReader, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
@@ -39,6 +45,20 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs {
   async finished(): Promise<FinishedJobsPage> {
     if (this.failure !== null) throw this.failure;
     return { jobs: [], moreBelow: null };
+  }
+
+  finishedAnywhere(): Promise<FinishedJobsPage> {
+    return this.finished();
+  }
+
+  async eraseRecipient(): Promise<ErasedHistory> {
+    if (this.failure !== null) throw this.failure;
+    return { finishedJobs: 0, events: 0, payloads: 0, isComplete: true };
+  }
+
+  async ownerOf(): Promise<string | null> {
+    if (this.failure !== null) throw this.failure;
+    return null;
   }
 
   async finishedJob(): Promise<FinishedJobSummary | null> {

@@ -1,6 +1,7 @@
+import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
-import type { QueuedJobSummary, QueuedJobs } from "../../../src/domain/job-search.ts";
+import type { AllQueuedJobs, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../../src/domain/job-search.ts";
 import type {
   AcceptResult,
   FrontQueue,
@@ -21,7 +22,7 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
  * Its windows become empty, and its jobs end, when the test says so.
  */
-export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs {
+export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure {
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -103,6 +104,31 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
   async waitingJob({ tenantId }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     const found = this.queued.find((entry) => entry.tenantId === tenantId && entry.job.jobId === jobId);
     return found === undefined ? null : summaryOf(found.job);
+  }
+
+  async waitingAnywhere(_shards: number, { recipient }: RecipientFilter) {
+    await this.answer();
+    const own = this.queued.filter(({ job }) => job.recipient === recipient);
+    const jobs = own.map(({ tenantId, job }) => ({ ...summaryOf(job), tenant: { tenantId, shard: 0 } }));
+    return { jobs: jobs.toReversed(), isIncomplete: false };
+  }
+
+  async unfinishedJobs({ tenantId }: TenantRef): Promise<number> {
+    await this.answer();
+    return this.queued.filter((entry) => entry.tenantId === tenantId).length;
+  }
+
+  /** As a queue whose owner hands the jobs out at once. */
+  async eraseJobs({ tenantId }: TenantRef, recipient: string): Promise<ErasedJobs> {
+    await this.answer();
+    const own = this.queued.filter((entry) => entry.tenantId === tenantId && entry.job.recipient === recipient);
+    for (const entry of own) this.queued.splice(this.queued.indexOf(entry), 1);
+    return { unfinished: own.length, unrecorded: 0, isIncomplete: false };
+  }
+
+  async ownerOf(_shards: number, jobId: string): Promise<TenantRef | null> {
+    const found = this.queued.find(({ job }) => job.jobId === jobId);
+    return found === undefined ? null : { tenantId: found.tenantId, shard: 0 };
   }
 
   async queuedUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

@@ -146,7 +146,9 @@ export class DashboardWorld {
   ) {}
 
   static async start(): Promise<DashboardWorld> {
-    const front = await Front.start({ sandbox: { messages: (to) => (to === null || to === MAIL.to ? [MAIL] : []) } });
+    const front = await Front.start({
+      sandbox: { messages: (to) => (to === null || to === MAIL.to ? [MAIL] : []), erase: () => 0 },
+    });
     const readerToken = await fill(front);
     const made: { world?: DashboardWorld } = {};
     const server = Bun.serve({

@@ -139,6 +139,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listUsage: none,
   addTokens: ({ tenantId }) => ({ path: { id: tenantId }, body: { amount: 1_000_000, reason: "a gift" } }),
   listJobs: ofTenant,
+  searchJobs: () => ({ query: { recipient: "ann@example.com" } }),
   getJobHistory: ofTenantJob,
   getJobContent: ofFailedJob,
   retryJob: ofFailedJob,
@@ -148,6 +149,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { filter: { channel: "email", to: "2001-01-01" } },
   }),
   listSuppressions: ofTenant,
+  eraseRecipient: ({ tenantId }) => ({ path: { id: tenantId }, body: { recipient: "gone@example.com" } }),
   putSuppression: (ids, fresh) => ({ ...ofSuppression(ids, fresh), body: { reason: "manual" } }),
   putEmailCredentials: ({ tenantId }) => ({ path: { id: tenantId }, body: { from_address: "me@evil.example" } }),
   putWhatsappCredentials: ({ tenantId }) => ({
@@ -226,4 +228,5 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteDomain: ofTenantDomain,
   deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),
   revokeKey: ({ tenantId, keyId }) => ({ path: { id: tenantId, key_id: keyId } }),
+  deleteTenant: ({ tenantId }) => ({ path: { id: tenantId }, query: { confirm: tenantId, purge: "true" } }),
 };

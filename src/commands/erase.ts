@@ -1,0 +1,52 @@
+import { CHANNELS } from "../app/channels.ts";
+import { runningStart } from "../app/control-socket.ts";
+import { type EraseRequest, eraseForCommand } from "../app/erase.ts";
+import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
+import type { Config } from "../config/config.ts";
+import type { Json } from "../domain/json.ts";
+import { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
+import { withOpenRegistry } from "./operator.ts";
+
+export interface EraseOptions {
+  readonly tenant?: string | undefined;
+  readonly recipient?: string | undefined;
+  readonly suppress?: boolean | undefined;
+}
+
+const EXIT_INCOMPLETE = 1;
+
+/**
+ * `waybill erase --tenant T --recipient R`: prints what was erased as JSON. Exit code 1 if something is left: it is to be
+ * repeated. Safe to repeat.
+ */
+export async function erase(config: () => Config, { tenant, recipient, suppress }: EraseOptions): Promise<number> {
+  if (tenant === undefined || recipient === undefined) {
+    throw new UsageError('"erase" needs --tenant and --recipient');
+  }
+  const erased = await run(config(), { tenantId: tenant, recipient, isSuppressed: suppress === true });
+  console.log(JSON.stringify(erased, null, 2));
+  const isComplete =
+    typeof erased === "object" && erased !== null && "complete" in erased && erased["complete"] === true;
+  return isComplete ? 0 : EXIT_INCOMPLETE;
+}
+
+/** The start that holds the data folder has the queue. */
+function run(config: Config, request: EraseRequest): Promise<Json> {
+  const { redis } = config;
+  if (hasEmbeddedStore(config) || redis === null)
+    return runningStart(config.home).ask("erase", { ...request }, () => undefined);
+  return withOpenRegistry(config, async (registry) => {
+    const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+    const common = { clock: systemClock, random: systemRandom, telemetry: processTelemetry(config) };
+    const queue = new RedisQueue({ channels: CHANNELS, address: redis, ...common });
+    try {
+      await queue.start();
+      return await eraseForCommand({ registry, queue, eventStore, sandbox: () => null }, request);
+    } finally {
+      await Promise.all([queue.stop(), eventStore.close()]);
+    }
+  });
+}

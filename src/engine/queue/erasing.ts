@@ -1,0 +1,40 @@
+import type { ErasedJobs } from "../../domain/erasure.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import { engineLimits } from "../limits.ts";
+import type { RedisConnection } from "./connection.ts";
+import eraseLua from "./erase.lua" with { type: "text" };
+import { shardPrefix } from "./keys.ts";
+import { Script, type ScriptArgument } from "./script.ts";
+import type { QueueSurvey } from "./survey.ts";
+
+/** Runs even when Redis is full: a mark is small, and what it ends makes room. */
+const script = new Script(eraseLua, "run");
+
+/** Jobs that one call marks, and marks that one looks at. */
+const PIECE = 256;
+const FORGET_PIECES_MAX = 10_000;
+
+/** Marks the recipient's jobs, wherever they wait, and drops the marks of earlier erasures whose jobs have ended. */
+export async function eraseJobs(
+  connection: RedisConnection,
+  survey: QueueSurvey,
+  { tenantId, shard }: TenantRef,
+  recipient: string,
+): Promise<ErasedJobs> {
+  const call = (...args: ScriptArgument[]) => script.run(connection, [shardPrefix(shard)], [tenantId, ...args]);
+  let cursor = "0";
+  for (let pieces = 0; pieces < FORGET_PIECES_MAX; pieces += 1) {
+    cursor = String(await call("forget", cursor, PIECE));
+    if (cursor === "0") break;
+  }
+  const filter = { ...ANY, recipient };
+  const { jobs, isIncomplete } = await survey.waitingJobs({ tenantId, shard }, filter, engineLimits.eraseEntriesMax);
+  let unfinished = 0;
+  for (let at = 0; at < jobs.length; at += PIECE) {
+    const piece = jobs.slice(at, at + PIECE).map(({ jobId }) => jobId);
+    unfinished += Number(await call("mark", ...piece));
+  }
+  return { unfinished, unrecorded: jobs.length - unfinished, isIncomplete };
+}
+
+const ANY = { status: null, channel: null, template: null, fromJobId: null, beforeJobId: null } as const;

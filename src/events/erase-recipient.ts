@@ -1,0 +1,155 @@
+import { type Clock, sleep } from "../domain/clock.ts";
+import type { ErasedHistory, HistoryErasure } from "../domain/erasure.ts";
+import { assert } from "../domain/errors.ts";
+import { isJobId } from "../domain/ids.ts";
+import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
+import { TENANT_ID } from "../domain/tenant.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { sealedTarget } from "./failed-payloads.ts";
+import { eventLimits } from "./limits.ts";
+import { selectSettings } from "./statement-settings.ts";
+import { type EventStoreTarget, localName, onCluster } from "./table.ts";
+
+export interface EraseRecipientOptions {
+  readonly reading: ClickHouse;
+  readonly writing: ClickHouse;
+  readonly target: EventStoreTarget;
+  readonly recipients: RecipientIndex;
+  readonly clock: Clock;
+}
+
+/** Jobs that one call takes; there may be more. */
+const JOBS_MAX = 10_000;
+/** Jobs that one mutation names: its text stays below what a server takes. */
+const JOBS_TOGETHER = 1_000;
+const ROWS_MAX = 1_000;
+const WAIT_MS = 8_000;
+const LOOK_MS = 100;
+
+/** Members of results that name nobody; every other text is masked. */
+const HARMLESS = ["code", "enhanced_code", "reason", "spam_score", "spam_rules", "pass_id"];
+const MASKED = `concat('{', arrayStringConcat(arrayMap(member -> concat(toJSONString(member.1), ':', if(member.1 IN (${HARMLESS.map((name) => `'${name}'`).join(", ")}), member.2, '"(erased)"')), JSONExtractKeysAndValuesRaw(result)), ','), '}')`;
+
+/**
+ * Takes a recipient out of a tenant's history. Rows stay, so that sums and counts do.
+ *
+ * H1. The jobs lose their keyed hash last: until then they are found again, however often the call is broken off.
+ * H2. No statement that the server keeps (its list of mutations) has the recipient: it names jobs.
+ * H3. Jobs from before there was a hash, and reports that came later, are found by their texts, which quote the recipient.
+ */
+export class RecipientErasure implements HistoryErasure {
+  constructor(private readonly options: EraseRecipientOptions) {}
+
+  async eraseRecipient(tenantId: string, recipient: string): Promise<ErasedHistory> {
+    assert(TENANT_ID.test(tenantId), "an erasure belongs to a tenant");
+    const found = await this.jobsOf(tenantId, recipient);
+    const jobs = found.slice(0, JOBS_MAX);
+    assert(jobs.every(isJobId), "ids become part of a statement");
+    let [finishedJobs, events] = [0, 0];
+    for (let at = 0; at < jobs.length; at += JOBS_TOGETHER) {
+      const piece = jobs.slice(at, at + JOBS_TOGETHER);
+      events += await this.maskEvents(tenantId, piece);
+      finishedJobs += await this.maskJobs(tenantId, piece);
+    }
+    await this.maskRefused(tenantId, recipient);
+    const payloads = await this.removePayloads(tenantId, recipient);
+    const isDone = await this.areMutationsDone();
+    return { finishedJobs, events, payloads, isComplete: isDone && found.length <= JOBS_MAX };
+  }
+
+  private async jobsOf(tenantId: string, recipient: string): Promise<readonly string[]> {
+    const { database } = this.options.target;
+    const quotes = (column: string) => `positionCaseInsensitiveUTF8(${column}, {recipient:String}) > 0`;
+    const rows = await this.options.reading.rows(
+      `SELECT DISTINCT job_id FROM (
+  SELECT job_id FROM ${database}.jobs
+  WHERE tenant_id = {tenant:String} AND (recipient_hash = {hash:UUID} OR ${quotes("result")} OR ${quotes("attempts_log")})
+  UNION ALL
+  SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quotes("result")}
+) LIMIT ${JOBS_MAX + 1}
+SETTINGS ${this.settings()}`,
+      { tenant: tenantId, recipient, hash: this.options.recipients.hashOf(recipient) },
+    );
+    return rows.map(([jobId]) => String(jobId));
+  }
+
+  private async maskEvents(tenantId: string, jobs: readonly string[]): Promise<number> {
+    const where = `${ofJobs(tenantId, jobs)} AND result != '{}' AND result != ${MASKED}`;
+    const count = await this.count("events", where);
+    if (count === 0) return 0;
+    for (const table of ["events", "events_by_type"])
+      await this.mutate(table, `UPDATE result = ${MASKED} WHERE ${where}`);
+    return count;
+  }
+
+  private async maskJobs(tenantId: string, jobs: readonly string[]): Promise<number> {
+    const where = `${ofJobs(tenantId, jobs)} AND (recipient_hash != '${NO_RECIPIENT}' OR result != ${MASKED} OR attempts_log != '[]')`;
+    const count = await this.count("jobs", where);
+    const columns = `recipient_hash = '${NO_RECIPIENT}', recipient_domain = '', attempts_log = '[]', result = ${MASKED}`;
+    if (count > 0) await this.mutate("jobs", `UPDATE ${columns} WHERE ${where}`);
+    return count;
+  }
+
+  private async maskRefused(tenantId: string, recipient: string): Promise<void> {
+    const rows = await this.options.reading.rows(
+      `SELECT DISTINCT token FROM ${this.options.target.database}.refused_rows
+WHERE tenant_id = {tenant:String} AND positionCaseInsensitiveUTF8(concat(row, fault), {recipient:String}) > 0
+LIMIT ${ROWS_MAX}
+SETTINGS ${this.settings()}`,
+      { tenant: tenantId, recipient },
+    );
+    const tokens = rows.map(([token]) => String(token)).filter((token) => /^[A-Za-z0-9:_./-]{1,200}$/.test(token));
+    if (tokens.length === 0) return;
+    const named = tokens.map((token) => `'${token}'`).join(", ");
+    await this.mutate(
+      "refused_rows",
+      `UPDATE row = '(erased)', fault = '(erased)' WHERE tenant_id = '${tenantId}' AND token IN (${named})`,
+    );
+  }
+
+  /** What failed jobs were to send. */
+  private async removePayloads(tenantId: string, recipient: string): Promise<number> {
+    const where = `tenant_id = '${tenantId}' AND recipient_hash = '${this.options.recipients.hashOf(recipient)}'`;
+    const sealed = sealedTarget(this.options.target);
+    const count = await this.count("failed_payloads", where, sealed);
+    if (count > 0) await this.mutate("failed_payloads", `DELETE WHERE ${where}`, sealed);
+    return count;
+  }
+
+  private async count(table: string, where: string, { database } = this.options.target): Promise<number> {
+    const [row] = await this.options.reading.rows(
+      `SELECT count() FROM ${database}.${table} WHERE ${where} SETTINGS ${this.settings()}`,
+    );
+    return Number(row?.[0] ?? 0);
+  }
+
+  /** Once it has answered, the server goes on by itself, also after its restart. */
+  private mutate(table: string, change: string, target = this.options.target): Promise<void> {
+    const { writing } = this.options;
+    const name = `${target.database}.${localName(target, table)}${onCluster(target.cluster)}`;
+    return writing.command(`ALTER TABLE ${name} ${change} SETTINGS mutations_sync = 0`);
+  }
+
+  private async areMutationsDone(): Promise<boolean> {
+    const { target, reading, clock } = this.options;
+    const { database, cluster } = target;
+    const table = cluster === null ? "system.mutations" : `clusterAllReplicas('${cluster}', system.mutations)`;
+    const untilMs = clock.monotonicMs() + WAIT_MS;
+    for (;;) {
+      const [row] = await reading.rows(
+        `SELECT count() FROM ${table} WHERE database IN ('${database}', '${sealedTarget(target).database}') AND NOT is_done SETTINGS ${this.settings()}`,
+      );
+      if (Number(row?.[0] ?? 0) === 0) return true;
+      if (clock.monotonicMs() >= untilMs) return false;
+      await sleep(clock, LOOK_MS);
+    }
+  }
+
+  private settings(): string {
+    return selectSettings(this.options.target, eventLimits.eventStoreReadTimeoutMs);
+  }
+}
+
+function ofJobs(tenantId: string, jobs: readonly string[]): string {
+  return `tenant_id = '${tenantId}' AND job_id IN (${jobs.map((jobId) => `'${jobId}'`).join(", ")})`;
+}

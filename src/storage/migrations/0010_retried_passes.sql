@@ -1,0 +1,1 @@
+DROP INDEX "token_movements_once_a_job";

@@ -1,0 +1,89 @@
+import type { Clock } from "../domain/clock.ts";
+import type { TenantHistory, TenantQueueRemoval } from "../domain/erasure.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { ChannelName } from "../domain/job.ts";
+import { Repeated } from "../domain/repeated.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { LeavingTenant, TenantRegistry } from "./registry.ts";
+import type { Purging } from "./steering-endpoints.ts";
+
+export interface TenantRemovalPorts {
+  readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
+  readonly queue: TenantQueueRemoval & Purging;
+  readonly history: TenantHistory;
+  readonly channels: readonly ChannelName[];
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const ROUND_MS = 5_000;
+const TENANTS_MAX = 20;
+/** Pieces of one tenant in the registry that one round removes: others have their turn. */
+const PIECES_MAX = 50;
+/**
+ * After this, no process accepts for the tenant any more, and what it had accepted is recorded: then the history is removed
+ * once and for all.
+ */
+const SETTLED_MS = 60_000;
+
+/**
+ * Removes what deleted tenants leave behind.
+ *
+ * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
+ *     the registry and the history, and last the mark that says so.
+ * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
+ *     the same time.
+ */
+export class TenantRemovals {
+  private readonly rounds: Repeated;
+
+  constructor(private readonly ports: TenantRemovalPorts) {
+    this.rounds = new Repeated(() => this.round(), ports.clock, ROUND_MS);
+  }
+
+  /** Call once only. */
+  start(): void {
+    this.rounds.start();
+  }
+
+  /** Safe to repeat. */
+  stop(): Promise<void> {
+    return this.rounds.stop();
+  }
+
+  /** Never rejects. */
+  async round(): Promise<void> {
+    const { registry, telemetry } = this.ports;
+    try {
+      for (const tenant of await registry.leavingTenants(TENANTS_MAX)) {
+        if (this.rounds.isStopping) return;
+        await this.remove(tenant).catch((error: unknown) => this.failed(tenant.tenantId, error));
+      }
+    } catch (error) {
+      telemetry.log(isOutage(error) ? "warn" : "error", "deleted tenants could not be read", { error: String(error) });
+    }
+  }
+
+  private failed(tenantId: string, error: unknown): void {
+    const level = isOutage(error) ? "warn" : "error";
+    const fields = { tenant_id: tenantId, error: String(error) };
+    this.ports.telemetry.log(level, "a deleted tenant could not be removed yet", fields);
+  }
+
+  private async remove(leaving: LeavingTenant): Promise<void> {
+    const { registry, queue, history, channels, clock, telemetry } = this.ports;
+    const { tenantId, shard, deletedAtMs } = leaving;
+    const tenant = { tenantId, shard };
+    if ((await queue.unfinishedJobs(tenant)) > 0) {
+      // Those that wait for a retry end now.
+      await queue.hastenParked(tenant, channels);
+      return;
+    }
+    if (clock.nowMs() - deletedAtMs < SETTLED_MS) return;
+    for (let pieces = 0; !(await registry.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;
+    if (!(await history.removeHistory(tenantId))) return;
+    await queue.removeTenant(tenant);
+    await registry.tenantRemoved(tenantId);
+    telemetry.log("info", "a deleted tenant is removed", { tenant_id: tenantId });
+  }
+}

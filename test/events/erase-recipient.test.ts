@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { EVENT_EPOCH_MS, EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
+import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { JsonObject } from "../../src/domain/json.ts";
+import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
+import { RecipientErasure } from "../../src/events/erase-recipient.ts";
+import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { recipientIndex } from "../../src/storage/recipient-index.ts";
+import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+
+const ANN = "ann@example.com";
+const KEPT = { recipient: ANN, payload: "{}", settlements: 1 };
+const recipients = recipientIndex(new Uint8Array(32).fill(7));
+const ids = new JobIds(systemClock, systemRandom);
+let chdb: Awaited<ReturnType<typeof startChdb>>;
+let store: TestEventStore;
+let writer: ClickHouseEventWriter;
+let jobs: ClickHouseFinishedJobs;
+let erasure: RecipientErasure;
+let event = (Date.now() - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS;
+
+beforeAll(async () => {
+  chdb = await startChdb();
+  store = await chdb.eventStore("erasing", "process");
+  const { writing, reading, target } = store;
+  writer = new ClickHouseEventWriter(writing, target, systemClock, {
+    recipients,
+    seal: { seal: (_tenantId, _jobId, text) => btoa(text), open: (_tenantId, _jobId, text) => atob(text) },
+    payloads: { get: async () => null },
+  });
+  jobs = new ClickHouseFinishedJobs(reading, target, recipients);
+  erasure = new RecipientErasure({ reading, writing, target, recipients, clock: systemClock });
+});
+afterAll(() => chdb.stop());
+
+interface Row {
+  readonly tenantId?: string;
+  readonly jobId: string;
+  readonly type?: StoredEventRow["type"];
+  readonly result?: JsonObject;
+  readonly finished?: Partial<FinishedJob>;
+}
+
+function row({ tenantId = "acme", jobId, type = "sent", result = {}, finished }: Row): StoredEventRow {
+  event += 4096;
+  const ended = finished === undefined ? null : ({ status: "success", attempts: 1, result: {}, ...finished } as const);
+  return { tenantId, jobId, channel: "email", eventId: event, type, result, finished: ended };
+}
+
+const everything = async () => {
+  const tables = ["jobs", "events", "events_by_type", "refused_rows"];
+  const rows = await Promise.all(tables.map((table) => store.reading.rows(`SELECT * FROM erasing.${table}`)));
+  return JSON.stringify(rows).toLowerCase();
+};
+const bounced = { code: 550, enhanced_code: "5.1.1", diagnostic: `550 5.1.1 <${ANN}>: no such user` };
+
+test("nothing of a recipient is left with the tenant, other rows and all counts stay", async () => {
+  const [sent, failed, others, theirs, early] = [ids.next(), ids.next(), ids.next(), ids.next(), ids.next()];
+  const error = `the mail server refused the message: 550 5.7.1 <Ann@Example.com>: not today`;
+  const tried = { at: 1, outcome: "failed", reply: "550 mailbox ann is closed" } as const;
+  await writer.write("erase-1", [
+    row({ jobId: sent, finished: { recipient: ANN } }),
+    row({ jobId: sent, type: "clicked", result: { url: "https://shop.example/?who=ann%40example.com" } }),
+    row({ jobId: sent, type: "bounced", result: bounced }),
+    row({
+      jobId: failed,
+      type: "failed",
+      result: { error },
+      finished: { recipient: ANN, status: "failed", result: { error }, tries: [tried], kept: KEPT },
+    }),
+    row({ jobId: others, finished: { recipient: "bob@example.com", tries: [{ ...tried, reply: "250 ok" }] } }),
+    row({ jobId: others, type: "bounced", result: { ...bounced, diagnostic: "550 full" } }),
+    row({ tenantId: "beta", jobId: theirs, finished: { recipient: ANN } }),
+    // As from a release before there was a hash.
+    row({ jobId: early, finished: {} }),
+    row({ jobId: early, type: "bounced", result: bounced }),
+  ]);
+  const aside = row({ jobId: ids.next(), type: "bounced", result: bounced });
+  await writer.write("erase-2", [{ ...aside, jobId: "none" }], "apart");
+  const sums = () =>
+    store.reading.rows("SELECT tenant_id, event_type, count() FROM erasing.events GROUP BY 1, 2 ORDER BY 1, 2");
+  const before = await sums();
+  expect(await everything()).toContain("ann");
+
+  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({
+    finishedJobs: 2,
+    events: 4,
+    payloads: 1,
+    isComplete: true,
+  });
+  expect(await everything()).not.toContain("ann");
+  expect(await sums()).toEqual(before);
+  const filter = { status: null, channel: null, template: null, fromJobId: null, beforeJobId: null };
+  const left = async (recipient: string) =>
+    (await jobs.finishedAnywhere({ ...filter, recipient }, 9)).jobs.map(({ tenantId, jobId }) => [tenantId, jobId]);
+  expect(await left(ANN)).toEqual([["beta", theirs]]);
+  expect(await left("bob@example.com")).toEqual([["acme", others]]);
+  expect((await store.reader.job("acme", sent))?.events.map(({ result }) => result)).toEqual([
+    {},
+    { url: "(erased)" },
+    { ...bounced, diagnostic: "(erased)" },
+  ]);
+  expect((await store.reader.job("acme", failed))?.result).toEqual({ error: "(erased)" });
+  expect(await jobs.finishedJob("acme", failed)).toMatchObject({ status: "failed", recipientDomain: "" });
+  expect(await jobs.finishedJob("acme", others)).toMatchObject({ recipientDomain: "example.com" });
+
+  expect(await erasure.eraseRecipient("acme", ANN)).toEqual({
+    finishedJobs: 0,
+    events: 0,
+    payloads: 0,
+    isComplete: true,
+  });
+  // A late report quotes the address once more.
+  await writer.write("erase-3", [row({ jobId: sent, type: "failed", result: { error } })]);
+  expect(await erasure.eraseRecipient("acme", ANN)).toMatchObject({ finishedJobs: 0, events: 1 });
+  expect(await everything()).not.toContain("ann");
+});
+
+test("an erasure that was broken off before its jobs lost their hash is completed by the next one", async () => {
+  const jobId = ids.next();
+  await writer.write("erase-4", [
+    row({ jobId, finished: { recipient: "eve@example.com" } }),
+    row({ jobId, type: "bounced", result: bounced }),
+  ]);
+  const broken = new RecipientErasure({
+    reading: store.reading,
+    writing: {
+      command: (sql: string) =>
+        sql.includes(".jobs ") ? Promise.reject(new Error("gone")) : store.writing.command(sql),
+    } as never,
+    target: store.target,
+    recipients,
+    clock: systemClock,
+  });
+  await expect(broken.eraseRecipient("acme", "eve@example.com")).rejects.toThrow("gone");
+  expect(await erasure.eraseRecipient("acme", "eve@example.com")).toMatchObject({ finishedJobs: 1, isComplete: true });
+  expect(await jobs.finishedJob("acme", jobId)).toMatchObject({ recipientDomain: "" });
+});

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import type { Clock } from "../../src/domain/clock.ts";
+import { UnavailableError } from "../../src/domain/errors.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { TenantRemovals } from "../../src/tenants/tenant-removal.ts";
+import { Front } from "../http/support/front.ts";
+import { must } from "../support/must.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+
+let front: Front;
+beforeAll(async () => {
+  front = await Front.start();
+});
+afterAll(() => front.stop(), 15_000);
+
+let made = 0;
+let id = "";
+let apiKey = "";
+beforeEach(async () => {
+  made += 1;
+  id = `leaves-${made}`;
+  const tenant = { id, name: "Leaves", plan: "pro", channels: ["email"], permissions: ["allow_raw_html"], tokens: 5 };
+  expect((await front.operate("POST", "/tenants", tenant)).status).toBe(201);
+  apiKey = String((await front.operate("POST", `/tenants/${id}/keys`, {})).body["api_key"]);
+});
+
+const remove = (query: string) => front.operate("DELETE", `/tenants/${id}${query}`);
+const send = () =>
+  front.fetch("/v1/send/email", {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": "application/json" },
+    body: JSON.stringify({ to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" }),
+  });
+
+/** The work behind the call, a minute later. */
+function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[0]> = {}) {
+  const hastened: string[] = [];
+  const removed: string[] = [];
+  const clock: Clock = { ...systemClock, nowMs: () => Date.now() + 61_000 };
+  const work = new TenantRemovals({
+    registry: front.registry,
+    queue: {
+      unfinishedJobs: (tenant) => front.queue.unfinishedJobs(tenant),
+      hastenParked: async ({ tenantId }) => hastened.push(tenantId),
+      removeTenant: async ({ tenantId }) => void removed.push(tenantId),
+    },
+    history: { removeHistory: async () => true },
+    channels: ["email"],
+    clock,
+    telemetry: new QuietTelemetry(),
+    ...changes,
+  });
+  return { work, hastened, removed };
+}
+
+async function rowsOf(table: string): Promise<number> {
+  const found: unknown = await front.database.db.execute(
+    sql`SELECT count(*)::int AS n FROM ${sql.identifier(table)} WHERE tenant_id = ${id}`,
+  );
+  return Number(/"n":(\d+)/.exec(JSON.stringify(found))?.[1]);
+}
+
+test("a tenant is deleted only if its id is confirmed and no job is unfinished, or they are to end", async () => {
+  expect((await remove("")).status).toBe(400);
+  expect((await remove("?confirm=other")).status).toBe(400);
+  expect((await remove(`?confirm=${id}&purge=yes`)).status).toBe(400);
+  expect((await send()).status).toBe(202);
+  const refused = await remove(`?confirm=${id}`);
+  expect([refused.status, refused.body]).toEqual([
+    409,
+    { error: expect.stringContaining("1 unfinished jobs"), unfinished: 1 },
+  ]);
+  expect((await send()).status).toBe(202);
+  const deleted = await remove(`?confirm=${id}&purge=true`);
+  expect([deleted.status, deleted.body]).toEqual([202, { id, state: "deleting", unfinished: 2 }]);
+  // From the answer on.
+  expect((await send()).status).toBe(401);
+  expect((await front.operate("DELETE", "/tenants/nobody?confirm=nobody")).status).toBe(404);
+});
+
+test("a deleted tenant is gone for everybody, its id is not given out again, and its bills stay", async () => {
+  expect((await remove(`?confirm=${id}`)).status).toBe(202);
+  for (const path of ["", "/keys", "/templates", "/suppressions", "/jobs", "/tokens"]) {
+    expect([path, (await front.operate("GET", `/tenants/${id}${path}`)).status]).toEqual([path, 404]);
+  }
+  const calls = [
+    ["PATCH", "", { name: "Back" }],
+    ["POST", "/keys", {}],
+    ["POST", "/tokens", { amount: 1, reason: "gift" }],
+    ["POST", "/pause", {}],
+    ["PUT", "/suppressions/a%40example.com", {}],
+    ["PUT", "/templates/hi", { channel: "email", subject: "Hi", html: "<p>Hi</p>" }],
+    ["POST", "/erasures", { recipient: "a@example.com" }],
+  ] as const;
+  for (const [method, path, body] of calls) {
+    expect([path, (await front.operate(method, `/tenants/${id}${path}`, body)).status]).toEqual([path, 404]);
+  }
+  const again = await front.operate("POST", "/tenants", { id, name: "Again" });
+  expect([again.status, again.body["error"]]).toEqual([409, expect.stringContaining("deleted tenant")]);
+  const listed = await front.operate("GET", "/tenants?limit=500");
+  expect(JSON.stringify(listed.body)).not.toContain(`"${id}"`);
+  const usage = await front.operate("GET", `/tenants/${id}/usage`);
+  expect([usage.status, usage.body]).toMatchObject([200, { usage: [{ tenant_name: "Leaves", tokens_topped_up: 5 }] }]);
+  expect(JSON.stringify((await front.operate("GET", "/usage")).body)).toContain(`"${id}"`);
+});
+
+test("everything of a deleted tenant leaves the registry, once its jobs have ended, and a repeat tells", async () => {
+  await front.operate("PUT", `/tenants/${id}/templates/hi`, { channel: "email", subject: "Hi", html: "<p>Hi</p>" });
+  await front.operate("PUT", `/tenants/${id}/credentials/email`, { from_address: "me@own.example" });
+  for (let n = 0; n < 3; n += 1) await must(front.registry.putSuppression(id, `u${n}@example.com`, "manual"));
+  expect((await send()).status).toBe(202);
+  expect((await remove(`?confirm=${id}&purge=true`)).status).toBe(202);
+  const { work, hastened, removed } = removals();
+  await work.round();
+  // Jobs first.
+  expect([hastened.includes(id), await rowsOf("suppressions")]).toEqual([true, 3]);
+  front.queue.queued.splice(0);
+  await work.round();
+  for (const table of ["keys", "templates", "credentials", "suppressions"]) expect(await rowsOf(table)).toBe(0);
+  expect(await rowsOf("token_movements")).toBe(1);
+  expect(removed).toContain(id);
+  const answer = await remove(`?confirm=${id}`);
+  expect([answer.status, answer.body]).toEqual([200, { id, state: "deleted", unfinished: 0 }]);
+  expect(await front.registry.leavingTenants(100)).toEqual([]);
+});
+
+test("a removal that was broken off goes on in the next round, and a neighbour keeps what it has", async () => {
+  await must(front.registry.putSuppression("acme", "kept@example.com", "manual"));
+  await must(front.registry.putSuppression(id, "goes@example.com", "manual"));
+  expect((await remove(`?confirm=${id}`)).status).toBe(202);
+  const away = { removeHistory: () => Promise.reject(new UnavailableError("away")) };
+  await removals({ history: away }).work.round();
+  await removals({ history: { removeHistory: async () => false } }).work.round();
+  expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
+  // Too early: another process may still accept with what it remembers.
+  await removals({ clock: systemClock }).work.round();
+  expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
+  await removals().work.round();
+  expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
+  expect(await front.registry.suppressionReason("acme", "kept@example.com")).toBe("manual");
+});
