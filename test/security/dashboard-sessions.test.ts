@@ -74,6 +74,19 @@ describe("a session", () => {
     expect((await signIn(OPERATOR_TOKEN, headers)).headers.get("set-cookie")).toEndWith("; Secure");
   });
 
+  test.each([
+    ["is", false],
+    ["is not, for operators have a listener of their own", true],
+  ])("travels by TLS alone where it %s at the service's https address", async (_, isAdminApart) => {
+    const other = await Front.start({ publicUrl: "https://send.example.com", isAdminApart });
+    const { url } = isAdminApart ? await other.server.listenApart({ host: "127.0.0.1", port: 0 }) : other;
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ token: OPERATOR_TOKEN });
+    const answer = await fetch(`${url}/dash/api/session`, { method: "POST", headers, body });
+    await other.stop();
+    expect([answer.status, answer.headers.get("set-cookie")?.endsWith("; Secure")]).toEqual([204, !isAdminApart]);
+  });
+
   test("says whose it is, and does what its operator may do", async () => {
     const ann = await operator("ann", "write");
     const bob = await operator("bob", "read");

@@ -8,7 +8,7 @@ import { Rendered } from "./rendered.tsx";
 import { hrefTo } from "./route.ts";
 import { useMayChange } from "./session.tsx";
 import { Ago, Badge, Card, Copy, Facts, Page, ProblemBox, Time, Waiting } from "./ui.tsx";
-import { channelName, count } from "./words.ts";
+import { channelName, count, counted } from "./words.ts";
 
 interface JobProps {
   readonly tenantId: string;
@@ -37,6 +37,7 @@ export function JobPage({ tenantId, jobId }: JobProps): JSX.Element {
       ) : (
         <>
           <Outcome job={data} isPaused={isPaused} />
+          {data.status === "pending" || data.status === "running" ? <Away channel={data.channel} /> : null}
           <Retry tenantId={tenantId} job={data} onRetried={reload} />
           <Timeline steps={timelineOf(data)} nextAt={data.next_attempt_at ?? null} />
           <Details tenantId={tenantId} job={data} />
@@ -59,6 +60,25 @@ function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPause
       <Badge tone={job.status === "success" && tone !== "good" ? "quiet" : statusTone(job.status)}>{job.status}</Badge>{" "}
       {text}
     </p>
+  );
+}
+
+/** The relays of a channel that are away, one of which the message may wait for. */
+function Away({ channel }: { readonly channel: JobHistory["channel"] }): JSX.Element | null {
+  const { data } = useLoad((signal) => call("getOverview", {}, { signal }), channel);
+  const away = (data?.processes ?? []).flatMap(({ breakers }) => breakers).filter((each) => each.channel === channel);
+  if (away.length === 0) return null;
+  return (
+    <div class="note">
+      <p>It may wait for one of these, which are away. That costs no try.</p>
+      <ul class="rules">
+        {away.map(({ relay, since, waiting_jobs }) => (
+          <li key={`${relay} ${since}`}>
+            {relay}, since <Ago at={since} />; {counted(waiting_jobs, "job")} held
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -68,7 +68,11 @@ function Shown({ overview }: { readonly overview: Overview }): JSX.Element {
 
 function Alarms({ alarms }: { readonly alarms: readonly Alarm[] }): JSX.Element {
   return (
-    <section aria-label="Alarms" aria-live="polite" class={alarms.length === 0 ? "alarms none" : "alarms"}>
+    <section aria-label="Alarms" class="alarms">
+      {/* Read aloud when an alarm comes or goes, and not when its details change. */}
+      <p class="unseen" role="status">
+        {alarms.length === 0 ? "No alarm" : `Alarms: ${alarms.map(({ title }) => title).join(", ")}`}
+      </p>
       {alarms.length === 0 ? (
         <p>
           <Badge tone="good">No alarm</Badge>

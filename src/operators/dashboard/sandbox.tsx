@@ -55,7 +55,8 @@ function keyOf({ channel, received_at, to, source }: Message): string {
 }
 
 function Inbox({ messages }: { readonly messages: readonly Message[] }): JSX.Element {
-  const [chosen, setChosen] = useState<string | null>(null);
+  // Who reads a message goes on reading it when others arrive.
+  const [chosen, setChosen] = useState(() => (messages[0] === undefined ? null : keyOf(messages[0])));
   const shown = messages.find((message) => keyOf(message) === chosen) ?? messages[0];
   if (shown === undefined) return <p class="empty">Nothing has arrived yet.</p>;
   return (
