@@ -1,0 +1,33 @@
+import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
+import type { AppOptions } from "./app.ts";
+import type { OpenRegistry } from "./open-registry.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+export function startPassSweep(
+  { telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Omit<PassSweepPorts, "clock" | "telemetry">,
+): void {
+  const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
+  sweep.start();
+  shutdown.add("history", "pass sweep", () => sweep.stop());
+}
+
+export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
+  audit.start();
+  shutdown.add("history", "audit sweep", () => audit.stop());
+}
+
+/** Removes what deleted tenants leave behind. */
+export function startTenantRemovals(
+  { channels, telemetry }: AppOptions,
+  shutdown: Shutdown,
+  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
+): void {
+  const names = channels.map(({ name }) => name);
+  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
+  removals.start();
+  shutdown.add("history", "tenant removals", () => removals.stop());
+}
