@@ -26,7 +26,6 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
-import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -53,7 +52,7 @@ import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
-import { startAuditSweep, startPassSweep, startTenantRemovals } from "./sweeps.ts";
+import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
@@ -455,12 +454,4 @@ function openOverview(
     clock: systemClock,
     telemetry,
   });
-}
-
-/** Counts what tenants do at this process. */
-function startUsage({ registry }: OpenRegistry, telemetry: ProcessTelemetry, shutdown: Shutdown): UsageCounter {
-  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
-  usage.start();
-  shutdown.add("clients", "usage", () => usage.stop());
-  return usage;
 }

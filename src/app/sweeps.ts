@@ -1,12 +1,19 @@
 import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
-import type { AppOptions } from "./app.ts";
+import { UsageCounter } from "../tenants/usage-counter.ts";
+import type { AppChannel } from "./app-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import type { Shutdown } from "./shutdown.ts";
 
+interface SweepOptions {
+  readonly channels: readonly AppChannel[];
+  readonly telemetry: Telemetry;
+}
+
 export function startPassSweep(
-  { telemetry }: AppOptions,
+  { telemetry }: SweepOptions,
   shutdown: Shutdown,
   ports: Omit<PassSweepPorts, "clock" | "telemetry">,
 ): void {
@@ -22,7 +29,7 @@ export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): vo
 
 /** Removes what deleted tenants leave behind. */
 export function startTenantRemovals(
-  { channels, telemetry }: AppOptions,
+  { channels, telemetry }: SweepOptions,
   shutdown: Shutdown,
   ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
 ): void {
@@ -30,4 +37,12 @@ export function startTenantRemovals(
   const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
   removals.start();
   shutdown.add("history", "tenant removals", () => removals.stop());
+}
+
+/** Counts what tenants do at this process. */
+export function startUsage({ registry }: OpenRegistry, telemetry: Telemetry, shutdown: Shutdown): UsageCounter {
+  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
+  usage.start();
+  shutdown.add("clients", "usage", () => usage.stop());
+  return usage;
 }
