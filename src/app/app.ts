@@ -186,12 +186,8 @@ async function openBase(
   if (place.kind !== "child" && hasEmbeddedStore(whole.config))
     startControl(whole, shutdown, { stores, registry, late });
 
-  const suppressions = new SuppressionList({
-    registry: registry.registry,
-    index: queue,
-    queue,
-    recipients: registry.recipients,
-  });
+  const listed = { registry: registry.registry, recipients: registry.recipients };
+  const suppressions = new SuppressionList({ ...listed, index: queue, queue });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
