@@ -2,10 +2,8 @@ import { hostname } from "node:os";
 import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
-import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
-import { UnavailableError } from "../domain/errors.ts";
 import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
@@ -28,8 +26,6 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
-import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
-import { UsageCounter } from "../tenants/usage-counter.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -43,6 +39,7 @@ import { openDomains } from "./email.ts";
 import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
+import { NO_EVENT_STORE } from "./no-event-store.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
@@ -55,6 +52,7 @@ import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
@@ -114,8 +112,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   broken.catch(() => {});
 
   const tracing = startTracing(options, shutdown);
-  const late: Late = { sandbox: null };
-  const base = await openBase(options, shutdown, { whole, late, onBroken: (reason) => onBroken(new Error(reason)) });
+  const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
@@ -129,10 +126,9 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
-  const { inbox } = providers;
-  late.sandbox = inbox;
+  base.late.sandbox = providers.inbox;
   const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
-  const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox });
+  const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
@@ -177,11 +173,12 @@ interface Late {
 async function openBase(
   options: AppOptions,
   shutdown: Shutdown,
-  { whole, late, onBroken }: { readonly whole: AppOptions; readonly late: Late; onBroken(reason: string): void },
+  { whole, onBroken }: { readonly whole: AppOptions; onBroken(reason: string): void },
 ) {
   const { telemetry, place = ALONE } = options;
   const owner = place.kind === "child" ? place.order.owner : crypto.randomUUID();
   const stores = await storesAt(place, whole, { shutdown, onBroken });
+  const late: Late = { sandbox: null };
   const { queue } = stores;
   const eventStore = stores.eventStore ?? NO_EVENT_STORE;
   const registry = await startRegistry(options, shutdown, stores);
@@ -189,12 +186,8 @@ async function openBase(
   if (place.kind !== "child" && hasEmbeddedStore(whole.config))
     startControl(whole, shutdown, { stores, registry, late });
 
-  const suppressions = new SuppressionList({
-    registry: registry.registry,
-    index: queue,
-    queue,
-    recipients: registry.recipients,
-  });
+  const listed = { registry: registry.registry, recipients: registry.recipients };
+  const suppressions = new SuppressionList({ ...listed, index: queue, queue });
   const common = { directory, eventStore: eventStore.reader, clock: systemClock, telemetry };
   const reports = new DeliveryReports({ queue: suppressions, ...common });
   shutdown.add("history", "reports", () => reports.stop());
@@ -216,6 +209,7 @@ async function openBase(
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return {
+    late,
     owner,
     stores,
     queue,
@@ -364,33 +358,6 @@ function startControl(
   shutdown.add("clients", "control", () => control.stop());
 }
 
-function startPassSweep(
-  { telemetry }: AppOptions,
-  shutdown: Shutdown,
-  ports: Omit<PassSweepPorts, "clock" | "telemetry">,
-): void {
-  const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
-  sweep.start();
-  shutdown.add("history", "pass sweep", () => sweep.stop());
-}
-
-function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
-  audit.start();
-  shutdown.add("history", "audit sweep", () => audit.stop());
-}
-
-/** Removes what deleted tenants leave behind. */
-function startTenantRemovals(
-  { channels, telemetry }: AppOptions,
-  shutdown: Shutdown,
-  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
-): void {
-  const names = channels.map(({ name }) => name);
-  const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
-  removals.start();
-  shutdown.add("history", "tenant removals", () => removals.stop());
-}
-
 function startMailLog(
   { config, telemetry }: AppOptions,
   shutdown: Shutdown,
@@ -484,39 +451,3 @@ function openOverview(
     telemetry,
   });
 }
-
-/** Counts what tenants do at this process. */
-function startUsage({ registry }: OpenRegistry, telemetry: ProcessTelemetry, shutdown: Shutdown): UsageCounter {
-  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
-  usage.start();
-  shutdown.add("clients", "usage", () => usage.stop());
-  return usage;
-}
-
-/** For a process that only delivers and has no ClickHouse server to ask. */
-const NO_EVENT_STORE = {
-  writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),
-  reader: {
-    name: "clickhouse",
-    check: () => Promise.resolve(),
-    page: () => Promise.reject(new UnavailableError("this process has no event store")),
-    job: (_tenantId: string, _jobId: string) => Promise.resolve(null),
-    months: () => Promise.reject(new UnavailableError("this process has no event store")),
-    minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
-    sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
-  },
-  finishedJobs: () => ({
-    finished: () => Promise.reject(new UnavailableError("this process has no event store")),
-    finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
-    finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
-    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
-    count: () => Promise.reject(new UnavailableError("this process has no event store")),
-  }),
-  failedJobs: () => ({
-    failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
-      Promise.reject(new UnavailableError("this process has no event store")),
-  }),
-  erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
-  removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
-  exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
-};

@@ -1,0 +1,29 @@
+import { UnavailableError } from "../domain/errors.ts";
+
+/** For a process that only delivers and has no ClickHouse server to ask. */
+export const NO_EVENT_STORE = {
+  writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),
+  reader: {
+    name: "clickhouse",
+    check: () => Promise.resolve(),
+    page: () => Promise.reject(new UnavailableError("this process has no event store")),
+    job: (_tenantId: string, _jobId: string) => Promise.resolve(null),
+    months: () => Promise.reject(new UnavailableError("this process has no event store")),
+    minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
+    sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
+  },
+  finishedJobs: () => ({
+    finished: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
+    finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
+    ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
+    count: () => Promise.reject(new UnavailableError("this process has no event store")),
+  }),
+  failedJobs: () => ({
+    failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>
+      Promise.reject(new UnavailableError("this process has no event store")),
+  }),
+  erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
+  removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
+};
