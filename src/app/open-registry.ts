@@ -89,15 +89,8 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
   const onOperators = (): Promise<void> => operators.refresh();
-  const snapshots: TenantSnapshots = new TenantSnapshots({
-    source,
-    version,
-    feed,
-    onOperators,
-    onKeyUse,
-    clock,
-    telemetry,
-  });
+  const heard = { onOperators, onKeyUse };
+  const snapshots: TenantSnapshots = new TenantSnapshots({ source, version, feed, ...heard, clock, telemetry });
   const changes = new RegistryChanges(database, {
     onTenant: (tenantId) => {
       snapshots.drop(tenantId);

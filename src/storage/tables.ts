@@ -11,7 +11,6 @@ import {
   smallint,
   text,
   timestamp,
-  uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { ChannelName } from "../domain/job.ts";
 import type { JsonObject } from "../domain/json.ts";
@@ -137,9 +136,7 @@ export const tokenMovements = pgTable(
     balance: bigint("balance", { mode: "number" }).notNull(),
     createdAt: createdAt(),
   },
-  (table) => [
-    index("token_movements_by_tenant").on(table.tenantId, table.id),
-  ],
+  (table) => [index("token_movements_by_tenant").on(table.tenantId, table.id)],
 );
 
 /**

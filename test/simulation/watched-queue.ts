@@ -14,6 +14,7 @@ import {
   type PullResult,
   type RecordAnswer,
   type RecordTurn,
+  type Settled,
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
@@ -195,7 +196,7 @@ export class WatchedQueue {
     }
   }
 
-  settle(process: SimProcess, call: SettleCall, sentAtMs: number): "settled" | Fenced {
+  settle(process: SimProcess, call: SettleCall, sentAtMs: number): Settled | Fenced {
     const { watch, jobs, queueChecker } = this.parts;
     const { lease, settlements } = call;
     const isBounded = settlements.length <= engineLimits.settleBatchMax;
