@@ -204,6 +204,20 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     await eventually("it is gone", () => tab.evaluate(`!document.body.textContent.includes(${JSON.stringify(key)})`));
   });
 
+  test("a tenant is deleted by who writes its id once more", async () => {
+    await world.front.operate("POST", "/tenants", { id: "gone", name: "Gone" });
+    using tab = await signedIn(DESK);
+    await open(tab, "tenants/gone", /^Gone$/);
+    await clickButton(tab, "Delete…");
+    await tab.evaluate("document.querySelector('dialog [name=confirm]').value = 'acme'");
+    await clickButton(tab, "Delete");
+    await shows(tab, "dialog [role=alert]", "Request ");
+    await tab.evaluate("document.querySelector('dialog [name=confirm]').value = 'gone'");
+    await clickButton(tab, "Delete");
+    await settled(tab, /^Tenants$/);
+    expect((await world.front.operate("GET", "/tenants/gone")).status).toBe(404);
+  });
+
   test("an error of the API is shown as it is written, with the request's id", async () => {
     using tab = await signedIn(DESK);
     await open(tab, "tenants/acme/suppressions", /^Acme/);

@@ -41,20 +41,6 @@ export async function call<N extends keyof Operations>(
   }
 }
 
-/** Reads or changes what the client has no operation for. Rejects as `call` does. */
-export async function callPath<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init = { method, headers: { ...OWN_PAGE, "content-type": "application/json" } };
-  const response = await fetch(path, body === undefined ? init : { ...init, body: JSON.stringify(body) });
-  const answer = (await response.json().catch(() => null)) as { error?: string } | null;
-  if (response.ok) return answer as T;
-  if (response.status === 401) onSignedOut();
-  throw new WaybillError(answer?.error ?? `the service answered ${response.status}`, {
-    code: "http_error",
-    status: response.status,
-    requestId: response.headers.get("x-request-id"),
-  });
-}
-
 /** Where a browser downloads something of the API. */
 export function downloadPath(path: string, query: Readonly<Record<string, string>>): string {
   return `${path}?${new URLSearchParams(query)}`;

@@ -18,6 +18,7 @@ export function Dialog({
   useEffect(() => {
     const before = document.activeElement;
     element.current?.showModal();
+    element.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => {
       if (before instanceof HTMLElement) before.focus();
     };

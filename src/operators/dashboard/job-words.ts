@@ -24,6 +24,7 @@ const SUPPRESSIONS: Readonly<Record<string, string>> = {
   unsubscribed: "the recipient has unsubscribed",
   bounced: "an earlier message to the recipient bounced",
   complained: "the recipient reported an earlier message as spam",
+  erased: "the recipient was erased",
   manual: "an operator put the recipient on the suppression list",
 };
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { OperatorJob } from "../../../clients/typescript/generated.ts";
-import { call, callPath } from "./api.ts";
+import { call } from "./api.ts";
 import { type Choice, Form } from "./dialog.tsx";
 import type { JobSearch } from "./job-search.ts";
 import { STATUSES, statusTone } from "./job-words.ts";
@@ -119,10 +119,10 @@ type Row = OperatorJob & { readonly tenant_id: string };
 function OfAll({ search: { who, from, to } }: { readonly search: JobSearch }): JSX.Element {
   const [isIncomplete, setIncomplete] = useState(false);
   const whose = JOB_ID.test(who) ? { job_id: who } : { recipient: who };
-  const asked = { ...whose, ...(from === "" ? {} : { from }), ...(to === "" ? {} : { to }), limit: String(PAGE) };
-  const { items, problem, more, isLoading, reload } = useLoadPages<Row>(async (cursor) => {
-    const query = new URLSearchParams(cursor === undefined ? asked : { ...asked, cursor });
-    const page = await callPath<FoundPage>("GET", `/dash/api/jobs?${query}`);
+  const asked = { ...whose, ...(from === "" ? {} : { from }), ...(to === "" ? {} : { to }), limit: PAGE };
+  const { items, problem, more, isLoading, reload } = useLoadPages<Row>(async (cursor, signal) => {
+    const query = cursor === undefined ? asked : { ...asked, cursor };
+    const page = await call("searchJobs", { query }, { signal });
     setIncomplete(page.incomplete);
     return { items: page.jobs, next: page.next_cursor };
   }, JSON.stringify(asked));
@@ -134,12 +134,6 @@ function OfAll({ search: { who, from, to } }: { readonly search: JobSearch }): J
       <More more={more} isLoading={isLoading} />
     </>
   );
-}
-
-interface FoundPage {
-  readonly jobs: readonly Row[];
-  readonly next_cursor: string | null;
-  readonly incomplete: boolean;
 }
 
 const INCOMPLETE = <p class="note">More jobs wait than are looked through: some of those may be missing.</p>;

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
+import { goTo } from "./route.ts";
 import { ChangeButton } from "./session.tsx";
 import { Steering } from "./steering.tsx";
 import type { TabProps } from "./tab.ts";
@@ -12,7 +13,7 @@ import { count } from "./words.ts";
 /** What a tenant may do, and what stops it. */
 export function SettingsTab(props: TabProps): JSX.Element {
   const { tenant } = props;
-  const [open, setOpen] = useState<"change" | "webhook" | null>(null);
+  const [open, setOpen] = useState<"change" | "webhook" | "delete" | null>(null);
   const close = () => setOpen(null);
   return (
     <>
@@ -23,6 +24,9 @@ export function SettingsTab(props: TabProps): JSX.Element {
           <>
             <ChangeButton onClick={() => setOpen("change")}>Change</ChangeButton>
             <ChangeButton onClick={() => setOpen("webhook")}>Wallet webhook</ChangeButton>
+            <ChangeButton style="danger-quiet" onClick={() => setOpen("delete")}>
+              Delete…
+            </ChangeButton>
           </>
         }
       >
@@ -39,6 +43,7 @@ export function SettingsTab(props: TabProps): JSX.Element {
         />
       </Card>
       {open === "change" ? <ChangeTenant {...props} onClose={close} /> : null}
+      {open === "delete" ? <DeleteTenant {...props} onClose={close} /> : null}
       {open === "webhook" ? <WalletWebhook {...props} onClose={close} /> : null}
     </>
   );
@@ -54,6 +59,33 @@ function ChangeTenant({ tenant, onChanged, onClose }: TabProps & { onClose(): vo
       onClose={onClose}
       onDone={onChanged}
       submit={(filled) => call("changeTenant", { path: { id: tenant.id }, body: tenantFrom(filled) })}
+    />
+  );
+}
+
+function DeleteTenant({ tenant: { id, name }, onClose }: TabProps & { onClose(): void }): JSX.Element {
+  return (
+    <FormDialog
+      title={`Delete ${name} for good`}
+      intro="Its keys stop working at once, and everything that it has is removed: messages and their history, templates, credentials, domains, passes, suppressions. What it is billed for stays. This cannot be undone."
+      label="Delete"
+      isDangerous
+      fields={[
+        { kind: "text", name: "confirm", label: `Its id once more: ${id}`, isRequired: true },
+        {
+          kind: "several",
+          name: "purge",
+          label: "Unfinished messages",
+          values: [],
+          choices: [{ value: "true", label: "End them as failed; otherwise they are a reason not to delete" }],
+        },
+      ]}
+      onClose={onClose}
+      submit={async (filled) => {
+        const purge = filled.several("purge").length > 0 ? ({ purge: "true" } as const) : {};
+        await call("deleteTenant", { path: { id }, query: { confirm: filled.text("confirm"), ...purge } });
+        goTo(["tenants"]);
+      }}
     />
   );
 }

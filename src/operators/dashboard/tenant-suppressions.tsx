@@ -1,12 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Suppression } from "../../../clients/typescript/generated.ts";
+import type { Erasure, Suppression } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
 import { useLoadPages } from "./load.ts";
 import { ChangeButton, useMayChange } from "./session.tsx";
 import type { TabProps } from "./tab.ts";
 import { Card, type Column, More, ProblemBox, Table, Time } from "./ui.tsx";
+import { counted } from "./words.ts";
 
 const REASONS = ["manual", "unsubscribed", "bounced", "complained"] as const;
 
@@ -18,6 +19,7 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
     return { items: suppressions, next };
   }, id);
   const [isAdding, setAdding] = useState(false);
+  const [isErasing, setErasing] = useState(false);
   const [removed, setRemoved] = useState<Suppression | null>(null);
   const mayChange = useMayChange();
   const { items, problem, more, isLoading, reload } = pages;
@@ -25,11 +27,17 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
     <Card
       title="Suppressed addresses"
       actions={
-        <ChangeButton style="primary" onClick={() => setAdding(true)}>
-          Suppress an address
-        </ChangeButton>
+        <>
+          <ChangeButton style="primary" onClick={() => setAdding(true)}>
+            Suppress an address
+          </ChangeButton>
+          <ChangeButton style="danger-quiet" onClick={() => setErasing(true)}>
+            Erase a recipient…
+          </ChangeButton>
+        </>
       }
     >
+      {isErasing ? <EraseRecipient id={id} onClose={() => setErasing(false)} onDone={reload} /> : null}
       <ProblemBox problem={problem} retry={reload} />
       {items === null ? null : (
         <Table
@@ -75,6 +83,46 @@ function AddSuppression({ id, onClose, onDone }: DialogProps): JSX.Element {
       submit={(filled) => {
         const reason = REASONS.find((each) => each === filled.text("reason")) ?? "manual";
         return call("putSuppression", { path: { id, address: filled.text("address") }, body: { reason } });
+      }}
+    />
+  );
+}
+
+/** Removes a person from the service, as the law gives them the right to. */
+function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
+  const [erasure, setErasure] = useState<Erasure | null>(null);
+  return (
+    <FormDialog
+      title="Erase a recipient"
+      intro={
+        erasure === null ? (
+          "Messages that wait are not sent, and nothing that is kept leads to the recipient any more. This cannot be undone."
+        ) : (
+          <p role="status">
+            {erasure.complete
+              ? "Nothing is left of the recipient."
+              : `Something is left for the moment (${counted(erasure.unfinished_left, "unfinished message")}): repeat it in a minute.`}
+          </p>
+        )
+      }
+      label="Erase"
+      isDangerous
+      staysOpen
+      fields={[
+        { kind: "text", name: "recipient", label: "Address or number", isRequired: true },
+        {
+          kind: "several",
+          name: "suppress",
+          label: "From now on",
+          values: [],
+          choices: [{ value: "true", label: "Send nothing to the recipient any more (kept as a hash)" }],
+        },
+      ]}
+      onClose={onClose}
+      onDone={onDone}
+      submit={async (filled) => {
+        const body = { recipient: filled.text("recipient"), suppress: filled.several("suppress").length > 0 };
+        setErasure(await call("eraseRecipient", { path: { id }, body }));
       }}
     />
   );
