@@ -31,6 +31,7 @@ const HOSTILE = [
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let freshTenant = 0;
+const ALL_VERSIONS = [1, 2, 3, 4, 5, 6];
 const newTenant = () => `tenant-${(freshTenant += 1)}`;
 
 beforeAll(async () => {
@@ -86,7 +87,7 @@ for (const by of ["process", "http", "served"] as const) {
       expect(await migrateEventStore(eventStore.writing, eventStore.target)).toEqual([]);
       await eventStore.writing.command(`TRUNCATE TABLE ${eventStore.target.database}.migrations`);
       await eventStore.writing.command(`DROP TABLE ${eventStore.target.database}.events_v`);
-      expect(await migrateEventStore(eventStore.writing, eventStore.target)).toEqual([1, 2, 3, 4, 5]);
+      expect(await migrateEventStore(eventStore.writing, eventStore.target)).toEqual(ALL_VERSIONS);
       await eventStore.reading.rows(`SELECT created_at, day FROM ${eventStore.target.database}.events_v LIMIT 1`);
     });
 
@@ -368,13 +369,9 @@ test("a call that is not answered in time is given up; a call queued behind it i
     ...slow.map(() => ({ status: "rejected", reason: expect.any(UnavailableError) })),
     { status: "rejected", reason: expect.any(TransportError) },
   ]);
-  expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual([
-    [1],
-    [2],
-    [3],
-    [4],
-    [5],
-  ]);
+  expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual(
+    ALL_VERSIONS.map((version) => [version]),
+  );
 });
 
 test("a setting beside the statement is refused, because it would stay in force for later statements", async () => {

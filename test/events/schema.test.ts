@@ -26,8 +26,8 @@ test("every table with rows of its own remembers the tokens of its inserts", () 
     statements(target)
       .filter((sql) => sql.includes("MergeTree"))
       .map((sql) => /(non_)?replicated_deduplication_window = 10000/.exec(sql)?.[0]);
-  expect(remembering(single)).toEqual(Array(8).fill("non_replicated_deduplication_window = 10000"));
-  expect(remembering(cluster)).toEqual(Array(8).fill("replicated_deduplication_window = 10000"));
+  expect(remembering(single)).toEqual(Array(9).fill("non_replicated_deduplication_window = 10000"));
+  expect(remembering(cluster)).toEqual(Array(9).fill("replicated_deduplication_window = 10000"));
 });
 
 test("in a cluster every table is replicated, on every node, and tenants are spread over the shards", () => {

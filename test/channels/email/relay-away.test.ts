@@ -58,7 +58,7 @@ describe("before the message was offered, a relay is away and no attempt is spen
     ["demands authentication", { MAIL: "530 5.7.0 authentication required" }],
   ])("one that %s", async (_, script) => {
     const outcome = await deliver(aChannel((await aServer(script)).url));
-    expect(outcome).toEqual({ kind: "away", why: expect.stringContaining("the mail server") });
+    expect(outcome).toMatchObject({ kind: "away", why: expect.stringContaining("the mail server") });
   });
 
   test.each<[what: string, script: Script]>([
@@ -80,7 +80,7 @@ describe("before the message was offered, a relay is away and no attempt is spen
     const named = (url: string) => withLogin(url).replace("127.0.0.1", "0.0.0.0");
     for (const { url } of [none, silent]) {
       const outcome = await deliver(aChannel(named(url)));
-      expect(outcome).toEqual({ kind: "away", why: "no encrypted connection to the mail server could be made" });
+      expect(outcome).toMatchObject({ kind: "away", why: "no encrypted connection to the mail server could be made" });
     }
     expect((await deliver(aChannel(named(broken.url)))).kind).toBe("away");
     const plain = await deliver(aChannel(none.url.replace("smtp:", "smtps:")));
@@ -92,7 +92,7 @@ describe("before the message was offered, a relay is away and no attempt is spen
     const locked = await aServer({ EHLO: AUTH, AUTH: "535 5.7.8 wrong" });
     const later = await aServer({ EHLO: AUTH, AUTH: "454 4.7.0 try later" });
     const channel = aChannel(busy.url);
-    expect(await deliver(channel, owner(busy.url))).toEqual({
+    expect(await deliver(channel, owner(busy.url))).toMatchObject({
       kind: "away",
       why: "your mail server refused the connection: 421 4.3.2 too busy",
     });
@@ -197,7 +197,7 @@ test("a message that is cancelled while it waits costs no attempt; one that was 
   await eventually("the first is offered", () => (server.reached.get(".") === 1 ? true : null));
   called.abort();
   expect(await offered).toMatchObject({ kind: "retry", isSilence: true });
-  expect(await waiting).toEqual({
+  expect(await waiting).toMatchObject({
     kind: "retry",
     why: "its turn at the mail server did not come",
     isUncounted: true,
@@ -218,7 +218,7 @@ test("200 hanging relays keep no socket once their deliveries are cancelled, and
   expect((await deliver(channel)).kind).toBe("delivered");
   called.abort();
   const outcomes = await Promise.all(deliveries);
-  expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome))).size).toBe(1);
+  expect(new Set(outcomes.map((outcome) => JSON.stringify({ ...outcome, relay: null }))).size).toBe(1);
   expect(outcomes[0]).toMatchObject({ kind: "retry", isUncounted: true, isUnsent: true });
   // The healthy one's connection is kept.
   expect(channel.connections).toBe(1);
