@@ -29,7 +29,7 @@ const KNOWN: readonly Excuse[] = [];
 
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
-  [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly 401/, "the token of the example is nobody's"],
+  [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly (401|429)/, "the token of the example is nobody's"],
   [/^createKey its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
