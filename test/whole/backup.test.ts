@@ -20,7 +20,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 const TOKENS = 100_000;
 const SENDERS = 12;
 /** Answered sends before the backup, and after it. */
-const ENOUGH = 400;
+const ENOUGH = 200;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let backups: string;

@@ -33,6 +33,8 @@
 local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
 local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$'
+-- Most ends say no more than whose message it was.
+local NO_RESULTS, RECIPIENT_AND_TRY = '\n\n\n', '^([^\n]*)\n(.*)$'
 local KEPT_REPORT = KEPT_LINE .. '(%a) ?([^\n]*)'
 
 local function take_kept(lines)
@@ -154,7 +156,11 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
     attempts, waits = tonumber(attempts), tonumber(waits)
     local detail, result, template, recipient, try = '', '', '', '', ''
-    if texts ~= '' then detail, result, template, recipient, try = texts:match(TEXTS) end
+    if texts:sub(1, 3) == NO_RESULTS then
+      recipient, try = texts:match(RECIPIENT_AND_TRY, 4)
+    elseif texts ~= '' then
+      detail, result, template, recipient, try = texts:match(TEXTS)
+    end
     local tenant, channel = tenant_queue:sub(1, -3), tenant_queue:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
