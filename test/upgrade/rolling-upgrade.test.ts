@@ -15,7 +15,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 /** The build that is replaced: a commit, by default the one before this. */
 const FROM = commitOf(process.env["UPGRADE_FROM"] ?? "HEAD~1");
 const PROCESSES = 3;
-const SENDERS = 6;
+const SENDERS = 3;
 /** Jobs that are accepted between two replacements. */
 const JOBS = 150;
 

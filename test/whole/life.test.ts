@@ -144,13 +144,6 @@ test("a command where there is no Waybill names the folder, and makes nothing th
   expect(existsSync(home)).toBe(false);
 });
 
-test("the first tenant can be created before the first start, in a folder that is named", async () => {
-  const home = join(await newHome(), "chosen");
-  const { code, output, errors } = await run(["tenant", "create", "Acme"], { WAYBILL_HOME: home });
-  expect([code, JSON.parse(output)]).toMatchObject([0, { id: "acme" }]);
-  expect(errors).toContain(`there was no Waybill in ${home}`);
-}, 60_000);
-
 test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenant", "create"]]])(
   "%j is refused with code 2",
   async (args) => {
