@@ -3,13 +3,13 @@ import { relative } from "node:path";
 import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/run-test-file.ts";
 
 /*
- * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), three at a
+ * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), four at a
  * time. Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the
  * last line is `N passed, N failed`.
  */
 
-/** One more than the cores that they are meant for: tests spend much of their time waiting. */
-const PARALLEL = Math.min(3, cpus().length + 1);
+/** Two more than the cores that they are meant for: tests spend much of their time waiting. */
+const PARALLEL = Math.min(4, cpus().length + 2);
 const ROOT = new URL("..", import.meta.url).pathname;
 /** Rooms whose files take longest. They go first, so that no long file is left to run alone at the end. */
 const LONG = ["simulation", "whole", "upgrade", "faults"];

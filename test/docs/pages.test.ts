@@ -115,7 +115,8 @@ async function gives(shell: PageShell, block: PageBlock, kept: ReadonlyMap<strin
   const { language, answer } = block;
   const text = filledIn(block.text, kept);
   const printed = answer === null ? null : { ...answer, text: filledIn(answer.text, kept) };
-  const isRead = language === "sh" && !/ -d |--data|-X |--request|-T |npm /.test(text);
+  const changes = language === "ts" ? /\.(send|create|put|update)\(/ : / -d |--data|-X |--request|-T |npm |method=/;
+  const isRead = language !== "python" && !changes.test(text);
   for (let triesLeft = isRead ? TRIES : 1; ; triesLeft -= 1) {
     const output = await shell.run(language, text);
     const difference = printed === null ? null : differenceFrom(printed, output);

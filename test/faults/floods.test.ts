@@ -8,10 +8,13 @@ import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
 import type { Waybill } from "../support/waybill.ts";
 import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf, TEST_LIMIT_MS } from "./fault-world.ts";
 
-const SECONDS = sizeOf("FLOOD_SECONDS", 8);
+const SECONDS = sizeOf("FLOOD_SECONDS", 5);
 const MEBIBYTE = 1024 * 1024;
-/** On two cores that the flood itself shares. Without a flood it is a millisecond, and with one it was seconds. */
-const ACCEPT_MS_P50_MAX = 400;
+/**
+ * On two cores that the flood and other tests share. Without a flood it is a millisecond; where one tenant's bodies may take
+ * all, it is seconds.
+ */
+const ACCEPT_MS_P50_MAX = 1_000;
 const HAND_OVER_MS_MAX = 5_000;
 
 let world = new FaultWorld();

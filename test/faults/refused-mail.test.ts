@@ -4,7 +4,7 @@ import type { RedisServer } from "../support/redis.ts";
 import { endsOf, FaultWorld, mebibytes, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
 
 /** A day of a tenant with a bad list, at the speed of this machine: `REFUSED_MAILS=140000` is 8.6 GB of payloads. */
-const MAILS = sizeOf("REFUSED_MAILS", 800);
+const MAILS = sizeOf("REFUSED_MAILS", 400);
 const MAIL_BYTES = 60_000;
 /** A finished job is remembered for a quarter of an hour, in some hundred bytes. */
 const BYTES_PER_JOB_MAX = 4_096;

@@ -7,7 +7,7 @@ import { simulate } from "./simulation.ts";
  */
 
 const FIXED_SEEDS = 100;
-const TIME_MS = 12_000;
+const TIME_MS = 6_000;
 const COMMIT_SEEDS_MAX = 400;
 
 test(`no promise is broken in the fixed ${FIXED_SEEDS} seeds`, () => {

@@ -11,6 +11,8 @@ export type ZoneRecord =
 /** What the server does instead of answering. `forged`: sends a wrong answer with a wrong id before the real one. */
 export type Misbehaviour = "servfail" | "refused" | "silent" | "truncated" | "garbage" | "forged";
 
+const PORT_TRIES = 10;
+
 /** A name server on loopback, over UDP and TCP, whose zone a test edits while it runs. */
 export class DnsServer {
   /** By name, in lower case. All other names do not exist. */
@@ -27,25 +29,36 @@ export class DnsServer {
 
   /** `place`: where it listens; default: a free port. */
   static async start(place = { host: "127.0.0.1", port: 0 }): Promise<DnsServer> {
-    const server = new DnsServer();
-    const { host } = place;
+    for (let tries = 1; ; tries += 1) {
+      const server = new DnsServer();
+      try {
+        await server.listen(place);
+        return server;
+      } catch (error) {
+        // The system's free port of UDP may be taken in TCP.
+        if (place.port !== 0 || tries === PORT_TRIES) throw error;
+        await server.stop();
+      }
+    }
+  }
+
+  private async listen({ host, port }: { readonly host: string; readonly port: number }): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      server.udp.once("error", reject);
-      server.udp.bind(place.port, host, resolve);
+      this.udp.once("error", reject);
+      this.udp.bind(port, host, resolve);
     });
-    server.port = server.udp.address().port;
+    this.port = this.udp.address().port;
     await new Promise<void>((resolve, reject) => {
-      server.tcp.once("error", reject);
-      server.tcp.listen(server.port, host, resolve);
+      this.tcp.once("error", reject);
+      this.tcp.listen(this.port, host, resolve);
     });
-    server.udp.on("message", (query, { port, address }) => {
-      const send = (bytes: Buffer) => server.udp.send(bytes, port, address);
+    this.udp.on("message", (query, { port: from, address }) => {
+      const send = (bytes: Buffer) => this.udp.send(bytes, from, address);
       const { name } = readQuestion(query);
-      if (server.misbehaviours.get(name) === "forged") send(server.forgery(query));
-      const reply = server.reply(query, "udp");
+      if (this.misbehaviours.get(name) === "forged") send(this.forgery(query));
+      const reply = this.reply(query, "udp");
       if (reply !== null) send(reply);
     });
-    return server;
   }
 
   get address(): string {
