@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { recordProof } from "../support/proof.ts";
 import type { RedisServer } from "../support/redis.ts";
 import { endsOf, FaultWorld, mebibytes, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
@@ -32,7 +33,16 @@ test(
     await refuse(50);
     const beforeBytes = await usedBytes(redis);
     await refuse(MAILS);
-    const grownBytes = (await usedBytes(redis)) - beforeBytes;
+    let grownBytes = 0;
+    // What it takes to try them again is in the outbox until the event store has it.
+    await eventually(
+      "the contents have left",
+      async () => {
+        grownBytes = (await usedBytes(redis)) - beforeBytes;
+        return grownBytes / MAILS < BYTES_PER_JOB_MAX;
+      },
+      30_000,
+    );
     recordProof({
       fault: `${MAILS} mails of ${Math.round(MAIL_BYTES / 1000)} KB that are refused`,
       accepted: MAILS,
@@ -40,7 +50,6 @@ test(
       note: `Redis grew by ${mebibytes(grownBytes)} MiB, ${Math.round(grownBytes / MAILS)} bytes a mail`,
     });
     expect(relay.refused).toBeGreaterThanOrEqual(MAILS);
-    expect(grownBytes / MAILS).toBeLessThan(BYTES_PER_JOB_MAX);
   },
   TEST_LIMIT_MS,
 );
