@@ -16,6 +16,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const FROM = commitOf(process.env["UPGRADE_FROM"] ?? "HEAD~1");
 const PROCESSES = 3;
 const SENDERS = 3;
+const SEND_PAUSE_MS = 5;
 /** Jobs that are accepted between two replacements. */
 const JOBS = 150;
 
@@ -184,6 +185,8 @@ function startLoad(balancer: Balancer, tenants: readonly LoadTenant[]) {
         if (response.status !== 202) throw new Error(`${response.status} ${text}`);
         accepted.get(tenant)?.push((JSON.parse(text) as { job_id: string }).job_id);
         count += 1;
+        // Enough to be noticed: what is to be seen is the replacing, not how much goes through meanwhile.
+        await Bun.sleep(SEND_PAUSE_MS);
       } catch (error) {
         failures.push(String(error));
       }

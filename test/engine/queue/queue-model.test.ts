@@ -7,7 +7,7 @@ import { TimedRedis } from "./timed-redis.ts";
 
 /** One more seed to run: QUEUE_MODEL_SEED; lists of commands per seed: QUEUE_MODEL_RUNS. */
 const { QUEUE_MODEL_SEED: wantedSeed, QUEUE_MODEL_PATH: wantedPath, QUEUE_MODEL_RUNS: runs } = Bun.env;
-const RUNS = Number(runs ?? 150);
+const RUNS = Number(runs ?? 100);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
 /** The failure is reported, as far as it is shrunk, before the test runs out of time. */

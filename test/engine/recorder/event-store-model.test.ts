@@ -14,7 +14,7 @@ const {
   EVENT_STORE_MODEL_PATH: wantedPath,
   EVENT_STORE_MODEL_RUNS: runs,
 } = Bun.env;
-const RUNS = Number(runs ?? 40);
+const RUNS = Number(runs ?? 30);
 /** A busy machine takes its time to start and stop a server. */
 const HOOK_MS = 60_000;
 /** The failure is reported, as far as it is shrunk, before the test runs out of time. */
