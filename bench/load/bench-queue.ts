@@ -1,17 +1,21 @@
-import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
+import { RedisQueue, type RedisQueueOptions } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { noTelemetry, QUEUE_CHANNELS } from "./bench-world.ts";
 
-/** A started queue on that Redis, with nothing of the app around it. */
-export async function openBenchQueue(redisUrl: string): Promise<RedisQueue> {
-  const queue = new RedisQueue({
+/** For a queue on that Redis, with nothing of the app around it. */
+export function benchQueueOptions(redisUrl: string): RedisQueueOptions {
+  return {
     channels: QUEUE_CHANNELS,
     address: { kind: "url", url: redisUrl },
     clock: systemClock,
     random: systemRandom,
     telemetry: noTelemetry,
-  });
+  };
+}
+
+export async function openBenchQueue(redisUrl: string): Promise<RedisQueue> {
+  const queue = new RedisQueue(benchQueueOptions(redisUrl));
   await queue.start();
   return queue;
 }

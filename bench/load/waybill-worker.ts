@@ -8,7 +8,8 @@ import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { benchTenants, noTelemetry, QUEUE_CHANNELS, QUEUE_SHARDS } from "./bench-world.ts";
+import { benchQueueOptions } from "./bench-queue.ts";
+import { benchTenants, noTelemetry, QUEUE_SHARDS } from "./bench-world.ts";
 
 const [, , redisUrl = "", jobs = "0", tenantCount = "50"] = process.argv;
 const tenants = new Map(benchTenants(Number(tenantCount)).map((tenant) => [tenant.tenantId, tenant]));
@@ -25,13 +26,7 @@ class CountingQueue extends RedisQueue {
 }
 
 const startedMs = performance.now();
-const queue = new CountingQueue({
-  channels: QUEUE_CHANNELS,
-  address: { kind: "url", url: redisUrl },
-  clock: systemClock,
-  random: systemRandom,
-  telemetry: noTelemetry,
-});
+const queue = new CountingQueue(benchQueueOptions(redisUrl));
 await queue.start();
 const dispatcher = new Dispatcher({
   queue,

@@ -1,9 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
-import type { Leases } from "../domain/queue.ts";
-import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../domain/queue-depth.ts";
+import { type MeasuredQueue, queueFacts, type ShardDepth, type TenantQueueDepth } from "../domain/queue-depth.ts";
+import { recently } from "../domain/recently.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
-import { measuredAtTimes } from "./measured-at-times.ts";
 
 /** However many scrapers ask, the queue is measured this often at most. */
 const FRESH_MS = 5_000;
@@ -12,10 +11,7 @@ const WAIT_MS = 2_000;
 const TENANTS_MAX = 50;
 
 export interface QueueMetricsPorts {
-  readonly queue: Pick<Leases, "leases"> & {
-    depth(shard: number): Promise<ShardDepth>;
-    memory(): Promise<RedisMemory>;
-  };
+  readonly queue: MeasuredQueue;
   readonly shards: number;
   readonly channels: readonly ChannelName[];
   readonly clock: Clock;
@@ -35,33 +31,31 @@ const NOTHING: Sum = { jobs: 0, oldestMs: null };
  */
 export class QueueMetrics {
   /** Resolves when the gauges are fresh, or after `WAIT_MS`. Never rejects. */
-  readonly refresh: () => Promise<void>;
+  readonly refresh: () => Promise<unknown>;
 
   constructor(private readonly ports: QueueMetricsPorts) {
     const { clock } = ports;
-    this.refresh = measuredAtTimes(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
+    this.refresh = recently(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
   }
 
-  private async measure(): Promise<void> {
+  /** A measurement that failed counts as one, too. */
+  private async measure(): Promise<true> {
     const { queue, shards, telemetry } = this.ports;
     try {
-      const depths: ShardDepth[] = [];
-      // One after the other: a scrape must not fill the connection that requests use.
-      for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
+      const { depths, unowned, memory } = await queueFacts(queue, shards);
       this.show(depths);
-      const unowned: Series[] = [];
-      for (const role of ["dispatcher", "recorder"] as const) {
-        const leases = await queue.leases(role, shards);
-        unowned.push([{ role }, leases.filter((lease) => lease === null).length]);
-      }
-      telemetry.series("shards_unowned", unowned);
-      const { usedBytes, maxBytes } = await queue.memory();
+      telemetry.series(
+        "shards_unowned",
+        Object.entries(unowned).map(([role, count]) => [{ role }, count]),
+      );
+      const { usedBytes, maxBytes } = memory;
       telemetry.series("redis_memory_used_bytes", [[{}, usedBytes]]);
       telemetry.series("redis_memory_max_bytes", maxBytes === null ? [] : [[{}, maxBytes]]);
     } catch (error) {
       telemetry.log("debug", "the queue could not be measured", { error: String(error) });
       for (const name of ALL) telemetry.series(name, []);
     }
+    return true;
   }
 
   private show(depths: readonly ShardDepth[]): void {

@@ -1,8 +1,8 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
+import { recently } from "../domain/recently.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 import type { TenantRegistry } from "../tenants/registry.ts";
-import { measuredAtTimes } from "./measured-at-times.ts";
 
 const FRESH_MS = 60_000;
 const WAIT_MS = 1_000;
@@ -16,14 +16,15 @@ export interface RegistryMetricsPorts {
 
 /** Shows what of all tenants needs an operator's eye. While the registry is away the series are gone, rather than old. */
 export class RegistryMetrics {
-  readonly refresh: () => Promise<void>;
+  readonly refresh: () => Promise<unknown>;
 
   constructor(private readonly ports: RegistryMetricsPorts) {
     const { clock } = ports;
-    this.refresh = measuredAtTimes(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
+    this.refresh = recently(() => this.measure(), { freshMs: FRESH_MS, waitMs: WAIT_MS, clock });
   }
 
-  private async measure(): Promise<void> {
+  /** A measurement that failed counts as one, too. */
+  private async measure(): Promise<true> {
     const { registry, channels, clock, telemetry } = this.ports;
     try {
       const { paused, held, expiringKeys } = await registry.attention();
@@ -43,5 +44,6 @@ export class RegistryMetrics {
       telemetry.log("debug", "the registry could not be measured", { error: String(error) });
       for (const name of ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds"]) telemetry.series(name, []);
     }
+    return true;
   }
 }

@@ -15,6 +15,16 @@ export interface JobFilter {
   readonly beforeJobId: string | null;
 }
 
+/** Every job. */
+export const ANY_JOB: JobFilter = {
+  status: null,
+  channel: null,
+  recipient: null,
+  template: null,
+  fromJobId: null,
+  beforeJobId: null,
+};
+
 /** A job in the queue, as far as its entry tells. */
 export interface QueuedJobSummary {
   readonly jobId: string;

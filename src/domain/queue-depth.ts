@@ -1,4 +1,5 @@
 import type { ChannelName } from "./job.ts";
+import type { LeaseRole, Leases } from "./queue.ts";
 
 /** A tenant queue with jobs, those in flight included. */
 export interface TenantQueueDepth {
@@ -25,4 +26,31 @@ export interface RedisMemory {
   readonly usedBytes: number;
   /** What it may use, or what the machine has; null: unknown. */
   readonly maxBytes: number | null;
+}
+
+/** The queue, as far as its size and its owners go. */
+export interface MeasuredQueue extends Pick<Leases, "leases"> {
+  depth(shard: number): Promise<ShardDepth>;
+  memory(): Promise<RedisMemory>;
+}
+
+/** How the queue is as a whole. */
+export interface QueueFacts {
+  readonly depths: readonly ShardDepth[];
+  readonly memory: RedisMemory;
+  /** Shards without an owner. */
+  readonly unowned: Readonly<Record<LeaseRole, number>>;
+}
+
+/** Reads all shards, one after the other: it must not fill the connection that requests use. */
+export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<QueueFacts> {
+  const depths: ShardDepth[] = [];
+  for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
+  const unowned = async (role: LeaseRole) =>
+    (await queue.leases(role, shards)).filter((lease) => lease === null).length;
+  return {
+    depths,
+    unowned: { dispatcher: await unowned("dispatcher"), recorder: await unowned("recorder") },
+    memory: await queue.memory(),
+  };
 }

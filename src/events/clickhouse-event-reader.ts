@@ -278,7 +278,7 @@ function readChannel(value: unknown): ChannelName {
   return value;
 }
 
-function readStatus(value: unknown): FinalStatus {
+export function readStatus(value: unknown): FinalStatus {
   const known = JOB_STATUSES.find((word) => word === value);
   assert(known !== undefined && isFinal(known), "a stored job has a final status");
   return known;
@@ -300,7 +300,7 @@ function readTries(value: unknown): readonly Attempt[] {
 }
 
 /** A result damaged by hand loses only its own content, not the page it is on. */
-function readResult(value: unknown): JsonObject {
+export function readResult(value: unknown): JsonObject {
   try {
     const parsed: unknown = typeof value === "string" ? JSON.parse(value) : null;
     return isJsonObject(parsed) ? parsed : {};

@@ -1,5 +1,5 @@
 import { type EventType, eventTimeMs } from "../domain/event.ts";
-import { jobTimeMs } from "../domain/ids.ts";
+import { jobIdAt, jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
   AllFinishedJobs,
@@ -59,6 +59,23 @@ interface Places<Waiting extends QueuedJobSummary, Finished extends FinishedJobS
   finished(): Promise<{ readonly jobs: readonly Finished[]; readonly moreBelow: string | null }>;
   foundWaiting(job: Waiting): Promise<Found | null>;
   foundFinished(job: Finished): Found;
+}
+
+/** Jobs that were accepted in [fromMs, beforeMs) (unix ms) and stand below the cursor; null: no bound. */
+export function jobIdRange({
+  fromMs,
+  beforeMs,
+  cursor,
+}: {
+  readonly fromMs: number | null;
+  readonly beforeMs: number | null;
+  readonly cursor: string | null;
+}): Pick<JobFilter, "fromJobId" | "beforeJobId"> {
+  const end = beforeMs === null ? null : jobIdAt(beforeMs);
+  return {
+    fromJobId: fromMs === null ? null : jobIdAt(fromMs),
+    beforeJobId: cursor === null || (end !== null && end < cursor) ? end : cursor,
+  };
 }
 
 /** A page of a tenant's jobs. */

@@ -1,6 +1,5 @@
 import { assert } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
-import { isFinal } from "../domain/job.ts";
 import type {
   AllFinishedJobs,
   FinishedJobSummary,
@@ -9,10 +8,10 @@ import type {
   JobFilter,
   RecipientFilter,
 } from "../domain/job-search.ts";
-import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { readResult, readStatus } from "./clickhouse-event-reader.ts";
 import { eventLimits } from "./limits.ts";
 import { selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, eventTime } from "./table.ts";
@@ -164,27 +163,11 @@ function readSummary(row: readonly unknown[]): FinishedJobSummary {
     tenantId: String(tenantId),
     jobId: String(jobId),
     channel: String(channel),
-    status: readStatus(String(status)),
+    status: readStatus(status),
     attempts: Number(attempts),
-    result: readObject(String(result)),
+    result: readResult(result),
     template: String(template),
     recipientDomain: String(recipientDomain),
     finishedAtMs: Number(finishedAtMs),
   };
-}
-
-function readStatus(text: string): FinishedJobSummary["status"] {
-  const status = (["success", "failed", "suppressed"] as const).find((word) => word === text);
-  assert(status !== undefined && isFinal(status), "a stored job has a final status");
-  return status;
-}
-
-/** Empty where the text was damaged by hand. */
-function readObject(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

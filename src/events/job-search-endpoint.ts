@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { isJobId, jobIdAt } from "../domain/ids.ts";
+import { isJobId } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
+import { ANY_JOB } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
@@ -13,6 +14,7 @@ import {
   type FoundJobs,
   findJobAnywhere,
   findJobsAnywhere,
+  jobIdRange,
 } from "./find-jobs.ts";
 import { EXAMPLE_JOB, jobCursor, jobMembers, shownJob } from "./operator-job-endpoints.ts";
 
@@ -63,22 +65,16 @@ export function jobSearchEndpoint(ports: AnywherePorts, channels: readonly Chann
         throw new ApiError(400, "one of recipient and job_id is needed, and not both");
       }
       requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
-      const end = to === null ? null : jobIdAt(to + DAY_MS);
-      const range = {
-        fromJobId: from === null ? null : jobIdAt(from),
-        beforeJobId: cursor === null || (end !== null && end < cursor) ? end : cursor,
-      };
+      const range = jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor });
       const found =
         job_id === null
-          ? await findJobsAnywhere(ports, { ...ANY, ...range, recipient: recipientOf(recipient ?? "") }, limit)
+          ? await findJobsAnywhere(ports, { ...ANY_JOB, ...range, recipient: recipientOf(recipient ?? "") }, limit)
           : await only(ports, job_id.trim().toLowerCase(), range);
       const jobs = found.jobs.map((job) => ({ tenant_id: job.tenantId, ...shownJob(job) }));
       return reply(200, { jobs, next_cursor: found.moreBelow, incomplete: found.isIncomplete });
     },
   });
 }
-
-const ANY = { status: null, channel: null, template: null } as const;
 
 async function only(
   ports: AnywherePorts,

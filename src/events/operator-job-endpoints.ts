@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { EventReader } from "../domain/event-store.ts";
-import { isJobId, jobIdAt } from "../domain/ids.ts";
+import { isJobId } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
 import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
@@ -20,7 +20,7 @@ import { enumOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
 import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
 import { DAY_MS, optionalDay, requireOrder } from "./day-range.ts";
-import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued } from "./find-jobs.ts";
+import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued, jobIdRange } from "./find-jobs.ts";
 
 export interface OperatorJobPorts {
   readonly queue: QueuedJobs;
@@ -136,14 +136,12 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
       const tenant = await tenantOf(ports, id);
       const { status, channel, template, recipient, from, to, limit } = query;
       requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
-      const end = to === null ? null : jobIdAt(to + DAY_MS);
       const filter = {
         status,
         channel,
         template,
         recipient: recipient === null ? null : normalisedRecipient(recipient),
-        fromJobId: from === null ? null : jobIdAt(from),
-        beforeJobId: query.cursor === null || (end !== null && end < query.cursor) ? end : query.cursor,
+        ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor: query.cursor }),
       };
       const page = await findJobs(ports, tenant, filter, limit);
       const jobs = page.jobs.map(shownJob);

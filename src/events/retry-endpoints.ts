@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { isOutage } from "../domain/errors.ts";
-import { isJobId, jobIdAt } from "../domain/ids.ts";
+import { isJobId } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
@@ -15,7 +15,7 @@ import { NextCursor, Uuid } from "../http/schemas.ts";
 import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { DAY_MS } from "./day-range.ts";
-import { findJobs } from "./find-jobs.ts";
+import { findJobs, jobIdRange } from "./find-jobs.ts";
 import { jobIdParameter, tenantOf } from "./operator-job-endpoints.ts";
 
 export interface RetryPorts {
@@ -206,14 +206,12 @@ function filterOf({ channel, recipient, template, from, to }: GivenFilter, curso
   if (fromMs !== null && beforeMs !== null && beforeMs <= fromMs) {
     throw new ApiError(400, 'The time "to" must not be before "from".');
   }
-  const end = beforeMs === null ? null : jobIdAt(beforeMs);
   return {
     status: "failed",
     channel: channel ?? null,
     recipient: recipient === undefined ? null : normalisedRecipient(recipient),
     template: template ?? null,
-    fromJobId: fromMs === null ? null : jobIdAt(fromMs),
-    beforeJobId: cursor === null || (end !== null && end < cursor) ? end : cursor,
+    ...jobIdRange({ fromMs, beforeMs, cursor }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
-import type { JobFilter } from "../../src/domain/job-search.ts";
+import { ANY_JOB, type JobFilter } from "../../src/domain/job-search.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -12,14 +12,6 @@ import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 
 const index = recipientIndex(new Uint8Array(32).fill(7));
 const ids = new JobIds(systemClock, systemRandom);
-const ANY: JobFilter = {
-  status: null,
-  channel: null,
-  recipient: null,
-  template: null,
-  fromJobId: null,
-  beforeJobId: null,
-};
 const TRY = { at: 1_767_225_600_000, outcome: "failed", relay: "mx.example:25", reply: "550 no" } as const;
 
 let chdb: Awaited<ReturnType<typeof startChdb>>;
@@ -47,7 +39,7 @@ function ended(tenantId: string, jobId: string, finished: Partial<FinishedJob> =
 }
 
 const idsOf = async (tenantId: string, filter: Partial<JobFilter>, limit = 100) =>
-  (await jobs.finished(tenantId, { ...ANY, ...filter }, limit)).jobs.map(({ jobId }) => jobId);
+  (await jobs.finished(tenantId, { ...ANY_JOB, ...filter }, limit)).jobs.map(({ jobId }) => jobId);
 
 test("a recipient is found by the index of its tenant, and is nowhere stored in clear", async () => {
   const [ann, bob, other] = [ids.next(), ids.next(), ids.next()];
@@ -75,7 +67,7 @@ test("a recipient is found with all tenants, and a job's tenant by its id", asyn
   );
   await writer.write("anywhere", rows);
   const wanted = [rows[2_007], rows[1_007], rows[7]].map((row) => row?.jobId ?? "");
-  const filter = { ...ANY, recipient };
+  const filter = { ...ANY_JOB, recipient };
   const page = await jobs.finishedAnywhere(filter, 2);
   expect(page.jobs.map(({ tenantId, jobId }) => [tenantId, jobId])).toEqual([
     ["t2007", wanted[0] ?? ""],
@@ -96,7 +88,7 @@ test("pages are newest first, without gaps or repeats, whatever their size", asy
   for (const limit of [1, 7, 23, 24]) {
     const seen: string[] = [];
     for (let before: string | null = null, isMore = true; isMore; ) {
-      const page = await jobs.finished("paged", { ...ANY, beforeJobId: before }, limit);
+      const page = await jobs.finished("paged", { ...ANY_JOB, beforeJobId: before }, limit);
       seen.push(...page.jobs.map(({ jobId }) => jobId));
       before = page.moreBelow;
       isMore = before !== null;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
+import { ANY_JOB } from "../../src/domain/job-search.ts";
 import { FENCED, type Lease, type NewJob, type Settlement } from "../../src/domain/queue.ts";
 import { waitsInLife } from "../../src/domain/retry.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
@@ -142,7 +143,6 @@ async function leaveRedis(): Promise<void> {
 }
 
 const outcomeOf = async (jobId: string) => (await retries.retry(tenant, [jobId])).get(jobId);
-const ANY = { status: null, channel: null, recipient: null, template: null, fromJobId: null, beforeJobId: null };
 
 for (const where of ["in the outbox", "recorded", "gone from the queue"] as const) {
   test(`a failed job that is ${where} is tried again with what it was to send, and both ends are its history`, async () => {
@@ -155,7 +155,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending", attempts: 0, result: null });
     expect(await outcomeOf(jobId)).toEqual({ kind: "not_failed" });
-    const listed = await findJobs({ queue, finishedJobs }, tenant, { ...ANY, fromJobId: jobId }, 10);
+    const listed = await findJobs({ queue, finishedJobs }, tenant, { ...ANY_JOB, fromJobId: jobId }, 10);
     expect(listed.jobs.map(({ jobId: id, status }) => [id, status])).toEqual([[jobId, "pending"]]);
 
     const [again, ...others] = await pull();
@@ -175,8 +175,8 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     const recorded = await eventStore.reader.job("acme", jobId);
     expect(recorded).toMatchObject({ status: "success", attempts: 1 });
     expect(recorded?.events.map(({ type }) => type)).toEqual(["failed", "sent"]);
-    expect(await finishedJobs.count("acme", { ...ANY, fromJobId: jobId })).toBe(1);
-    expect(await finishedJobs.count("acme", { ...ANY, fromJobId: jobId, status: "failed" })).toBe(0);
+    expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId })).toBe(1);
+    expect(await finishedJobs.count("acme", { ...ANY_JOB, fromJobId: jobId, status: "failed" })).toBe(0);
     expect(await outcomeOf(jobId)).toEqual({ kind: "not_failed" });
     expect(await retries.contentOf(tenant, jobId)).toBeNull();
   });

@@ -1,4 +1,5 @@
 import type { ErasedJobs } from "../../domain/erasure.ts";
+import { ANY_JOB } from "../../domain/job-search.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import type { RedisConnection } from "./connection.ts";
@@ -27,7 +28,7 @@ export async function eraseJobs(
     cursor = String(await call("forget", cursor, PIECE));
     if (cursor === "0") break;
   }
-  const filter = { ...ANY, recipient };
+  const filter = { ...ANY_JOB, recipient };
   const { jobs, isIncomplete } = await survey.waitingJobs({ tenantId, shard }, filter, engineLimits.eraseEntriesMax);
   let unfinished = 0;
   for (let at = 0; at < jobs.length; at += PIECE) {
@@ -36,5 +37,3 @@ export async function eraseJobs(
   }
   return { unfinished, unrecorded: jobs.length - unfinished, isIncomplete };
 }
-
-const ANY = { status: null, channel: null, template: null, fromJobId: null, beforeJobId: null } as const;

@@ -130,8 +130,14 @@ local function entry_job(text) return text:sub(1, JOB_ID_CHARS) end
 local function entry_channel(text) return text:sub(CHANNEL_AT, CHANNEL_AT) end
 local function entry_recipient(text) return text:match('^%S+ %S+ ([^\t\n]*)') end
 local function entry_template(text) return text:match('^[^\t\n]*\t([^\t\n]*)') or '' end
--- As JSON text: a recipient has no control characters.
-local function json_text(recipient) return '"' .. recipient:gsub('[\\"]', '\\%0') .. '"' end
+-- Made when a text needs it: this runs before every script.
+local short_escapes
+local function escape(char)
+  short_escapes = short_escapes
+    or { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n', ['\f'] = '\\f', ['\r'] = '\\r' }
+  return short_escapes[char] or string.format('\\u%04x', char:byte())
+end
+local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' end
 local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
@@ -305,11 +311,6 @@ local function end_in_row(status, attempts, result, template, recipient, tries, 
   return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
 end
 
-local SHORT_ESCAPES = {
-  ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n', ['\f'] = '\\f', ['\r'] = '\\r',
-}
-local function escape(char) return SHORT_ESCAPES[char] or string.format('\\u%04x', char:byte()) end
-local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' end
 -- When the life of a retried job began, and a failed job's entry, "" not kept.
 local function more_in_row(life, kept)
   if life == '' and kept == '' then return '' end

@@ -1,5 +1,11 @@
 import type { KeptContent } from "../../domain/job.ts";
-import type { JobFilter, QueuedJobOfTenant, QueuedJobSummary, RecipientFilter } from "../../domain/job-search.ts";
+import {
+  ANY_JOB,
+  type JobFilter,
+  type QueuedJobOfTenant,
+  type QueuedJobSummary,
+  type RecipientFilter,
+} from "../../domain/job-search.ts";
 import type { TenantQueue } from "../../domain/queue.ts";
 import type { WaitingContent } from "../../domain/retry.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
@@ -32,15 +38,6 @@ interface Survey {
 const FIRST_STEP = 16;
 /** Shards that are looked through at a time. */
 const SHARDS_TOGETHER = 4;
-
-const ANY: JobFilter = {
-  status: null,
-  channel: null,
-  recipient: null,
-  template: null,
-  fromJobId: null,
-  beforeJobId: null,
-};
 
 /**
  * Looks through a tenant's jobs, for operators.
@@ -139,7 +136,7 @@ export class QueueSurvey {
     const found = new Map<string, KeptContent>();
     const { tenantId, shard } = tenant;
     const bounds = { queueEntriesMax: 0, entriesMax: engineLimits.surveyEntriesMax };
-    const survey = { jobs: new Map(), shard, tenantId, filter: ANY, ...bounds, isIncomplete: false };
+    const survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
     await this.read(survey, { place: "outbox", name: tenant.tenantId, from: "" }, (lines) => {
       for (const line of lines) {
         const { jobId, finished } = decodeRow(this.letters, line);

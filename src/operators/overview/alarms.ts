@@ -1,6 +1,7 @@
 import type { EventType } from "../../domain/event.ts";
 import type { ChannelName } from "../../domain/job.ts";
-import { type Facts, MINUTE_MS, type QueueFacts } from "./facts.ts";
+import type { QueueFacts } from "../../domain/queue-depth.ts";
+import { type Facts, MINUTE_MS } from "./facts.ts";
 
 /** What needs a person now (`page`), or soon (`ticket`). */
 export interface Alarm {

@@ -3,17 +3,8 @@ import type { EventType } from "../../domain/event.ts";
 import type { MinuteEvents } from "../../domain/event-store.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { KnownStatuses } from "../../domain/process-status.ts";
-import type { LeaseRole } from "../../domain/queue.ts";
-import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
+import type { QueueFacts } from "../../domain/queue-depth.ts";
 import type { ReadinessState } from "../../http/readiness.ts";
-
-/** How the queue is as a whole. */
-export interface QueueFacts {
-  readonly depths: readonly ShardDepth[];
-  readonly memory: RedisMemory;
-  /** Shards without an owner. */
-  readonly unowned: Readonly<Record<LeaseRole, number>>;
-}
 
 export interface RateFacts {
   /** Of the last hour. */

@@ -1,15 +1,15 @@
-import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/clock.ts";
 import type { Expiring } from "../../domain/credentials.ts";
 import type { EventRates } from "../../domain/event-store.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import { oneAtATime } from "../../domain/one-at-a-time.ts";
 import type { ProcessStatuses } from "../../domain/process-status.ts";
-import type { Leases } from "../../domain/queue.ts";
-import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
+import { type MeasuredQueue, queueFacts } from "../../domain/queue-depth.ts";
+import { recently } from "../../domain/recently.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Readiness } from "../../http/readiness.ts";
 import { overviewBody } from "./body.ts";
-import { firstMinuteMs, type QueueFacts } from "./facts.ts";
+import { firstMinuteMs } from "./facts.ts";
 import type { OverviewBody } from "./schema.ts";
 
 /** However many ask, an overview is made this often at most. */
@@ -22,10 +22,7 @@ const DAY_MS = 86_400_000;
 const EXPIRING_DAYS = 30;
 
 export interface OverviewPorts {
-  readonly queue: Pick<Leases, "leases"> & {
-    depth(shard: number): Promise<ShardDepth>;
-    memory(): Promise<RedisMemory>;
-  };
+  readonly queue: MeasuredQueue;
   readonly statuses: Pick<ProcessStatuses, "statuses">;
   readonly rates: EventRates;
   readonly registry: { tenantCount(): Promise<number>; expiring(before: Date): Promise<readonly Expiring[]> };
@@ -74,11 +71,10 @@ export class Overview {
 }
 
 function partsOf(ports: OverviewPorts) {
-  const { statuses, rates, registry, readiness, clock, platformExpiring } = ports;
-  const part = <T>(name: string, freshMs: number, read: () => Promise<T>) =>
-    bounded({ name, freshMs, read, clock, telemetry: ports.telemetry });
+  const { queue, shards, statuses, rates, registry, readiness, clock, platformExpiring } = ports;
+  const part = <T>(name: string, freshMs: number, read: () => Promise<T>) => bounded(ports, { name, freshMs, read });
   return {
-    queue: part("queue", 0, () => queueFacts(ports)),
+    queue: part("queue", 0, () => queueFacts(queue, shards)),
     processes: part("processes", 0, () => statuses.statuses()),
     rates: part("event store", RATES_FRESH_MS, async () => {
       const nowMs = clock.nowMs();
@@ -99,50 +95,19 @@ function partsOf(ports: OverviewPorts) {
   };
 }
 
-async function queueFacts({ queue, shards }: OverviewPorts): Promise<QueueFacts> {
-  const depths: ShardDepth[] = [];
-  // One after the other: it must not fill the connection that requests use.
-  for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
-  const unowned = async (role: "dispatcher" | "recorder") =>
-    (await queue.leases(role, shards)).filter((lease) => lease === null).length;
-  return {
-    depths,
-    memory: await queue.memory(),
-    unowned: { dispatcher: await unowned("dispatcher"), recorder: await unowned("recorder") },
-  };
-}
-
-/** Reads at most once at a time, and no more often than it has to. Null: it failed, or has not answered in time. */
-function bounded<T>({
-  name,
-  freshMs,
-  read,
-  clock,
-  telemetry,
-}: {
-  readonly name: string;
-  readonly freshMs: number;
-  readonly read: () => Promise<T>;
-  readonly clock: Clock;
-  readonly telemetry: Pick<Telemetry, "log">;
-}): () => Promise<T | null> {
-  let known: { readonly value: T; readonly atMs: number } | null = null;
-  const reading = oneAtATime(async () => {
+/** What a part says. Null: it failed, or has not answered in time. */
+function bounded<T>(
+  { clock, telemetry }: Pick<OverviewPorts, "clock" | "telemetry">,
+  part: { readonly name: string; readonly freshMs: number; read(): Promise<T> },
+): () => Promise<T | null> {
+  const { name, freshMs } = part;
+  const read = async () => {
     try {
-      const value = await read();
-      known = { value, atMs: clock.monotonicMs() };
-      return value;
+      return await part.read();
     } catch (error) {
       telemetry.log("debug", "the overview could not read a part", { part: name, error: String(error) });
       return null;
     }
-  });
-  return async () => {
-    if (known !== null && clock.monotonicMs() - known.atMs < freshMs) return known.value;
-    const answered = new AbortController();
-    const late = sleep(clock, WAIT_MS, answered.signal).then(() => null);
-    const value = await Promise.race([reading(), late]);
-    answered.abort();
-    return value;
   };
+  return recently(read, { freshMs, waitMs: WAIT_MS, clock });
 }

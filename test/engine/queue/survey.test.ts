@@ -1,20 +1,12 @@
 import { expect, test } from "bun:test";
 import type { Attempt } from "../../../src/domain/job.ts";
-import type { FinishedJobSummary, FinishedJobs, JobFilter } from "../../../src/domain/job-search.ts";
+import { ANY_JOB, type FinishedJobSummary, type FinishedJobs, type JobFilter } from "../../../src/domain/job-search.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { findJobs } from "../../../src/events/find-jobs.ts";
 import { redisUseOf } from "../../guard/redis-use.ts";
 import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
 
-const ANY: JobFilter = {
-  status: null,
-  channel: null,
-  recipient: null,
-  template: null,
-  fromJobId: null,
-  beforeJobId: null,
-};
 const idsOf = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
 const newestFirst = (ids: readonly string[]) => ids.toSorted().toReversed();
 const aTry = (at: number): Attempt => ({ at, outcome: "retry", relay: "mx.example:25", reply: `451 "${at}"`, next: 9 });
@@ -24,7 +16,8 @@ test("a job is found wherever it waits, until the event store has it", async () 
   const tenant = at.tenant;
   const waits = await accept(tenant, { template: "hi", recipient: "bob@example.org" });
   await accept({ ...tenant, tenantId: "beta" });
-  const look = async (filter: Partial<JobFilter> = {}) => (await queue.waitingJobs(tenant, { ...ANY, ...filter })).jobs;
+  const look = async (filter: Partial<JobFilter> = {}) =>
+    (await queue.waitingJobs(tenant, { ...ANY_JOB, ...filter })).jobs;
   expect(await look()).toMatchObject([
     { jobId: waits, channel: "email", recipient: "bob@example.org", template: "hi", nextAttemptMs: null },
   ]);
@@ -56,7 +49,7 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   const recipient = 'an"n@example.com';
   const shards = at.tenant.shard + 1;
   const look = async () => {
-    const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY, recipient });
+    const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY_JOB, recipient });
     expect(isIncomplete).toBe(false);
     return jobs.map(({ jobId, tenant }) => `${tenant.tenantId} ${jobId}`);
   };
@@ -86,7 +79,7 @@ test("one long queue does not hide the other tenants' jobs from a search", async
   await Promise.all(Array.from({ length: most }, () => accept(at.tenant, { recipient: "bob@example.com" })));
   const other = await accept({ ...at.tenant, tenantId: "beta" }, { recipient });
   const shards = at.tenant.shard + 1;
-  const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY, recipient });
+  const { jobs, isIncomplete } = await queue.waitingAnywhere(shards, { ...ANY_JOB, recipient });
   expect([idsOf(jobs), isIncomplete]).toEqual([[other], true]);
   expect(await queue.ownerOf(shards, behind)).toEqual(at.tenant);
 });
@@ -124,7 +117,7 @@ test("pages show each job once while jobs end between them", async () => {
   };
   const seen: string[] = [];
   for (let before: string | null = null, isMore = true; isMore; ) {
-    const filter: JobFilter = { ...ANY, beforeJobId: before };
+    const filter: JobFilter = { ...ANY_JOB, beforeJobId: before };
     const page = await findJobs({ queue, finishedJobs }, at.tenant, filter, 2);
     seen.push(...idsOf(page.jobs));
     before = page.moreBelow;
@@ -157,7 +150,7 @@ test("however much is queued, a look reads a bounded part in small pieces", asyn
     await Promise.all(Array.from({ length: 1_010 }, () => accept(at.tenant)));
   }
   const use = await redisUseOf(redis.client, async () => {
-    const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY);
+    const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY_JOB);
     expect([jobs.length, isIncomplete]).toEqual([most, true]);
   });
   expect(use.scripts).toBeGreaterThan(most / engineLimits.surveyStepMax);
