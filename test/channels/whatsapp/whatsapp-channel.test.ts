@@ -201,14 +201,45 @@ test("a request on a kept connection that breaks is not repeated by the client",
   expect(requests).toBe(2);
 });
 
+const okWith = (body: string, headers = "") =>
+  `HTTP/1.1 200 OK\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const okJson = (body: unknown) => okWith(JSON.stringify(body));
+
 test.each([
+  ["an empty body", okWith("")],
+  ["no body", "HTTP/1.1 204 No Content\r\n\r\n"],
   ["a body that is cut off", "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"],
-  ["a page of somebody else's", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"],
-  ["no message id", 'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"messages":[]}'],
+  ["chunks that are cut off", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"],
+  ["a page of somebody else's", okWith("<html>")],
+  ["bytes that are not compressed as they claim", okWith("{}", "Content-Encoding: gzip\r\n")],
+  ["JSON that is no object", okWith("[]")],
+  ["no messages", okJson({})],
+  ["messages that are no list", okJson({ messages: { id: "wamid.1" } })],
+  ["an empty list of messages", okJson({ messages: [] })],
+  ["a message that is no object", okJson({ messages: ["wamid.1"] })],
+  ["a message without an id", okJson({ messages: [{}] })],
+  ["an id that is a number", okJson({ messages: [{ id: 7 }] })],
+  ["an empty id", okJson({ messages: [{ id: "" }] })],
+  ["an id that is too long", okJson({ messages: [{ id: "x".repeat(chatLimits.chatMessageIdCharsMax + 1) }] })],
+  ["an answer that is too long", okJson({ ...ACCEPTED, padding: "x".repeat(chatLimits.chatAnswerBytesMax) })],
+  ["an error without a code", okJson({ error: { message: "?" } })],
+  ["an error of a code that nobody knows", okJson({ error: { code: 987_654 } })],
   ["a gateway's time-out", "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n"],
 ])("an answer that says nothing about the message leaves its outcome unknown: %s", async (_, answer) => {
   const url = await rawProvider((socket) => socket.end(answer));
   expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
+});
+
+test("so does an answer that stops in its middle", async () => {
+  const url = await rawProvider((socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"));
+  expect(await channelTo(url, { timeoutMs: 50 }).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
+});
+
+test("a message with an id was accepted, whatever else the answer says; a known error was not", async () => {
+  const accepted = provider(() => Response.json({ ...ACCEPTED, error: { code: 1 } }));
+  expect(await channelTo(accepted.url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
+  const refused = provider(() => Response.json({ error: { code: 131026 } }));
+  expect(await channelTo(refused.url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "failed" });
 });
 
 test("an answer without an end costs bounded memory and a bounded time", async () => {
