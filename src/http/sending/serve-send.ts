@@ -11,7 +11,7 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import type { Acceptance, Refusal } from "./acceptance.ts";
+import { type Acceptance, confirmed, type Refusal } from "./acceptance.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
@@ -41,6 +41,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const look = () => kind.accept(tenant, body);
     // A compressed body may turn out to be larger than it looked.
     acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
+    if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
