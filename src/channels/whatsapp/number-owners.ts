@@ -26,13 +26,19 @@ export class NumberOwners {
   async of(phoneNumberIds: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly string[]>> {
     const ageMs = this.ports.clock.monotonicMs() - this.readAtMs;
     const isKnown = Array.from(phoneNumberIds).every((id) => this.owners.has(id));
-    if (ageMs >= (isKnown ? KNOWN_MS : UNKNOWN_MS)) await (this.reading ??= this.read());
+    if (ageMs >= (isKnown ? KNOWN_MS : UNKNOWN_MS)) await this.renew(isKnown);
     return new Map(
       Array.from(phoneNumberIds).flatMap((id) => {
         const tenantIds = this.owners.get(id);
         return tenantIds === undefined ? [] : [[id, tenantIds] as const];
       }),
     );
+  }
+
+  /** While the registry is away, what was known lately is better than nothing. */
+  private async renew(isKnown: boolean): Promise<void> {
+    this.reading ??= this.read();
+    await (isKnown ? this.reading.catch(() => undefined) : this.reading);
   }
 
   private async read(): Promise<void> {

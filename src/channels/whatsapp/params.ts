@@ -62,7 +62,7 @@ function quoted(name: string): string {
 /** The values that a checked request gives. */
 export function paramsOf(params: Json | undefined): MessageParams {
   if (Array.isArray(params)) return params.map(String);
-  return isJsonObject(params) ? textsByName(params, String) : [];
+  return isJsonObject(params) && Object.keys(params).length > 0 ? textsByName(params, String) : [];
 }
 
 /** The values that were queued; null: they are in no known form. */
