@@ -86,19 +86,82 @@ export type MailReportsTaken = {
   reports: number;
 };
 
+/**
+ * Free text, instead of `template_id`: taken for 24 hours after the recipient's last message to the number that
+ * sends, otherwise 422.
+ */
+export type ChatText =
+  | string
+  | {
+      /** Line breaks and tabs are taken. */
+      body: string;
+      /** Whether the phone shows a preview of the text's first link. By default not. */
+      preview_url?: boolean | null;
+    };
+
+/** What fills the template's header. It counts before the alias's. */
+export type ChatHeader =
+  | {
+      type: "text";
+      /** The value of the header's one placeholder. */
+      text: string;
+      /** The placeholder's name, where it has one. */
+      parameter_name?: string | null;
+    }
+  | {
+      type: "image";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "video";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "document";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      /** Its name on the phone. */
+      filename?: string | null;
+    }
+  | { type: "location"; latitude: number; longitude: number; name?: string | null; address?: string | null };
+
+export type ChatButton = {
+  /** The button's place in the template, from 0. */
+  index: number;
+  sub_type: "quick_reply" | "url" | "copy_code" | "flow";
+  /**
+   * `quick_reply`: what comes back when it is pressed (at most 256 characters). `url`: what follows the template's
+   * address (2000). `copy_code`: the code (20). `flow`: the flow's token (512).
+   */
+  value: string | number | boolean;
+};
+
 export type ChatSend = {
   /** International format: digits only, with the country's code and without a plus sign. */
   phone_number: string;
-  /** An alias of the tenant's, or else the provider's exact name of the template. */
-  template_id: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
   language_code?: string | null;
   /**
-   * Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other
-   * control characters, and at most four blanks in a row: the provider takes no others.
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
+   * blanks in a row: the provider takes no others.
    */
-  params?: readonly (string | number | boolean)[] | null;
-};
+  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  header?: ChatHeader | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+  text?: ChatText | null;
+} & ({ template_id: string } | { text: ChatText });
 
 export type Alias = {
   alias: string;
@@ -918,11 +981,16 @@ export type EmailJobContent = {
 export type WhatsappJobContent = {
   channel: "whatsapp";
   to: string;
-  /** The provider's name of it. */
-  template: string;
-  language: string;
+  /** The provider's name of it. Absent: a message in free text. */
+  template?: string;
+  language?: string;
   /** Of the template's body, in order. */
-  parameters: readonly string[];
+  parameters?: readonly string[];
+  /** Of the template's body, by name. */
+  named_parameters?: { readonly [name: string]: string };
+  header?: JsonObject;
+  buttons?: readonly JsonObject[];
+  text?: { body: string; preview_url: boolean };
 };
 
 export type WalletJobContent = {
@@ -1628,8 +1696,9 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
-   * on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+   * Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
+   * to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
+   * the tenant nor the platform has credentials for the provider.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
   /** List a tenant's names for chat templates. */

@@ -46,6 +46,7 @@ const MEANT: readonly Excuse[] = [
     "devices name themselves, and repeat what they said",
   ],
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
+  [/^sendWhatsapp with .*"text".*: unexpectedly 422 .*24 hours/, "nobody has written to the number"],
   [/^putTemplate with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
@@ -56,6 +57,7 @@ const MEANT: readonly Excuse[] = [
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
   sendEmail: ["to_address", "template_id"],
+  sendWhatsapp: ["template_id", "text", "header"],
   sendWallet: ["template_id", "pass_type", "pass_data"],
   createPass: ["template_id", "pass_type", "pass_data"],
   updatePass: ["pass_data", "notify_message"],

@@ -45,7 +45,7 @@ export const MessageButtonsSchema = Type.Array(
         },
       ),
     },
-    { additionalProperties: false },
+    { $id: "ChatButton", additionalProperties: false },
   ),
   { maxItems: BUTTONS_MAX, description: "What fills the template's buttons; one entry a button at most." },
 );

@@ -29,6 +29,7 @@ export const FreeTextSchema = Type.Union(
     ),
   ],
   {
+    $id: "ChatText",
     description:
       "Free text, instead of `template_id`: taken for 24 hours after the recipient's last message to the number that " +
       "sends, otherwise 422.",

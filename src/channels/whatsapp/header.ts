@@ -89,7 +89,7 @@ export const MessageHeaderSchema = Type.Union(
       { additionalProperties: false },
     ),
   ],
-  { description: "What fills the template's header. It counts before the alias's." },
+  { $id: "ChatHeader", description: "What fills the template's header. It counts before the alias's." },
 );
 
 const MEMBERS: Readonly<Record<HeaderType, readonly string[]>> = {

@@ -44,7 +44,10 @@ export const ChatSend = Type.Object(
     $id: "ChatSend",
     additionalProperties: false,
     // For the document: the endpoint itself says what is missing.
-    anyOf: [{ required: ["template_id"] }, { required: ["text"] }],
+    anyOf: [
+      { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
+      { required: ["text"], properties: { text: FreeTextSchema } },
+    ],
   },
 );
 

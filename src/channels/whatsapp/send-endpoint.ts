@@ -35,7 +35,7 @@ export function sendWhatsapp(ports: ChatSendPorts): Endpoint {
             template_id: "order_ready",
             language_code: "en",
             params: { first_name: "Ada", order: 1042 },
-            header: { type: "document", link: "https://example.com/receipt.pdf", filename: "receipt.pdf" },
+            header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
             buttons: [
               { index: 0, sub_type: "url", value: "orders/1042" },
               { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
