@@ -35,7 +35,7 @@ import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
-import { openDomains } from "./email.ts";
+import { openDomains, senderDomainOf } from "./email.ts";
 import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { MainProcess } from "./main-process.ts";
@@ -134,7 +134,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     queue,
     payloads: payloads.store,
     ...operating(registry),
-    domains: openDomains(config, registry.domains, registry.directory),
+    ...openDomains(config, registry),
     ...historyOf(base, whole.channels),
     ...machine,
     ...tracing,
@@ -312,8 +312,17 @@ async function startRegistry(
   { database: { db }, queue }: Pick<Stores, "database" | "queue">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
+  const { shards } = config;
   const common = { clock: systemClock, random: systemRandom, telemetry };
-  const registry = await openRegistry({ ...common, channels, db, shards: config.shards, vault, feed: queue });
+  const registry = await openRegistry({
+    ...common,
+    channels,
+    db,
+    shards,
+    vault,
+    feed: queue,
+    senderDomain: senderDomainOf(config),
+  });
   registry.start();
   shutdown.add("clients", "registry", () => registry.stop());
   return registry;
