@@ -619,13 +619,13 @@ export type NewGoogleClass = NewEventTicketClass | NewGenericClass;
 
 export type EventTicketClassUpdate = {
   class_type: "eventTicket";
-  /** What changes. */
+  /** What changes. `venue` and `dateTime` keep the members that are left out. */
   class_data: {
     /** As in the address. */
     id?: string | null;
     issuerName?: string | null;
     eventName?: LocalizedText | null;
-    venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
+    venue?: ({ name?: LocalizedText | null; address?: LocalizedText | null } & JsonObject) | null;
     dateTime?:
       | ({
           /** Without an offset it is the venue's own time. */
@@ -1827,8 +1827,8 @@ export type Operations = {
   createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
   /**
    * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
-   * one. The class is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that
-   * is to stay one (DRAFT).
+   * one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every change
+   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).
    */
   changeGoogleClass: {
     path: {
@@ -2700,7 +2700,16 @@ export type Operations = {
   /** Metrics in the Prometheus text format. */
   metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** This document. */
-  openapi: { answer: JsonObject };
+  openapi: {
+    answer: {
+      openapi: string;
+      info: { title: string; version: string } & JsonObject;
+      servers: readonly { url: string }[];
+      /** Path items, by path. */
+      paths: JsonObject;
+      components: JsonObject;
+    } & JsonObject;
+  };
   /** This document, rendered. */
   docs: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** A part of the page: start.js. */
