@@ -116,16 +116,10 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
   const ofSender = { database, changes, vault, clock, domain: options.senderDomain };
   const senderDomain: SenderDomainRepository = new SenderDomainRepository(ofSender);
   const accounts = new OperatorRepository({ database, changes, clock, random });
-  const common = { clock, telemetry };
-  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
-  const operators: OperatorTokens = new OperatorTokens({
-    read: () => accounts.withHashes(),
-    isTrusted: () => snapshots.isTrusted,
-    onUse: (id) => operatorUses.note(id),
-  });
+  const { operators, operatorUses }: Tokens = operatorTokens(accounts, snapshots, { clock, telemetry });
   await onOperators();
   const keys = new KeyRepository({ database, changes, clock, random });
-  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
+  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
   const kinds = credentialKindsOf(options.channels);
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
   const tools = { database, changes, vault, credentials, recipients, clock, random };
@@ -146,6 +140,25 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
   };
+}
+
+interface Tokens {
+  readonly operators: OperatorTokens;
+  readonly operatorUses: LastUses;
+}
+
+function operatorTokens(
+  accounts: OperatorRepository,
+  snapshots: TenantSnapshots,
+  common: Pick<RegistryOptions, "clock" | "telemetry">,
+): Tokens {
+  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
+  const operators = new OperatorTokens({
+    read: () => accounts.withHashes(),
+    isTrusted: () => snapshots.isTrusted,
+    onUse: (id) => operatorUses.note(id),
+  });
+  return { operators, operatorUses };
 }
 
 /** Parts that are started and stopped together, in this order. */

@@ -20,8 +20,11 @@ const ofDomain = {
 
 /** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
 export function operatorDomainEndpoints({ domains, senderDomain }: OperatorDomainEndpointPorts): readonly Endpoint[] {
+  return [...tenantDomainEndpoints(domains), ...senderDomainEndpoints(senderDomain)];
+}
+
+function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): readonly Endpoint[] {
   return [
-    ...senderDomainEndpoints(senderDomain),
     operatorEndpoint({
       ...ofTenant,
       method: "GET",
