@@ -161,17 +161,30 @@ export function headerOf(value: unknown): MessageHeader | null {
   if (!isJsonObject(value)) return null;
   const type = TYPES.find((known) => known === value["type"]);
   if (type === undefined) return null;
-  const texts = (...names: readonly string[]) =>
-    Object.fromEntries(names.flatMap((name) => (typeof value[name] === "string" ? [[name, value[name]]] : [])));
   if (type === "text") {
-    const text = value["text"];
+    const { text, parameter_name: name } = value;
     if (text === undefined || text === null) return null;
-    return { type, text: String(text), ...texts("parameter_name") };
+    return { type, text: String(text), ...(typeof name === "string" ? { parameter_name: name } : null) };
   }
-  if (type !== "location") return { type, ...texts("link", "id", "filename") };
-  const { latitude, longitude } = value;
+  if (type === "location") return placeOf(value);
+  const { link: address, id: mediaId, filename } = value;
+  return {
+    type,
+    ...(typeof address === "string" ? { link: address } : null),
+    ...(typeof mediaId === "string" ? { id: mediaId } : null),
+    ...(typeof filename === "string" ? { filename } : null),
+  };
+}
+
+function placeOf({ latitude, longitude, name, address }: JsonObject): HeaderLocation | null {
   if (typeof latitude !== "number" || typeof longitude !== "number") return null;
-  return { type, latitude, longitude, ...texts("name", "address") };
+  return {
+    type: "location",
+    latitude,
+    longitude,
+    ...(typeof name === "string" ? { name } : null),
+    ...(typeof address === "string" ? { address } : null),
+  };
 }
 
 /** The header's parameter of a template message (WhatsApp Cloud API, "Template components"). */

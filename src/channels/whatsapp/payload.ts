@@ -38,12 +38,13 @@ export function parsePayload(text: string): WhatsappPayload | null {
   return parsed["text"] === undefined ? templateIn(parsed, parsed["to"]) : textIn(parsed["text"], parsed["to"]);
 }
 
-function templateIn({ template: named, language, ...parts }: JsonObject, to: string): TemplatePayload | null {
+function templateIn(parsed: JsonObject, to: string): TemplatePayload | null {
+  const { template: named, language } = parsed;
   const template = isJsonObject(named) ? named["name"] : named;
   if (typeof template !== "string" || typeof language !== "string") return null;
-  const params = queuedParams(parts["params"]);
-  const header = parts["header"] === undefined ? undefined : headerOf(parts["header"]);
-  const buttons = parts["buttons"] === undefined ? undefined : buttonsOf(parts["buttons"]);
+  const params = queuedParams(parsed["params"]);
+  const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
+  const buttons = parsed["buttons"] === undefined ? undefined : buttonsOf(parsed["buttons"]);
   if (params === null || header === null || buttons === null) return null;
   return {
     to,

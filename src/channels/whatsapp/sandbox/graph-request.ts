@@ -49,7 +49,6 @@ const OPAQUE_CHARS_MAX = 512;
 const NAME_CHARS_MAX = 512;
 const BODY_CHARS_MAX = 1_024;
 const TEXT_CHARS_MAX = 4_096;
-const BUTTONS_MAX = 10;
 /** A template of this name takes so many values in its body: the sandbox knows no others. */
 const TAKES = /_takes_(\d{1,3})$/;
 /** The type of the one parameter that a button takes, by the button's type in lower case. */
@@ -137,8 +136,7 @@ function componentRefusal(component: unknown, path: string): GraphRefusal | null
 
 function buttonRefusal(button: JsonObject, parameter: Json | undefined, path: string): GraphRefusal | null {
   const index = String(button["index"] ?? "");
-  if (!/^\d$/.test(index) || Number(index) >= BUTTONS_MAX)
-    return invalid(`Param ${path}['index'] must be from 0 to 9.`);
+  if (!/^\d$/.test(index)) return invalid(`Param ${path}['index'] must be from 0 to 9.`);
   const expected = BUTTON_PARAMETERS[String(button["sub_type"]).toLowerCase()];
   if (expected === undefined) {
     return invalid(`Param ${path}['sub_type'] must be one of {QUICK_REPLY, URL, COPY_CODE, FLOW}.`);
