@@ -18,8 +18,8 @@ test("a person's latest message to a number counts, in whatever order and howeve
   const nowMs = Date.now();
   expect(await last(ADA)).toBeNull();
   await note(ADA, nowMs - 60_000);
-  await note(ADA, nowMs - 120_000);
   await note(ADA, nowMs - 60_000);
+  await note(ADA, nowMs - 120_000);
   expect(await last(ADA)).toBe(nowMs - 60_000);
   expect(await last("541122334455", ADA)).toBe(nowMs - 60_000);
   expect(await last("541122334455")).toBeNull();

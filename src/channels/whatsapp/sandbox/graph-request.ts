@@ -94,7 +94,9 @@ function templateName(template: Json | undefined): string | GraphRefusal {
 
 /** Refuses the wrong number of values, and two values for one place. */
 function countRefusal(name: string, components: readonly Json[]): GraphRefusal | null {
-  const places = components.map((one) => (isJsonObject(one) ? `${one["type"]} ${String(one["index"] ?? "")}` : ""));
+  const places = components.map((one) =>
+    isJsonObject(one) ? `${String(one["type"])} ${String(one["index"] ?? "")}` : "",
+  );
   if (new Set(places).size < places.length) return invalid("Param template['components'] names a component twice.");
   const body = components.find((one) => isJsonObject(one) && one["type"] === "body");
   const parameters = isJsonObject(body) && Array.isArray(body["parameters"]) ? body["parameters"] : [];
