@@ -1509,13 +1509,6 @@ export type Operations = {
     };
     answer: Domain;
   };
-  /**
-   * The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it. Mail of tenants
-   * without a domain of their own is signed by it once it is verified.
-   */
-  getSenderDomain: { answer: OperatorDomain };
-  /** Look at the records of the platform's sender again. A name server that does not answer changes no status. */
-  verifySenderDomain: { answer: OperatorDomain };
   /** A tenant's domains, with what the last verification found. */
   listTenantDomains: {
     path: {
@@ -1560,6 +1553,13 @@ export type Operations = {
     };
     answer: null;
   };
+  /**
+   * The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it. Mail of tenants
+   * without a domain of their own is signed by it once it is verified.
+   */
+  getSenderDomain: { answer: OperatorDomain };
+  /** Look at the records of the platform's sender again. A name server that does not answer changes no status. */
+  verifySenderDomain: { answer: OperatorDomain };
   /** Set a tenant's own sender; stored encrypted, never given back. */
   putEmailCredentials: {
     path: {
@@ -2739,12 +2739,12 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listDomains: { method: "GET", path: "/v1/domains", repeat: "safe" },
   getDomain: { method: "GET", path: "/v1/domains/{domain}", repeat: "safe" },
   verifyDomain: { method: "POST", path: "/v1/domains/{domain}/verify", repeat: "unsafe" },
-  getSenderDomain: { method: "GET", path: "/dash/api/sender-domain", repeat: "safe" },
-  verifySenderDomain: { method: "POST", path: "/dash/api/sender-domain/verify", repeat: "unsafe" },
   listTenantDomains: { method: "GET", path: "/dash/api/tenants/{id}/domains", repeat: "safe" },
   registerDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains", repeat: "unsafe" },
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  getSenderDomain: { method: "GET", path: "/dash/api/sender-domain", repeat: "safe" },
+  verifySenderDomain: { method: "POST", path: "/dash/api/sender-domain/verify", repeat: "unsafe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   getEmailCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   deleteEmailCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
