@@ -68,9 +68,81 @@ ChatSend = TypedDict(
     "ChatSend",
     {
         "phone_number": "str",
-        "template_id": "str",
+        "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[list[Union[str, float, bool]], None]"],
+        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "header": NotRequired["Union[ChatHeader, None]"],
+        "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "text": NotRequired["Union[ChatText, None]"],
+    },
+)
+
+ChatHeader: TypeAlias = "Union[ChatHeaderValue1, ChatHeaderValue2, ChatHeaderValue3, ChatHeaderValue4, ChatHeaderValue5]"
+
+ChatHeaderValue1 = TypedDict(
+    "ChatHeaderValue1",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+        "parameter_name": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue2 = TypedDict(
+    "ChatHeaderValue2",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue3 = TypedDict(
+    "ChatHeaderValue3",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue4 = TypedDict(
+    "ChatHeaderValue4",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue5 = TypedDict(
+    "ChatHeaderValue5",
+    {
+        "type": "Literal['location']",
+        "latitude": "float",
+        "longitude": "float",
+        "name": NotRequired["Union[str, None]"],
+        "address": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatButton = TypedDict(
+    "ChatButton",
+    {
+        "index": "int",
+        "sub_type": "Literal['quick_reply', 'url', 'copy_code', 'flow']",
+        "value": "Union[str, float, bool]",
+    },
+)
+
+ChatText: TypeAlias = "Union[str, ChatTextValue2]"
+
+ChatTextValue2 = TypedDict(
+    "ChatTextValue2",
+    {
+        "body": "str",
+        "preview_url": NotRequired["Union[bool, None]"],
     },
 )
 
@@ -799,8 +871,9 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
-        on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+        """Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
+        to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
+        the tenant nor the platform has credentials for the provider.
         """
         answer: PendingJob = self._call(
             "POST",
