@@ -4,10 +4,10 @@ import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
-import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { type Endpoint, reply } from "../http/endpoint.ts";
+import { managedEndpoints } from "../http/managed-endpoint.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
+import type { PathParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
@@ -41,13 +41,17 @@ const EXAMPLE = {
 } as const satisfies TemplateRecord;
 
 interface Ports {
-  readonly registry: Pick<TenantRegistry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
+  readonly registry: Pick<
+    TenantRegistry,
+    "putTemplate" | "putOwnTemplate" | "template" | "templates" | "deleteTemplate"
+  >;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
-
-/** `/dash/api/tenants/{id}/templates`: the templates that `template_id` refers to, for every channel that has templates. */
+/**
+ * `/dash/api/tenants/{id}/templates` and `/v1/templates`: the templates that `template_id` refers to, for every channel that has
+ * templates.
+ */
 export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
   const { registry } = ports;
   const Template = Type.Unsafe<TemplateRecord>(
@@ -59,13 +63,12 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
   const one = { 200: { description: "Done.", schema: Template, examples: [EXAMPLE] } } as const;
   const body = new TemplateBody(kinds);
   return [
-    operatorEndpoint({
-      ...COMMON,
+    ...managedEndpoints({
       method: "GET",
-      path: "/dash/api/tenants/:id/templates",
+      path: "templates",
+      name: "templates",
       operation: "listTemplates",
       summary: "List a tenant's templates",
-      params: { id: tenantIdParameter },
       answers: {
         200: {
           description: "Done.",
@@ -73,50 +76,53 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
           examples: [{ templates: [EXAMPLE] }],
         },
       },
-      handle: async ({ params: { id } }) => reply(200, { templates: resultOf(await registry.templates(id)) }),
+      handle: async ({ tenantId }) => reply(200, { templates: resultOf(await registry.templates(tenantId)) }),
     }),
-    operatorEndpoint({
-      ...COMMON,
+    ...managedEndpoints({
       method: "PUT",
-      path: "/dash/api/tenants/:id/templates/:slug",
+      path: "templates/:slug",
+      name: "put_template",
       operation: "putTemplate",
       audit: { body: ["channel"] },
       summary: "Create or replace a template of an e-mail or a pass",
-      params: { id: tenantIdParameter, slug: newSlugParameter },
+      params: { slug: newSlugParameter },
       body: { schema: body.schema },
       answers: one,
-      handle: async ({ params: { id, slug }, body: given }) =>
-        reply(200, resultOf(await registry.putTemplate(id, body.accept(slug, given)))),
+      fails: [409],
+      async handle({ tenantId, self, params: { slug }, body: given }) {
+        const template = body.accept(slug, given);
+        const stored =
+          self === null ? registry.putTemplate(tenantId, template) : registry.putOwnTemplate(tenantId, template);
+        return reply(200, resultOf(await stored));
+      },
     }),
-    operatorEndpoint({
-      ...COMMON,
+    ...managedEndpoints({
       method: "GET",
-      path: "/dash/api/tenants/:id/templates/:slug",
+      path: "templates/:slug",
+      name: "template",
       operation: "getTemplate",
       summary: "One template",
-      params: { id: tenantIdParameter, slug: slugParameter },
+      params: { slug: slugParameter },
       answers: one,
-      handle: async ({ params: { id, slug } }) => reply(200, resultOf(await registry.template(id, slug))),
+      fails: [404],
+      handle: async ({ tenantId, params: { slug } }) => reply(200, resultOf(await registry.template(tenantId, slug))),
     }),
-    deletion(registry),
+    ...managedEndpoints({
+      method: "DELETE",
+      path: "templates/:slug",
+      name: "delete_template",
+      operation: "deleteTemplate",
+      summary: "Delete a template",
+      params: { slug: slugParameter },
+      answers: { 204: { description: "Done.", schema: null } },
+      fails: [404],
+      async handle({ tenantId, params: { slug } }) {
+        resultOf(await registry.deleteTemplate(tenantId, slug));
+        return reply(204, null);
+      },
+    }),
     ...templateTrialEndpoints(ports, kinds, slugParameter),
   ];
-}
-
-function deletion(registry: Ports["registry"]): Endpoint {
-  return operatorEndpoint({
-    ...COMMON,
-    method: "DELETE",
-    path: "/dash/api/tenants/:id/templates/:slug",
-    operation: "deleteTemplate",
-    summary: "Delete a template",
-    params: { id: tenantIdParameter, slug: slugParameter },
-    answers: { 204: { description: "Done.", schema: null } },
-    async handle({ params: { id, slug } }) {
-      resultOf(await registry.deleteTemplate(id, slug));
-      return reply(204, null);
-    },
-  });
 }
 
 /** The body that stores a template: its channel determines its members. */

@@ -30,7 +30,7 @@ const KNOWN: readonly Excuse[] = [];
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
   [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly (401|429)/, "the token of the example is nobody's"],
-  [/^createKey its body is the text "": unexpectedly 201/, "it may be left out"],
+  [/^create(?:Own)?Key its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
     "what it does not understand would only be sent again",
@@ -46,7 +46,7 @@ const MEANT: readonly Excuse[] = [
     "devices name themselves, and repeat what they said",
   ],
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
-  [/^putTemplate with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
+  [/^put(?:Own)?Template with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
@@ -67,6 +67,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listTenants: ["cursor"],
   listTokenMovements: ["cursor"],
   listSuppressions: ["cursor"],
+  listOwnSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
   listAudit: ["cursor", "from", "to"],
   getTenantUsage: ["from", "to"],
@@ -74,6 +75,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   createOperator: ["name"],
   signIn: ["token"],
   createKey: ["expires_at"],
+  createOwnKey: ["expires_at"],
   createTenant: ["plan"],
   changeTenant: ["plan"],
   pauseTenant: ["channels"],
@@ -84,6 +86,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   retryJobs: ["filter"],
   registerDomain: ["domain"],
   testTemplate: ["to_address"],
+  testOwnTemplate: ["to_address"],
   searchJobs: ["recipient", "job_id"],
   eraseRecipient: ["recipient"],
   deleteTenant: ["confirm", "purge"],
@@ -100,7 +103,13 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
   putAlias: ["alias"],
   putSuppression: ["address"],
   putPlan: ["name"],
+  putOwnTemplate: ["slug"],
+  putOwnAlias: ["alias"],
+  putOwnSuppression: ["address"],
 };
+
+/** Objects that may have members of which the service knows nothing: they are the tenant's, or the provider's. */
+const OPEN: Readonly<Record<string, readonly string[]>> = {};
 
 setDefaultTimeout(120_000);
 
@@ -151,10 +160,10 @@ function requestsTo(operation: Documented): DocumentedRequests {
   return new DocumentedRequests(values, operation, () => callOf(operation), FIXED[operation.id] ?? []);
 }
 
-type Expected = (status: number, operation: Documented) => boolean;
+type Expected = (status: number, operation: Documented, text: string) => boolean;
 const isRefused: Expected = (status) => status >= 400 && status < 500;
 const isSuccess: Expected = (status, { successes }) => successes.includes(status);
-const isEither: Expected = (status, operation) => isRefused(status, operation) || isSuccess(status, operation);
+const isEither: Expected = (...seen) => isRefused(...seen) || isSuccess(...seen);
 
 /** Sends them one after the other; fails with all that differs from the document, and with answers that are not as expected. */
 async function expectAnswers(
@@ -167,7 +176,7 @@ async function expectAnswers(
   for (const { operation, how, request } of cases) {
     const seen = await target.probe(given === null ? request : withCredentials(operation, request, given));
     const problems = [...differences(schemas, operation, seen)];
-    if (!expected(seen.status, operation)) problems.push(`unexpectedly ${seen.status} ${seen.text.slice(0, 200)}`);
+    if (!expected(seen.status, operation, seen.text)) problems.push(`unexpectedly ${seen.status} ${seen.text.slice(0, 200)}`);
     findings.push(
       ...problems
         .map((problem) => `${operation.id} ${how.slice(0, HOW_CHARS_MAX)}: ${problem}`)
@@ -243,12 +252,46 @@ test("a repeated request is answered as the document says", async () => {
   );
 });
 
-test("a call that has no parameters refuses or ignores one", async () => {
-  const all = operations.map(requestsTo).filter(({ hasQuery }) => !hasQuery);
+test("a public call that has no parameters refuses or ignores one", async () => {
+  const all = operations.filter((operation) => !isOurs(operation)).map(requestsTo);
   await expectAnswers(
-    all.map((requests) => requests.unknownParameter()),
+    all.filter(({ hasQuery }) => !hasQuery).map((requests) => requests.unknownParameter()),
     isEither,
   );
+});
+
+/** A call of tenants or of operators. */
+const isOurs = ({ security }: Documented) => security === "apiKey" || security === "operator";
+
+test("a parameter or member that a call of tenants or operators does not know is refused by its name, at every depth", async () => {
+  const all = operations.filter(isOurs).map((operation) => [operation.id, requestsTo(operation)] as const);
+  const open = all.map(([id, requests]) => [id, requests.openObjects()] as const).filter(([, at]) => at.length > 0);
+  expect(Object.fromEntries(open)).toEqual(OPEN);
+  await expectAnswers(
+    all.map(([, requests]) => requests.unknownParameter()),
+    (status, _operation, text) => status === 400 && text.includes("unknown_parameter"),
+  );
+  await expectAnswers(
+    all.flatMap(([, requests]) => requests.unknownMembers()),
+    (status, _operation, text) => status === 400 && text.includes("unknown_member"),
+  );
+});
+
+test("a key that lacks the scope of a call is refused, and one that has it alone is not", async () => {
+  const ofTenants = operations.filter(({ security }) => security === "apiKey");
+  const scopeOf = ({ id, description }: Documented) => `${id} ${/scope `(\w+)`/.exec(description)?.[1]}`;
+  for (const scope of ["send", "read", "manage"]) {
+    const { body } = await target.operator("POST", `/tenants/${target.victim.id}/keys`, { scopes: [scope] });
+    await expectAnswers(
+      // A call with an invented path or body is refused for its scope first.
+      ofTenants.map(asCalled),
+      (status, operation, text) => {
+        const isLacking = status === 403 && text.includes("this API key lacks");
+        return isLacking !== scopeOf(operation).endsWith(` ${scope}`);
+      },
+      { ...secrets, apiKey: body.api_key },
+    );
+  }
 });
 
 test("a finding that is fixed is no longer listed as known", () => {

@@ -35,6 +35,43 @@ export class SchemaValues {
     return [...this.broken(schema, good)].filter(({ value }) => takes(value) !== null);
   }
 
+  /**
+   * The value with a member that nobody knows: once in each object whose members the schema names, at every depth. What the
+   * value lacks is made up on the way there.
+   */
+  *strange(schema: Schema, value: Json): Generator<Json> {
+    for (const one of this.schemas.alternatives(schema)) {
+      if (this.schemas.request(one)(value) !== null) continue;
+      if (Array.isArray(value)) {
+        for (const inner of this.strangeInside(one.items, value[0])) yield [inner];
+      } else if (isJsonObject(value)) {
+        if (isClosed(one)) yield { ...value, unknown_member: 1 };
+        for (const [name, member] of Object.entries(one.properties ?? {})) {
+          for (const inner of this.strangeInside(member, value[name])) yield { ...value, [name]: inner };
+        }
+      }
+    }
+  }
+
+  /** Where objects may have members that the schema does not name, as paths of names. */
+  *open(schema: Schema, path = ""): Generator<string> {
+    for (const { type, properties = {}, items, ...one } of this.schemas.alternatives(schema)) {
+      if (type === "object" && !isClosed({ ...one, properties })) yield path;
+      for (const [name, member] of Object.entries(properties)) yield* this.open(member, `${path}.${name}`);
+      if (items !== undefined) yield* this.open(items, `${path}[]`);
+    }
+  }
+
+  private *strangeInside(schema: Schema | undefined, given: Json | undefined): Generator<Json> {
+    if (schema === undefined) return;
+    if (given !== undefined) return yield* this.strange(schema, given);
+    for (const one of this.schemas.alternatives(schema)) {
+      if (one.type !== "object" && one.type !== "array") continue;
+      const least = one.type === "array" ? { ...one, minItems: 1 } : one;
+      for (const value of this.good(least, 1)) yield* this.strange(one, value);
+    }
+  }
+
   private valueOf(schema: Schema): fc.Arbitrary<Json> {
     const [first, ...rest] = this.schemas.alternatives(schema).map((one) => this.plainValue(one));
     return first === undefined ? fc.constant(null) : fc.oneof(first, ...rest);
@@ -118,6 +155,11 @@ export class SchemaValues {
       }
     }
   }
+}
+
+/** Whether the schema names the members of an object, and takes no others. */
+function isClosed({ properties, patternProperties, additionalProperties = false }: Schema): boolean {
+  return Object.keys(properties ?? {}).length > 0 && patternProperties === undefined && additionalProperties === false;
 }
 
 const ANY = ["string", "integer", "boolean", "null"];

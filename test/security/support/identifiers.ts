@@ -9,6 +9,8 @@ import type { Account, Target } from "./target.ts";
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
+  /** That the tenant may revoke itself. */
+  readonly ownKeyId: string;
   /** Of an operator, whom no tenant has. */
   readonly operatorId: string;
   readonly jobId: string;
@@ -60,9 +62,11 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
   const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
+  const ownKey = await target.operator("POST", `/tenants/${id}/keys`);
   return {
     tenantId: id,
     keyId: key.body.key_id,
+    ownKeyId: ownKey.body.key_id,
     operatorId: operator.body.operator_id,
     domain: `mail.${id}.example`,
     alias: own("alias"),
@@ -158,6 +162,7 @@ export function inventedLike(real: Identifiers): Identifiers {
   return {
     tenantId: `t-${word()}`,
     keyId: `key_${randomText(systemRandom, 16)}`,
+    ownKeyId: `key_${randomText(systemRandom, 16)}`,
     operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
     failedJobId: anotherUuid(real.failedJobId),
