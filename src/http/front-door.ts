@@ -11,7 +11,7 @@ import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
-import { CHANGES_MAX, ChangePace } from "./change-pace.ts";
+import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
@@ -289,7 +289,7 @@ const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
-const TOO_MANY_CHANGES = `too many changes: at most ${CHANGES_MAX} a minute; wait for the seconds that Retry-After names`;
+const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
 /** Deliveries free up room continuously. */
 const QUEUE_FULL_RETRY_SECONDS = 5;
 

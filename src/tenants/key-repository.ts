@@ -106,8 +106,7 @@ export class KeyRepository {
       if (key === undefined) return new Undone(missing("key"));
       const managed = (key.scopes ?? SCOPES).includes("manage");
       // The tenant's row is locked by now, so no other key leaves concurrently.
-      if (isOwn && managed && !(await this.canManage(transaction, tenantId)))
-        return new Undone({ kind: "last" });
+      if (isOwn && managed && !(await this.canManage(transaction, tenantId))) return new Undone({ kind: "last" });
       return done(null);
     });
   }

@@ -61,13 +61,16 @@ export class DocumentedRequests {
     });
   }
 
-  /** With a member that nobody knows in each object whose members the document names: in the call that works, and in the examples. */
-  unknownMembers(): readonly Case[] {
+  /**
+   * With a member that nobody knows in each object whose members the document names, in the call that works and in the examples,
+   * but not inside the members of these names.
+   */
+  unknownMembers(others: readonly string[]): readonly Case[] {
     const { schema } = this;
     const { body } = this.call();
     if (schema === null) return [];
     const bodies = [...(body === undefined ? [] : [JSON.parse(JSON.stringify(body))]), ...this.examples()];
-    const strange = bodies.flatMap((good) => [...this.values.strange(schema, good)]);
+    const strange = bodies.flatMap((good) => [...this.values.strange(schema, good, others)]);
     const texts = new Set(strange.map((value) => JSON.stringify(value)));
     return [...texts].map((text) => this.case(`with ${text}`, { body: text }));
   }
