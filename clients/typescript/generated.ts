@@ -1336,12 +1336,13 @@ export type Session = {
 export type AuditRow = {
   audit_id: number;
   at: string;
+  /** Of what a tenant changed itself: its key's. */
   operator_id: string;
-  /** The operator's name at that time. */
+  /** The operator's name at that time, or the id of the tenant's key. */
   operator: string;
   /** The call's operationId in this document. */
   action: string;
-  /** The tenant that the path names. */
+  /** The tenant that the path names, or that called. */
   tenant: string | null;
   /** What else the path names; of a recipient, the domain alone. */
   target: string | null;
@@ -2842,9 +2843,9 @@ export type Operations = {
   /** End the session in this browser. */
   signOut: { answer: null };
   /**
-   * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
-   * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
-   * a mail server reports, has none either.
+   * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call that
+   * is no read, whatever came of it; calls that were refused for their token or role have none. `POST
+   * /dash/api/mail-reports`, by which a mail server reports, has none either.
    */
   listAudit: {
     query?: {
