@@ -71,6 +71,14 @@ function Dialogs({
               label: "Expires",
               hint: "In your time zone. Left empty: never.",
             },
+            {
+              kind: "several",
+              name: "scopes",
+              label: "Allows",
+              values: SCOPES.map(({ value }) => value),
+              choices: SCOPES,
+              hint: "Calls beyond that are refused with 403.",
+            },
           ]}
           onClose={() => setOpen((now) => (now?.kind === "add" ? null : now))}
           submit={async (filled) => {
@@ -78,6 +86,7 @@ function Dialogs({
             const body = {
               name: name === "" ? null : name,
               expires_at: expires === "" ? null : new Date(expires).toISOString(),
+              scopes: SCOPES.map(({ value }) => value).filter((scope) => filled.several("scopes").includes(scope)),
             };
             const { api_key: secret } = await call("createKey", { path: { id }, body });
             onDone();
@@ -104,10 +113,21 @@ function Dialogs({
   );
 }
 
+const SCOPES = [
+  { value: "send", label: "to send" },
+  { value: "read", label: "to read what was sent" },
+  { value: "manage", label: "to manage keys, templates, suppressions and aliases" },
+] as const;
+
+function allowed({ scopes }: Key): string {
+  return scopes.length === SCOPES.length ? "everything" : scopes.join(", ");
+}
+
 function columnsOf(mayChange: boolean, onRevoke: (key: Key) => void): readonly Column<Key>[] {
   const columns: readonly Column<Key>[] = [
     { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name ?? <span class="soft">without a name</span> },
     { head: "Begins with", cell: ({ prefix }) => <code>{prefix}</code> },
+    { head: "Allows", cell: allowed },
     { head: "Made", cell: ({ created_at }) => <Time at={created_at} precision="day" /> },
     { head: "Last used", cell: ({ last_used_at: last }) => (last === null ? "never" : <Ago at={last} />) },
     { head: "Expires", cell: ({ expires_at: end }) => (end === null ? "never" : <Ago at={end} />) },
