@@ -14,5 +14,5 @@ export const ownLimits = {
   keysMax: 100,
   templatesMax: 1_000,
   /** Every process that serves a tenant has all of its templates in memory. */
-  templateBytesMax: 32 * 1024 * 1024,
+  templateBytesMax: 8 * 1024 * 1024,
 } as const;

@@ -62,6 +62,7 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
   );
   const one = { 200: { description: "Done.", schema: Template, examples: [EXAMPLE] } } as const;
   const body = new TemplateBody(kinds);
+  const lists = new TemplateLists();
   return [
     ...managedEndpoints({
       method: "GET",
@@ -76,7 +77,10 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
           examples: [{ templates: [EXAMPLE] }],
         },
       },
-      handle: async ({ tenantId }) => reply(200, { templates: resultOf(await registry.templates(tenantId)) }),
+      async handle({ tenantId, self }) {
+        const list = async () => reply(200, { templates: resultOf(await registry.templates(tenantId)) });
+        return self === null ? list() : lists.of(tenantId, list);
+      },
     }),
     ...managedEndpoints({
       method: "PUT",
@@ -124,6 +128,27 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
     ...templateTrialEndpoints(ports, kinds, slugParameter),
   ];
 }
+
+/** A list of templates holds all that they say, so a tenant reads few of them at one time in one process. */
+export class TemplateLists {
+  private readonly running = new Map<string, number>();
+
+  /** Throws an `ApiError` 429 if the tenant reads enough of them already. */
+  async of<T>(tenantId: string, read: () => Promise<T>): Promise<T> {
+    const others = this.running.get(tenantId) ?? 0;
+    if (others >= LISTS_AT_ONCE) throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
+    this.running.set(tenantId, others + 1);
+    try {
+      return await read();
+    } finally {
+      const left = (this.running.get(tenantId) ?? 1) - 1;
+      if (left === 0) this.running.delete(tenantId);
+      else this.running.set(tenantId, left);
+    }
+  }
+}
+
+const LISTS_AT_ONCE = 4;
 
 /** The body that stores a template: its channel determines its members. */
 class TemplateBody {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { ChangePace } from "../../src/http/change-pace.ts";
+import { TemplateLists } from "../../src/tenants/template-endpoints.ts";
 import { type Answer, Front } from "../http/support/front.ts";
 import { SkippingClock } from "./machine.ts";
 
@@ -155,10 +156,10 @@ test("a tenant has a share of keys and of templates, which operators may go beyo
   await db.execute(sql`
     insert into templates (tenant_id, slug, channel, body)
     select 'full', 'large-' || n, 'email', jsonb_build_object('subject', 'x', 'html', repeat('x', 4200000))
-    from generate_series(1, 8) n`);
+    from generate_series(1, 2) n`);
   expect(errorOf(await own("PUT", "/templates/one-more", template, key))).toEqual([
     409,
-    "A tenant has at most 33554432 bytes of templates: delete one that is not used.",
+    "A tenant has at most 8388608 bytes of templates: delete one that is not used.",
   ]);
 });
 
@@ -242,4 +243,18 @@ test("a tenant that changes things without end waits, and another one does not",
   nowMs = 1_000;
   for (taken = 0; pace.waitSeconds("acme") === 0; ) taken += 1;
   expect(taken).toBe(10);
+});
+
+test("a tenant reads a few lists of its templates at one time, and is told when to come back for more", async () => {
+  const lists = new TemplateLists();
+  const { promise: read, resolve } = Promise.withResolvers<number>();
+  const four = Array.from({ length: 4 }, () => lists.of("acme", () => read));
+  expect(await lists.of("acme", () => read).catch((error) => error)).toMatchObject({
+    status: 429,
+    retryAfterSeconds: 1,
+  });
+  expect(await lists.of("other", async () => 2)).toBe(2);
+  resolve(1);
+  expect(await Promise.all(four)).toEqual([1, 1, 1, 1]);
+  expect(await lists.of("acme", async () => 3)).toBe(3);
 });
