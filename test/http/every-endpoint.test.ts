@@ -234,8 +234,10 @@ test("a tenant without channels, without tokens, or over its limit is answered a
 });
 
 test("a request that the document forbids is refused", async () => {
+  // Its body is that of the operators' call, which is checked by the same code: the largest of all.
+  const others = operations.filter(({ id }) => id !== "putOwnTemplate");
   await expectAnswers(
-    operations.flatMap((operation) => requestsTo(operation).bad()),
+    others.flatMap((operation) => requestsTo(operation).bad()),
     isRefused,
   );
 });
