@@ -103,9 +103,7 @@ export function managedEndpoints<
         ...(fails.includes(404) && { 404: NOT_FOUND }),
         ...(fails.includes(409) && { 409: CONFLICT }),
       },
-      handle: ({ tenant, key, ...call }) =>
-        // The same members as with operators.
-        handle({ ...call, tenantId: tenant.tenantId, self: { tenant, key } } as unknown as Full),
+      handle: ({ tenant, key, ...call }) => handle({ ...call, tenantId: tenant.tenantId, self: { tenant, key } }),
     }),
   ];
 }

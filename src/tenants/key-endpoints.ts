@@ -116,29 +116,30 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       },
       handle: async ({ tenantId }) => reply(200, { keys: resultOf(await registry.keys(tenantId)) }),
     }),
-    ...managedEndpoints({
-      method: "DELETE",
-      path: "keys/:key_id",
-      name: "revoke_key",
-      operation: "revokeKey",
-      summary: "Revoke a key, on every process within a second",
-      description: "Only an operator can revoke the last key that allows `manage` and has not expired.",
-      params: { key_id: keyIdParameter },
-      answers: { 204: { description: "Done.", schema: null } },
-      fails: [404, 409],
-      async handle({ tenantId, self, params: { key_id } }) {
-        const revoked = await registry.revokeKey(tenantId, key_id, { isOwn: self !== null });
-        if (revoked.kind === "last") {
-          throw new ApiError(
-            409,
-            "this is the last key that allows manage: make another one first, or ask an operator",
-          );
-        }
-        resultOf(revoked);
-        return reply(204, null);
-      },
-    }),
+    ...revocation(registry),
   ];
+}
+
+function revocation(registry: Keys): readonly Endpoint[] {
+  return managedEndpoints({
+    method: "DELETE",
+    path: "keys/:key_id",
+    name: "revoke_key",
+    operation: "revokeKey",
+    summary: "Revoke a key, on every process within a second",
+    description: "Only an operator can revoke the last key that allows `manage` and has not expired.",
+    params: { key_id: keyIdParameter },
+    answers: { 204: { description: "Done.", schema: null } },
+    fails: [404, 409],
+    async handle({ tenantId, self, params: { key_id } }) {
+      const revoked = await registry.revokeKey(tenantId, key_id, { isOwn: self !== null });
+      if (revoked.kind === "last") {
+        throw new ApiError(409, "this is the last key that allows manage: make another one first, or ask an operator");
+      }
+      resultOf(revoked);
+      return reply(204, null);
+    },
+  });
 }
 
 /** Null: all. Throws an `ApiError` 403 for scopes that the calling key itself has not got. */

@@ -1,4 +1,4 @@
-import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { type TObject, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
@@ -62,26 +62,8 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
   );
   const one = { 200: { description: "Done.", schema: Template, examples: [EXAMPLE] } } as const;
   const body = new TemplateBody(kinds);
-  const lists = new TemplateLists();
   return [
-    ...managedEndpoints({
-      method: "GET",
-      path: "templates",
-      name: "templates",
-      operation: "listTemplates",
-      summary: "List a tenant's templates",
-      answers: {
-        200: {
-          description: "Done.",
-          schema: listOf("TemplateList", "templates", Template),
-          examples: [{ templates: [EXAMPLE] }],
-        },
-      },
-      async handle({ tenantId, self }) {
-        const list = async () => reply(200, { templates: resultOf(await registry.templates(tenantId)) });
-        return self === null ? list() : lists.of(tenantId, list);
-      },
-    }),
+    ...listing(registry, Template),
     ...managedEndpoints({
       method: "PUT",
       path: "templates/:slug",
@@ -111,22 +93,48 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
       fails: [404],
       handle: async ({ tenantId, params: { slug } }) => reply(200, resultOf(await registry.template(tenantId, slug))),
     }),
-    ...managedEndpoints({
-      method: "DELETE",
-      path: "templates/:slug",
-      name: "delete_template",
-      operation: "deleteTemplate",
-      summary: "Delete a template",
-      params: { slug: slugParameter },
-      answers: { 204: { description: "Done.", schema: null } },
-      fails: [404],
-      async handle({ tenantId, params: { slug } }) {
-        resultOf(await registry.deleteTemplate(tenantId, slug));
-        return reply(204, null);
-      },
-    }),
+    ...deletion(registry),
     ...templateTrialEndpoints(ports, kinds, slugParameter),
   ];
+}
+
+function listing(registry: Ports["registry"], Template: TUnsafe<TemplateRecord>): readonly Endpoint[] {
+  const lists = new TemplateLists();
+  return managedEndpoints({
+    method: "GET",
+    path: "templates",
+    name: "templates",
+    operation: "listTemplates",
+    summary: "List a tenant's templates",
+    answers: {
+      200: {
+        description: "Done.",
+        schema: listOf("TemplateList", "templates", Template),
+        examples: [{ templates: [EXAMPLE] }],
+      },
+    },
+    async handle({ tenantId, self }) {
+      const list = async () => reply(200, { templates: resultOf(await registry.templates(tenantId)) });
+      return self === null ? list() : lists.of(tenantId, list);
+    },
+  });
+}
+
+function deletion(registry: Ports["registry"]): readonly Endpoint[] {
+  return managedEndpoints({
+    method: "DELETE",
+    path: "templates/:slug",
+    name: "delete_template",
+    operation: "deleteTemplate",
+    summary: "Delete a template",
+    params: { slug: slugParameter },
+    answers: { 204: { description: "Done.", schema: null } },
+    fails: [404],
+    async handle({ tenantId, params: { slug } }) {
+      resultOf(await registry.deleteTemplate(tenantId, slug));
+      return reply(204, null);
+    },
+  });
 }
 
 /** A list of templates holds all that they say, so a tenant reads few of them at one time in one process. */

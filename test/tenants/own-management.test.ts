@@ -123,8 +123,8 @@ test("two keys that revoke each other at one time leave one", async () => {
     own("DELETE", `/keys/${one.id}`, undefined, other.key),
   ]);
   // The second one may find that its own key is gone.
-  const [done = 0, refused = 0] = ends.map(({ status }) => status).toSorted();
-  expect([done, [401, 409].includes(refused)]).toEqual([204, true]);
+  const refused = ends.map(({ status }) => status).filter((status) => status !== 204);
+  expect([refused.length, [401, 409].includes(refused[0] ?? 0)]).toEqual([1, true]);
   expect((await front.operate("GET", "/tenants/duel/keys")).body["keys"]).toHaveLength(1);
 });
 

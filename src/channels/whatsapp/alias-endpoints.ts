@@ -86,21 +86,25 @@ export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
       fails: [404],
       handle: async ({ tenantId, params: { alias } }) => reply(200, resultOf(await aliases.one(tenantId, alias))),
     }),
-    ...managedEndpoints({
-      method: "DELETE",
-      path: "aliases/:alias",
-      name: "delete_alias",
-      operation: "deleteAlias",
-      summary: "Delete an alias",
-      params: { alias: knownAlias },
-      answers: { 204: { description: "Done.", schema: null } },
-      fails: [404],
-      async handle({ tenantId, params: { alias } }) {
-        resultOf(await aliases.delete(tenantId, alias));
-        return reply(204, null);
-      },
-    }),
+    ...deletion(aliases),
   ];
+}
+
+function deletion(aliases: Aliases): readonly Endpoint[] {
+  return managedEndpoints({
+    method: "DELETE",
+    path: "aliases/:alias",
+    name: "delete_alias",
+    operation: "deleteAlias",
+    summary: "Delete an alias",
+    params: { alias: knownAlias },
+    answers: { 204: { description: "Done.", schema: null } },
+    fails: [404],
+    async handle({ tenantId, params: { alias } }) {
+      resultOf(await aliases.delete(tenantId, alias));
+      return reply(204, null);
+    },
+  });
 }
 
 /** Throws 400 if the text is not a valid alias. */

@@ -60,35 +60,10 @@ function Dialogs({
   return (
     <>
       {open?.kind === "add" ? (
-        <FormDialog
-          title="Make a key"
-          label="Make"
-          fields={[
-            { kind: "text", name: "name", label: "Name", hint: "What it is for, such as shop." },
-            {
-              kind: "datetime-local",
-              name: "expires",
-              label: "Expires",
-              hint: "In your time zone. Left empty: never.",
-            },
-            {
-              kind: "several",
-              name: "scopes",
-              label: "Allows",
-              values: SCOPES.map(({ value }) => value),
-              choices: SCOPES,
-              hint: "Calls beyond that are refused with 403.",
-            },
-          ]}
+        <AddDialog
+          id={id}
           onClose={() => setOpen((now) => (now?.kind === "add" ? null : now))}
-          submit={async (filled) => {
-            const [name, expires] = [filled.text("name"), filled.text("expires")];
-            const body = {
-              name: name === "" ? null : name,
-              expires_at: expires === "" ? null : new Date(expires).toISOString(),
-              scopes: SCOPES.map(({ value }) => value).filter((scope) => filled.several("scopes").includes(scope)),
-            };
-            const { api_key: secret } = await call("createKey", { path: { id }, body });
+          onMade={(secret) => {
             onDone();
             setOpen({ kind: "made", secret });
           }}
@@ -110,6 +85,51 @@ function Dialogs({
         />
       ) : null}
     </>
+  );
+}
+
+function AddDialog({
+  id,
+  onClose,
+  onMade,
+}: {
+  readonly id: string;
+  onClose(): void;
+  onMade(secret: string): void;
+}): JSX.Element {
+  return (
+    <FormDialog
+      title="Make a key"
+      label="Make"
+      fields={[
+        { kind: "text", name: "name", label: "Name", hint: "What it is for, such as shop." },
+        {
+          kind: "datetime-local",
+          name: "expires",
+          label: "Expires",
+          hint: "In your time zone. Left empty: never.",
+        },
+        {
+          kind: "several",
+          name: "scopes",
+          label: "Allows",
+          values: SCOPES.map(({ value }) => value),
+          choices: SCOPES,
+          hint: "Calls beyond that are refused with 403.",
+        },
+      ]}
+      onClose={onClose}
+      submit={async (filled) => {
+        const [name, expires] = [filled.text("name"), filled.text("expires")];
+        const body = {
+          name: name === "" ? null : name,
+          expires_at: expires === "" ? null : new Date(expires).toISOString(),
+          scopes: SCOPES.map(({ value }) => value).filter((scope) => filled.several("scopes").includes(scope)),
+        };
+        const { api_key: secret } = await call("createKey", { path: { id }, body });
+        onMade(secret);
+      }}
+    />
   );
 }
 
