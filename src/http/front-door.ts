@@ -6,11 +6,12 @@ import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
+import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
@@ -96,12 +97,14 @@ export class FrontDoor {
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
+  private readonly changes: ChangePace;
 
   constructor(readonly ports: DoorPorts) {
     this.ofPages = transportSecurity(ports.publicUrl);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);
     this.known = new KnownLimits(ports.clock);
+    this.changes = new ChangePace(ports.clock);
   }
 
   async serve(to: Route, request: Request, work: Work): Promise<Response> {
@@ -137,12 +140,21 @@ export class FrontDoor {
     this.ports.usage?.note(caller.tenantId, status === 202 && !headers.has("idempotency-replayed"));
   }
 
-  /** The tenant that the API key belongs to. Throws 401. */
-  async authenticate(exchange: Exchange): Promise<Tenant> {
-    const found = this.tenantOf(exchange);
-    const tenant = found instanceof Promise ? await found : found;
-    if (tenant === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+  /**
+   * The tenant that the API key belongs to. Throws 401; and, once the request is counted, 403 where the key has not got the
+   * scope that the call needs.
+   */
+  async authenticate(exchange: Exchange, scope: Scope): Promise<Tenant> {
+    const found = this.holderOf(exchange);
+    const holder = found instanceof Promise ? await found : found;
+    if (holder === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+    const { tenant, key } = holder;
     exchange.caller = tenant;
+    exchange.apiKey = key;
+    if (!key.scopes.has(scope)) {
+      await this.admit(exchange, tenant);
+      throw new ApiError(403, `this API key lacks the scope ${scope}, which the call needs`);
+    }
     return tenant;
   }
 
@@ -161,8 +173,8 @@ export class FrontDoor {
     return this.bodies.bytes(exchange, bytesMax);
   }
 
-  /** The tenant that the API key belongs to, or null. */
-  tenantOf(exchange: Exchange): Tenant | null | Promise<Tenant | null> {
+  /** The tenant that the API key belongs to, and what the key allows; or null. */
+  holderOf(exchange: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
     const apiKey = exchange.request.headers.get("x-api-key");
     if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
     return this.ports.directory.byApiKey(apiKey);
@@ -179,6 +191,12 @@ export class FrontDoor {
     const { limited, rate } = await this.ports.queue.admit(tenant, tenant.plan.requestsPerMinute);
     exchange.rate = rate;
     if (limited) throw this.overLimit(exchange, tenant);
+  }
+
+  /** Counts a change of what is kept for the tenant. Throws 429 after too many, whatever the tenant's plan allows. */
+  admitChange({ tenantId }: Tenant): void {
+    const waitSeconds = this.changes.waitSeconds(tenantId);
+    if (waitSeconds > 0) throw new ApiError(429, TOO_MANY_CHANGES, {}, waitSeconds);
   }
 
   /** Throws 429 if this process already knows that the tenant is over its limit. */
@@ -271,6 +289,7 @@ const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
+const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
 /** Deliveries free up room continuously. */
 const QUEUE_FULL_RETRY_SECONDS = 5;
 

@@ -8,3 +8,11 @@ export const planLimits = {
   holdHoursMax: 7 * 24,
   snapshotStaleMsMax: 1_000,
 } as const;
+
+/** What a tenant may have of what it makes itself. Operators may go beyond. */
+export const ownLimits = {
+  keysMax: 100,
+  templatesMax: 1_000,
+  /** Every process that serves a tenant has all of its templates in memory. */
+  templateBytesMax: 8 * 1024 * 1024,
+} as const;

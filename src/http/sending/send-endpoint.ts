@@ -15,7 +15,13 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
   const kind: SendKind = { channel, scope, accept };
   return finished(
     { ...sends("Send"), path, name, operation, summary, description, fails: { ...SEND_FAILS, ...fails } },
-    { caller: "tenant", channel, documentedBody: body, serve: (door, exchange) => serveSend(door, exchange, kind) },
+    {
+      caller: "tenant",
+      channel,
+      scope: "send",
+      documentedBody: body,
+      serve: (door, exchange) => serveSend(door, exchange, kind),
+    },
   );
 }
 

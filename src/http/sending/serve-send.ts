@@ -28,7 +28,7 @@ export interface SendKind {
  * body is counted by a separate call, before its body is read.
  */
 export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
-  const tenant = await door.authenticate(exchange);
+  const tenant = await door.authenticate(exchange, "send");
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
   const isCounted = isLargeBody(exchange);
