@@ -10,6 +10,7 @@ import { JobIds } from "../domain/ids.ts";
 import type { DeliveryReport, ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
+import { QueuedBatches } from "../engine/batches/queued-batches.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
@@ -132,6 +133,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
+    batches: new QueuedBatches({ queue, ...machine }),
     payloads: payloads.store,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),

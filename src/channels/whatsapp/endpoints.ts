@@ -8,7 +8,7 @@ import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.
 import { whatsappSecret } from "./credentials.ts";
 import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
-import { sendWhatsapp } from "./send-endpoint.ts";
+import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 interface WhatsappRegistry extends CredentialStore {
@@ -26,6 +26,7 @@ interface EndpointPorts {
 export function whatsappEndpoints({ platform, registry, whatsapp, telemetry }: EndpointPorts): readonly Endpoint[] {
   return [
     sendWhatsapp(platform),
+    sendWhatsappBatch(platform),
     ...aliasEndpoints(registry.aliases),
     credentialEndpoint(registry),
     incomingMessageEndpoint(whatsapp.messages),

@@ -1,5 +1,6 @@
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
+import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { acceptWhatsapp, ChatSend } from "./request.ts";
 
@@ -28,6 +29,27 @@ export function sendWhatsapp(platform: PlatformCredentials): Endpoint {
           },
         },
       },
+    },
+    accept: (tenant, body) => acceptWhatsapp(tenant, body, platform),
+  });
+}
+
+/** `POST /v1/send/whatsapp/batch`. */
+export function sendWhatsappBatch(platform: PlatformCredentials): Endpoint {
+  return batchEndpoint({
+    path: "/v1/send/whatsapp/batch",
+    name: "send_whatsapp_batch",
+    operation: "sendWhatsappBatch",
+    summary: "Queue up to 1,000 chat messages",
+    channel: "whatsapp",
+    scope: "whatsapp",
+    message: ChatSend,
+    example: {
+      defaults: { template_id: "order_shipped", language_code: "es" },
+      messages: [
+        { phone_number: "5491122334455", params: ["Ada", 1042] },
+        { phone_number: "5491122334466", params: ["Bob", 1043] },
+      ],
     },
     accept: (tenant, body) => acceptWhatsapp(tenant, body, platform),
   });
