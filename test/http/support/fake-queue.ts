@@ -32,6 +32,7 @@ export class FakeQueue
   readonly suppressed = new Set<string>();
   /** Rejects the next calls, as a store that is away does. */
   failure: Error | null = null;
+  private failing: { calls: number; readonly failure: Error } | null = null;
   counted = 0;
   /** Calls that count requests, whatever came of them. */
   asked = 0;
@@ -121,6 +122,11 @@ export class FakeQueue
     await this.answer();
     const batch = this.batches.get(baseId);
     if (batch !== undefined) batch.refused = refused;
+  }
+
+  /** Rejects the calls after so many. */
+  failAfter(calls: number, failure: Error): void {
+    this.failing = { calls, failure };
   }
 
   /** All windows have room again. */
@@ -219,6 +225,10 @@ export class FakeQueue
   private async answer(): Promise<void> {
     // A turn of the event loop, as the network takes.
     await new Promise((resolve) => setImmediate(resolve));
+    if (this.failing !== null && this.failing.calls-- === 0) {
+      this.failure = this.failing.failure;
+      this.failing = null;
+    }
     if (this.failure !== null) throw this.failure;
   }
 
