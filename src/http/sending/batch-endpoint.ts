@@ -37,7 +37,7 @@ export function batchEndpoint({
   });
   const schema = Type.Object(
     {
-      defaults: optional({ ...part, description: "Members of every message that does not have them itself." }),
+      defaults: optional(part),
       messages: Type.Array(part, { minItems: 1, maxItems: BATCH_MESSAGES_MAX }),
     },
     { $id: `${String(message.$id)}Batch`, additionalProperties: false },
