@@ -31,7 +31,7 @@ const RUNS_MAX = 3;
  *     from the base that has the key, and the queue notes what it has queued in the same call.
  * B2. An answer is final: all its messages are queued, or their refusals stored, before it is given. A repeat gets it again.
  * B3. A request that died half-way is continued by its repeat.
- * B4. A tenant has at most two batches on their way into the queue in this process. Others of its own wait behind them, and no
+ * B4. A tenant has at most three batches on their way into the queue in this process. Others of its own wait behind them, and no
  *     other tenant does.
  */
 export class QueuedBatches implements Batches {

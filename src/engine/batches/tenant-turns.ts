@@ -1,5 +1,5 @@
 /** Batches of one tenant that work at a time, and those that may wait behind them. */
-const AT_A_TIME = 2;
+const AT_A_TIME = 3;
 const WAITING_MAX = 64;
 
 /** Turns for each tenant's own work: a few at a time, in the order in which they came. */

@@ -3,7 +3,7 @@ import { UnavailableError } from "../../domain/errors.ts";
 import { engineLimits } from "../limits.ts";
 
 /**
- * Lets messages of batches into the queue piece by piece: of each store one is in a call, and one waits for the next call.
+ * Lets messages of batches into the queue piece by piece: a few pieces at a time are in a call of a store or wait for the next.
  * So requests of their own never wait behind more than that, however many batches come at a time.
  *
  * No piece waits here for longer than `commitWaitMs`: one that is refused has had no effect.
@@ -52,7 +52,7 @@ export class PieceTurns {
   }
 }
 
-const PIECES_AT_A_TIME = 2;
+const PIECES_AT_A_TIME = 4;
 
 interface Place {
   entered: number;
