@@ -5,9 +5,11 @@ import { must } from "../support/must.ts";
 import { type Answer, Front } from "./support/front.ts";
 
 let front: Front;
+/** How many jobs each call counts for, in its tenant's bill. */
+const noted: number[] = [];
 
 beforeAll(async () => {
-  front = await Front.start();
+  front = await Front.start({ usage: { note: (_tenantId, queued) => noted.push(queued) } });
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 }, 60_000);
 
@@ -139,8 +141,10 @@ test("a repeat with the key gives the first answer, errors included, and queues 
   const before = front.queue.queued.length;
   const headers = { "Idempotency-Key": "batch-1" };
   const body = { defaults: MAIL, messages: [...mails(200), { to_address: "nobody" }, ...mails(100, 200)] };
+  noted.length = 0;
   const first = await send(body, headers);
   const again = await send(body, headers);
+  expect(noted).toEqual([300, 0]);
   expect(since(before)).toEqual(mails(300).map(({ to_address }) => to_address));
   expect([again.status, again.headers.get("idempotency-replayed"), again.text]).toEqual([202, "true", first.text]);
   expect(first.headers.has("idempotency-replayed")).toBe(false);

@@ -46,7 +46,10 @@ const MEANT: readonly Excuse[] = [
     "devices name themselves, and repeat what they said",
   ],
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
-  [/^send\w+Batch its body \.(?:defaults|messages \[0\]).*: unexpectedly 202/, "what is wrong with a message is an error of its index"],
+  [
+    /^send\w+Batch its body \.(?:defaults|messages \[0\]).*: unexpectedly 202/,
+    "what is wrong with a message is an error of its index",
+  ],
   [/^putTemplate with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],

@@ -33,8 +33,17 @@ export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: Send
     if (!isCounted) await door.admit(exchange, tenant);
     throw error;
   }
-  const result = await queueBatch(door, exchange, batch);
-  step?.end({ owner: tenant.tenantId, attributes: attributesOf(kind, batch, result) });
+  const end = (outcome: string, error?: string) =>
+    step?.end({
+      owner: tenant.tenantId,
+      attributes: attributesOf(kind, batch, outcome),
+      ...(error !== undefined && { error }),
+    });
+  const result = await queueBatch(door, exchange, batch).catch((error: unknown) => {
+    end("failed", error instanceof ApiError ? error.message : "internal error");
+    throw error;
+  });
+  end(result.kind);
   return await answerBatch(door, exchange, { tenant, kind, isCounted, result });
 }
 
@@ -44,7 +53,7 @@ function startStep({ ports }: FrontDoor, { span }: Exchange, { channel }: SendKi
 }
 
 /** In the words of OpenTelemetry's conventions for messaging. */
-function attributesOf({ channel }: SendKind, { size, tenant }: Batch, { kind }: BatchResult) {
+function attributesOf({ channel }: SendKind, { size, tenant }: Batch, outcome: string) {
   return {
     "messaging.system": "waybill",
     "messaging.operation.type": "send",
@@ -52,7 +61,7 @@ function attributesOf({ channel }: SendKind, { size, tenant }: Batch, { kind }: 
     "messaging.destination.name": channel,
     "messaging.batch.message_count": size,
     "waybill.tenant_id": tenant.tenantId,
-    "waybill.outcome": kind,
+    "waybill.outcome": outcome,
   };
 }
 
