@@ -26,8 +26,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
     request: { path: "/v1/send/email", body: SEND_BODY, jobs: 1 },
   },
   "100 a batch": { connections: 16, tenants: TENANTS, request: batchOf(100) },
-  "1,000 a batch": { connections: 16, tenants: TENANTS, request: batchOf(1_000) },
-  "1,000 a batch, one tenant": { connections: 4, tenants: 1, request: batchOf(1_000) },
+  "1,000 a batch": { connections: 4, tenants: TENANTS, request: batchOf(1_000) },
+  "1,000 a batch, one tenant": { connections: 3, tenants: 1, request: batchOf(1_000) },
 };
 
 function batchOf(jobs: number) {
