@@ -32,6 +32,34 @@ export type EmailSend = {
   data?: JsonObject | null;
 } & ({ template_id: string } | { html: string });
 
+export type BatchAnswer = {
+  /** Messages that are queued, by their index. */
+  jobs: readonly { index: number; job_id: string; status: "pending" }[];
+  /** Messages that are not queued, by their index. */
+  errors: readonly {
+    index: number;
+    error: string;
+    violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
+  }[];
+};
+
+export type EmailSendInBatch = {
+  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  to_address?: string;
+  /** The recipient's display name. */
+  to_name?: string | null;
+  /** May hold {{.placeholders}}. By default the template's. */
+  subject?: string | null;
+  /** Slug of a registered template. Required without `html`. */
+  template_id?: string | null;
+  /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
+  html?: string | null;
+  /** What the placeholders of body and subject are filled from. */
+  data?: JsonObject | null;
+};
+
+export type EmailSendBatch = { messages: readonly EmailSendInBatch[]; defaults?: EmailSendInBatch | null };
+
 export type Domain = {
   Domain: string;
   /** Mail of this domain goes out through the platform's relay. */
@@ -162,6 +190,27 @@ export type ChatSend = {
   buttons?: readonly ChatButton[] | null;
   text?: ChatText | null;
 } & ({ template_id: string } | { text: ChatText });
+
+export type ChatSendInBatch = {
+  /** International format: digits only, with the country's code and without a plus sign. */
+  phone_number?: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  template_id?: string | null;
+  /** The template's language. By default the alias's, or else `es`. */
+  language_code?: string | null;
+  /**
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
+   * blanks in a row: the provider takes no others.
+   */
+  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  header?: ChatHeader | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+  text?: ChatText | null;
+};
+
+export type ChatSendBatch = { messages: readonly ChatSendInBatch[]; defaults?: ChatSendInBatch | null };
 
 export type Alias = {
   alias: string;
@@ -1562,6 +1611,14 @@ export type Operations = {
    * Needs a key with the scope `send`.
    */
   sendEmail: { body: EmailSend; answer: PendingJob };
+  /**
+   * Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
+   * one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an error
+   * of its index and stops no other; with what is beyond the plan's limits it is the same. An Idempotency-Key
+   * counts for the whole batch: a repeat queues what an earlier call did not come to, and gives the first answer
+   * again once there is one.
+   */
+  sendEmailBatch: { body: EmailSendBatch; answer: BatchAnswer };
   /** The tenant's sending domains. Needs a key with the scope `read`. */
   listDomains: { answer: DomainList };
   /** One domain, with the records to publish for it. Needs a key with the scope `read`. */
@@ -1714,6 +1771,14 @@ export type Operations = {
    * the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
+  /**
+   * Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
+   * removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
+   * an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+   * Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+   * the first answer again once there is one.
+   */
+  sendWhatsappBatch: { body: ChatSendBatch; answer: BatchAnswer };
   /** List a tenant's names for chat templates. */
   listAliases: {
     path: {
@@ -2868,7 +2933,7 @@ export type Operations = {
       name: string;
     };
     body: {
-      /** an integer from 1 to 1000000 */
+      /** an integer from 1 to 60000000 */
       requests_per_minute: number;
       /** a number above 0, or null for as fast as the provider takes them */
       deliveries_per_second?: number | null;
@@ -3023,6 +3088,7 @@ export type Call = {
 
 export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   sendEmail: { method: "POST", path: "/v1/send/email", repeat: "with_key" },
+  sendEmailBatch: { method: "POST", path: "/v1/send/email/batch", repeat: "with_key" },
   listDomains: { method: "GET", path: "/v1/domains", repeat: "safe" },
   getDomain: { method: "GET", path: "/v1/domains/{domain}", repeat: "safe" },
   verifyDomain: { method: "POST", path: "/v1/domains/{domain}/verify", repeat: "unsafe" },
@@ -3047,6 +3113,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
     streams: true,
   },
   sendWhatsapp: { method: "POST", path: "/v1/send/whatsapp", repeat: "with_key" },
+  sendWhatsappBatch: { method: "POST", path: "/v1/send/whatsapp/batch", repeat: "with_key" },
   listAliases: { method: "GET", path: "/dash/api/tenants/{id}/aliases", repeat: "safe" },
   listOwnAliases: { method: "GET", path: "/v1/aliases", repeat: "safe" },
   putAlias: { method: "PUT", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },

@@ -43,11 +43,17 @@ export class Waybill {
 
   readonly emails = {
     send: (email: Body<"sendEmail">, options?: SendOptions) => this.calls.call("sendEmail", { body: email }, options),
+    /** Up to 1,000 at once. Which of them are not queued, and why, is in `errors`, by their index. */
+    sendBatch: (batch: Body<"sendEmailBatch">, options?: SendOptions) =>
+      this.calls.call("sendEmailBatch", { body: batch }, options),
   };
 
   readonly whatsapp = {
     send: (message: Body<"sendWhatsapp">, options?: SendOptions) =>
       this.calls.call("sendWhatsapp", { body: message }, options),
+    /** As `emails.sendBatch`. */
+    sendBatch: (batch: Body<"sendWhatsappBatch">, options?: SendOptions) =>
+      this.calls.call("sendWhatsappBatch", { body: batch }, options),
   };
 
   readonly passes = {

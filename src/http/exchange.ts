@@ -24,6 +24,8 @@ export class Exchange {
   /** What the audit log says of a call beside its path, without secrets. */
   auditDetail: JsonObject = {};
   newTenantId: string | null = null;
+  /** How many jobs a batch has queued; null: it is no batch. */
+  jobsQueued: number | null = null;
   /** Null: the request is not traced. */
   span: Span | null = null;
   /** The operator who calls, once known. */

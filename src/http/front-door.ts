@@ -1,3 +1,4 @@
+import type { Batches } from "../domain/batch.ts";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
@@ -17,11 +18,12 @@ import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
 import type { Readiness } from "./readiness.ts";
-import { type JsonBody, RequestBodies } from "./request-body.ts";
+import { type BodyBounds, type JsonBody, RequestBodies } from "./request-body.ts";
 
 /** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
+  readonly batches: Batches;
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
   readonly directory: TenantDirectory;
@@ -33,9 +35,9 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
   /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
-  readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
+  readonly usage?: { note(tenantId: string, queued: number): void };
   /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
-  readonly watched?: { noteAccepted(channel: ChannelName): void };
+  readonly watched?: { noteAccepted(channel: ChannelName, jobs: number): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
@@ -134,10 +136,11 @@ export class FrontDoor {
     return response;
   }
 
-  private noteUsage({ caller }: Exchange, { status, headers }: Response): void {
+  private noteUsage({ caller, jobsQueued }: Exchange, { status, headers }: Response): void {
     if (typeof caller === "string") return;
-    // Every 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
-    this.ports.usage?.note(caller.tenantId, status === 202 && !headers.has("idempotency-replayed"));
+    // Every other 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
+    const ofAnswer = status === 202 && !headers.has("idempotency-replayed") ? 1 : 0;
+    this.ports.usage?.note(caller.tenantId, jobsQueued ?? ofAnswer);
   }
 
   /**
@@ -159,8 +162,8 @@ export class FrontDoor {
   }
 
   /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
-  json(exchange: Exchange): Promise<JsonBody> {
-    return this.bodies.json(exchange);
+  json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
+    return this.bodies.json(exchange, bounds);
   }
 
   /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
@@ -294,9 +297,12 @@ const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a seco
 const QUEUE_FULL_RETRY_SECONDS = 5;
 
 function queueFull(what: "jobs" | "bytes"): ApiError {
+  return new ApiError(429, queueFullText(what), {}, QUEUE_FULL_RETRY_SECONDS);
+}
+
+export function queueFullText(what: "jobs" | "bytes"): string {
   const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
-  const message = `your share of the queue is used up: it holds ${share} as your plan allows`;
-  return new ApiError(429, message, {}, QUEUE_FULL_RETRY_SECONDS);
+  return `your share of the queue is used up: it holds ${share} as your plan allows`;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Bounds of what operators may set. */
 export const planLimits = {
-  requestsPerMinuteMax: 1_000_000,
+  requestsPerMinuteMax: 60_000_000,
   deliveriesPerSecondMax: 100_000,
   /** One tenant's share of the queue: unfinished jobs, and the bytes of their payloads. */
   queuedJobsMax: 1_000_000_000,

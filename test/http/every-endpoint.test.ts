@@ -51,6 +51,10 @@ const MEANT: readonly Excuse[] = [
     /^put(?:Own)?Template with .*"wallet".*: unexpectedly 400 .*"pass_data\./,
     "passes have rules that no schema can tell",
   ],
+  [
+    /^send\w+Batch its body \.(?:defaults|messages \[0\]).*: unexpectedly 202/,
+    "what is wrong with a message is an error of its index",
+  ],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],

@@ -28,6 +28,60 @@ PendingJob = TypedDict(
     },
 )
 
+EmailSendBatch = TypedDict(
+    "EmailSendBatch",
+    {
+        "defaults": NotRequired["Union[EmailSendInBatch, None]"],
+        "messages": "list[EmailSendInBatch]",
+    },
+)
+
+EmailSendInBatch = TypedDict(
+    "EmailSendInBatch",
+    {
+        "to_address": NotRequired["str"],
+        "to_name": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
+        "template_id": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+BatchAnswer = TypedDict(
+    "BatchAnswer",
+    {
+        "jobs": "list[BatchAnswerJobsItem]",
+        "errors": "list[BatchAnswerErrorsItem]",
+    },
+)
+
+BatchAnswerJobsItem = TypedDict(
+    "BatchAnswerJobsItem",
+    {
+        "index": "int",
+        "job_id": "str",
+        "status": "Literal['pending']",
+    },
+)
+
+BatchAnswerErrorsItemViolationsItem = TypedDict(
+    "BatchAnswerErrorsItemViolationsItem",
+    {
+        "rule": "Union[Literal['empty'], Literal['too_large'], Literal['image_only'], Literal['script']]",
+        "message": "str",
+    },
+)
+
+BatchAnswerErrorsItem = TypedDict(
+    "BatchAnswerErrorsItem",
+    {
+        "index": "int",
+        "error": "str",
+        "violations": NotRequired["list[BatchAnswerErrorsItemViolationsItem]"],
+    },
+)
+
 DomainList = TypedDict(
     "DomainList",
     {
@@ -143,6 +197,27 @@ ChatTextValue2 = TypedDict(
     {
         "body": "str",
         "preview_url": NotRequired["Union[bool, None]"],
+    },
+)
+
+ChatSendBatch = TypedDict(
+    "ChatSendBatch",
+    {
+        "defaults": NotRequired["Union[ChatSendInBatch, None]"],
+        "messages": "list[ChatSendInBatch]",
+    },
+)
+
+ChatSendInBatch = TypedDict(
+    "ChatSendInBatch",
+    {
+        "phone_number": NotRequired["str"],
+        "template_id": NotRequired["Union[str, None]"],
+        "language_code": NotRequired["Union[str, None]"],
+        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "header": NotRequired["Union[ChatHeader, None]"],
+        "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "text": NotRequired["Union[ChatText, None]"],
     },
 )
 
@@ -1036,6 +1111,29 @@ class Operations(Caller):
         )
         return answer
 
+    def send_email_batch(
+        self,
+        body: EmailSendBatch,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> BatchAnswer:
+        """Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
+        one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an
+        error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+        the first answer again once there is one.
+        """
+        answer: BatchAnswer = self._call(
+            "POST",
+            "/v1/send/email/batch",
+            body=body,
+            idempotency_key=idempotency_key,
+            repeat="with_key",
+            timeout=timeout,
+        )
+        return answer
+
     def list_domains(
         self,
         *,
@@ -1098,6 +1196,29 @@ class Operations(Caller):
         answer: PendingJob = self._call(
             "POST",
             "/v1/send/whatsapp",
+            body=body,
+            idempotency_key=idempotency_key,
+            repeat="with_key",
+            timeout=timeout,
+        )
+        return answer
+
+    def send_whatsapp_batch(
+        self,
+        body: ChatSendBatch,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> BatchAnswer:
+        """Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
+        removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
+        an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+        the first answer again once there is one.
+        """
+        answer: BatchAnswer = self._call(
+            "POST",
+            "/v1/send/whatsapp/batch",
             body=body,
             idempotency_key=idempotency_key,
             repeat="with_key",

@@ -9,7 +9,7 @@ import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.
 import { parseWhatsappCredentials, WHATSAPP_KIND, whatsappSecret } from "./credentials.ts";
 import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
-import { sendWhatsapp } from "./send-endpoint.ts";
+import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 interface WhatsappRegistry extends CredentialStore {
@@ -29,8 +29,10 @@ interface EndpointPorts {
 /** All endpoints of the chat channel. */
 export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
   const { platform, registry, whatsapp, clock, telemetry } = ports;
+  const sending = { platform, windows: whatsapp.windows, clock };
   return [
-    sendWhatsapp({ platform, windows: whatsapp.windows, clock }),
+    sendWhatsapp(sending),
+    sendWhatsappBatch(sending),
     ...aliasEndpoints(registry.aliases),
     credentialEndpoint(registry),
     incomingMessageEndpoint(whatsapp.messages),

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
+import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { acceptWhatsapp, ChatSend, type ChatSendPorts } from "./request.ts";
 
@@ -60,3 +61,23 @@ const WINDOW_CLOSED = tenantFailure(
   "text is only taken within 24 hours of the recipient's last message to the number that sends, and no message from the " +
     "last two days is known: send a template (template_id) instead",
 );
+/** `POST /v1/send/whatsapp/batch`. */
+export function sendWhatsappBatch(ports: ChatSendPorts): Endpoint {
+  return batchEndpoint({
+    path: "/v1/send/whatsapp/batch",
+    name: "send_whatsapp_batch",
+    operation: "sendWhatsappBatch",
+    summary: "Queue up to 1,000 chat messages",
+    channel: "whatsapp",
+    scope: "whatsapp",
+    message: ChatSend,
+    example: {
+      defaults: { template_id: "order_shipped", language_code: "es" },
+      messages: [
+        { phone_number: "5491122334455", params: ["Ada", 1042] },
+        { phone_number: "5491122334466", params: ["Bob", 1043] },
+      ],
+    },
+    accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
+  });
+}

@@ -1,4 +1,5 @@
 import { Cluster } from "ioredis";
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/batch.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
@@ -48,6 +49,7 @@ import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
+import { batchUnder, endBatch } from "./batches.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
@@ -90,6 +92,7 @@ export class RedisQueue
     Queue,
     RetryQueue,
     IdempotencyKeys,
+    BatchQueue,
     ProviderReferences,
     ChangeFeed,
     SuppressionIndex,
@@ -279,6 +282,18 @@ export class RedisQueue
       return record === null ? [] : [{ tenantId: record.slice(0, record.indexOf(" ")), shard }];
     });
     return (await Promise.all(looks)).flat()[0] ?? null;
+  }
+
+  acceptPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    return this.acceptor.submitPiece(tenant, requestsPerMinute, piece);
+  }
+
+  batchUnder(tenant: TenantRef, idempotency: Idempotency): Promise<KnownBatch | null> {
+    return batchUnder(this.front, tenant, idempotency);
+  }
+
+  endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
+    return endBatch(this.front, tenant, { baseId, refused });
   }
 
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

@@ -9,7 +9,7 @@ import { requireSending } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
-import { isLargeBody } from "../request-body.ts";
+import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
 import { type Acceptance, confirmed, type Refusal } from "./acceptance.ts";
 
@@ -95,12 +95,12 @@ export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
   tenant: Tenant,
-  { channel, scope }: Pick<SendKind, "channel" | "scope">,
+  { channel, scope, bounds }: Pick<SendKind, "channel" | "scope"> & { readonly bounds?: BodyBounds },
 ): Promise<Send> {
   requireSending(tenant, channel);
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
-  const { bytes, value } = await door.json(exchange);
+  const { bytes, value } = await door.json(exchange, bounds);
   return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
 }
 

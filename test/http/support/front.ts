@@ -18,6 +18,7 @@ import type { DeliveryReport } from "../../../src/domain/report.ts";
 import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
+import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
@@ -113,6 +114,7 @@ export class Front {
     this.server = createApi(
       {
         queue,
+        batches: new QueuedBatches({ queue, jobIds: new JobIds(clock, random) }),
         payloads: this.payloads,
         directory,
         registry,

@@ -73,6 +73,12 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { to_address: "ann@example.com", template_id: template },
   }),
   sendWhatsapp: ({ alias }) => ({ body: { phone_number: "5491122334455", template_id: alias } }),
+  sendEmailBatch: ({ template }) => ({
+    body: { defaults: { template_id: template }, messages: [{ to_address: "ann@example.com" }] },
+  }),
+  sendWhatsappBatch: ({ alias }) => ({
+    body: { messages: [{ phone_number: "5491122334455", template_id: alias }] },
+  }),
   sendWallet: ({ walletTemplate }, { word }) => ({
     body: { template_id: walletTemplate, pass_data: { serial_number: `s-${word}` } },
   }),
