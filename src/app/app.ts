@@ -26,6 +26,7 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -55,6 +56,7 @@ import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
+import { openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
@@ -141,6 +143,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
+    webhooks: openWebhooks({ ...base, config, telemetry }),
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
@@ -205,7 +208,8 @@ async function openBase(
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
   const status = startStatus(options, shutdown, queue);
-  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status });
+  const webhooks = () => webhookSender({ config: options.config, registry, eventStore, telemetry }, queue);
+  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status, webhooks });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return {
@@ -327,14 +331,20 @@ function startRecorder(
     readonly eventStore: EventWriter;
     readonly owner: string;
     readonly status: StatusReport;
+    readonly webhooks: () => WebhookSender;
   },
 ): void {
   if (!config.roles.includes("recorder")) return;
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
-  const recorder = new Recorder({ ...common, ...ports });
+  const sender = ports.webhooks();
+  const recorder = new Recorder({ ...common, ...ports, follower: sender });
+  sender.start();
   recorder.start();
   ports.status.records(recorder);
-  shutdown.add("history", "recorder", () => recorder.stop());
+  shutdown.add("history", "recorder", async () => {
+    await recorder.stop();
+    await sender.stop();
+  });
 }
 
 /** Lets commands reach the engines that this process holds. */

@@ -25,6 +25,7 @@ export type Tag =
   | "Passes"
   | "Jobs"
   | "Events"
+  | "Webhooks"
   | "Domains"
   | "Tenants"
   | "Analysis"
