@@ -158,15 +158,22 @@ export class WebhookSender {
   }
 
   private refreshSoon(): void {
-    this.refreshing ??= this.refreshAll().finally(() => (this.refreshing = null));
+    this.refreshing ??= this.refreshAll().then(() => {
+      this.refreshing = null;
+      // What was noted while the last round ended.
+      if (this.isDirty && !this.stopping.signal.aborted) this.refreshSoon();
+    });
+  }
+
+  private get isDirty(): boolean {
+    return this.dirtyShards.size + this.dirtyTenants.size + this.toLook.size > 0;
   }
 
   /** Reads what is said to have changed, until nothing is. Never rejects. */
   private async refreshAll(): Promise<void> {
     const { clock, telemetry } = this.ports;
     const { signal } = this.stopping;
-    const isDue = () => this.dirtyShards.size + this.dirtyTenants.size + this.toLook.size > 0;
-    while (isDue() && !signal.aborted) {
+    while (this.isDirty && !signal.aborted) {
       // Changes come in groups, and so do shards.
       await sleep(clock, webhookLimits.announcedLingerMs, signal);
       try {

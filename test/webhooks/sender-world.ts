@@ -37,7 +37,6 @@ export class SenderWorld {
   readonly events = new FakeEventStore();
   readonly telemetry = new QuietTelemetry();
   readonly disabled: DisabledWebhook[] = [];
-  private readonly feed: ReturnType<typeof liveFeed>;
   private readonly jobIds = new JobIds(systemClock, machineRandom);
   private last = firstEventIdAt(Date.now());
   private senders: RunningSender[] = [];
@@ -45,16 +44,15 @@ export class SenderWorld {
   private constructor(
     readonly database: RegistryDatabase,
     readonly stores: OpenRegistry,
-    feed: ReturnType<typeof liveFeed>,
-  ) {
-    this.feed = feed;
-  }
+    private readonly feed: ReturnType<typeof liveFeed>,
+    private readonly tenantIds: readonly string[],
+  ) {}
 
   static async open(tenantIds: readonly string[]): Promise<SenderWorld> {
     const database = await openRegistryDatabase();
     const feed = liveFeed();
     const stores = await openTestRegistry(database, { feed });
-    const world = new SenderWorld(database, stores, feed);
+    const world = new SenderWorld(database, stores, feed, tenantIds);
     world.undo.add(null, () => database.close());
     world.undo.add(null, () => stores.stop());
     for (const id of tenantIds) await must(stores.registry.createTenant({ id, name: id }));
@@ -105,9 +103,7 @@ export class SenderWorld {
 
   /** A webhook that is told from the next event on, with its secret. */
   async webhook(tenantId: string, url: string, content: Partial<WebhookContent> = {}) {
-    const made = await must(
-      this.stores.registry.webhooks.create(tenantId, { ...CONTENT, url, ...content }, this.last),
-    );
+    const made = await must(this.stores.registry.webhooks.create(tenantId, { ...CONTENT, url, ...content }, this.last));
     return { id: made.webhook.webhookId, secret: made.secret };
   }
 
@@ -129,6 +125,18 @@ export class SenderWorld {
     this.events.events.push(...rows);
     for (const { sender } of this.senders) sender.onRecorded(rows);
     return rows.map(({ eventId }) => eventId);
+  }
+
+  /** Ends every process and deletes every webhook. */
+  async clear(): Promise<void> {
+    this.database.isAway = false;
+    this.events.failure = null;
+    await Promise.all(this.senders.map((one) => one.stop()));
+    const { webhooks } = this.stores.registry;
+    for (const tenantId of this.tenantIds) {
+      for (const { webhookId } of await must(webhooks.all(tenantId))) await must(webhooks.delete(tenantId, webhookId));
+    }
+    this.disabled.length = 0;
   }
 
   async shown(tenantId: string, id: string) {
