@@ -129,7 +129,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   base.late.sandbox = providers.inbox;
-  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
+  const metrics = measured({ ...options, place, queue, ...registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -289,15 +289,24 @@ interface Measured {
   readonly place: Place;
   readonly queue: RedisQueue;
   readonly registry: RegistryMetricsPorts["registry"];
+  readonly webhookDeliveries: RegistryMetricsPorts["webhookDeliveries"];
 }
 
 /** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
+  { channels, config, telemetry, place, queue, registry, webhookDeliveries }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ports = {
+    queue,
+    registry,
+    webhookDeliveries,
+    shards: config.shards,
+    channels: names,
+    clock: systemClock,
+    telemetry,
+  };
   const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
@@ -437,13 +446,13 @@ function openOverview(
   {
     queue,
     eventStore,
-    registry: { registry },
+    registry: { registry, webhookDeliveries },
     readiness,
     wallet,
   }: {
     readonly queue: RedisQueue;
     readonly eventStore: { readonly reader: EventRates };
-    readonly registry: Pick<OpenRegistry, "registry">;
+    readonly registry: Pick<OpenRegistry, "registry" | "webhookDeliveries">;
     readonly readiness: Pick<Readiness, "look">;
     readonly wallet: Pick<OpenWallet, "platformExpiring">;
   },
@@ -453,6 +462,7 @@ function openOverview(
     statuses: queue.statuses,
     rates: eventStore.reader,
     registry,
+    webhooks: webhookDeliveries,
     platformExpiring: () => wallet.platformExpiring(),
     readiness,
     shards: config.shards,

@@ -39,7 +39,6 @@ export function webhookSender(
       const call = { operator: WAYBILL, action: "disableWebhook", tenantId, target: webhookId, requestId };
       const id = await audit.begin(call);
       await audit.end(id, { status: 200, detail: { reason }, newTenantId: null });
-      telemetry.count("webhooks_disabled", { reason });
       telemetry.log("warn", "a webhook is disabled", { tenant_id: tenantId, webhook_id: webhookId, reason });
     },
     clock: systemClock,

@@ -84,7 +84,7 @@ export function webhookEndpoints(ports: WebhookEndpointPorts, channels: readonly
 type Schemas = ReturnType<typeof webhookSchemas>;
 
 function createWebhook(
-  { registry, webhooks: { feed, outbound }, clock }: WebhookEndpointPorts,
+  { registry, webhooks, clock }: WebhookEndpointPorts,
   { WebhookWithSecret }: Schemas,
   channels: readonly ChannelName[],
 ): Endpoint {
@@ -110,9 +110,10 @@ function createWebhook(
     fails: { 409: TOO_MANY },
     async handle({ tenant: { tenantId }, body: given }) {
       const checked = body.check(given);
-      await requireUrl(checked.url, outbound);
+      await requireUrl(checked.url, webhooks.outbound);
       const content = { ...DEFAULTS, ...contentOf(checked), url: checked.url };
-      const created = await registry.webhooks.create(tenantId, content, await positionNow(tenantId, feed, clock));
+      const position = await positionNow(tenantId, webhooks.feed, clock);
+      const created = await registry.webhooks.create(tenantId, content, position);
       if (created.kind === "full") throw new ApiError(409, TOO_MANY_SENTENCE);
       const { webhook, secret } = resultOf(created);
       return reply(201, { ...shownWebhook(webhook), secret });
@@ -153,7 +154,7 @@ function getWebhook({ registry }: WebhookEndpointPorts, { Webhook }: Schemas): E
 }
 
 function changeWebhook(
-  { registry, webhooks: { outbound } }: WebhookEndpointPorts,
+  { registry, webhooks }: WebhookEndpointPorts,
   { Webhook }: Schemas,
   channels: readonly ChannelName[],
 ): Endpoint {
@@ -172,7 +173,7 @@ function changeWebhook(
     fails,
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {
       const checked = body.check(given);
-      if (checked.url !== undefined) await requireUrl(checked.url, outbound);
+      if (checked.url !== undefined) await requireUrl(checked.url, webhooks.outbound);
       const change = { ...contentOf(checked), ...(checked.url !== undefined && { url: checked.url }) };
       return reply(200, shownWebhook(resultOf(await registry.webhooks.change(tenantId, id, change))));
     },
@@ -220,7 +221,7 @@ function rotateSecret({ registry }: WebhookEndpointPorts, { WebhookWithSecret }:
   });
 }
 
-function testWebhook({ webhooks: { tests } }: WebhookEndpointPorts): Endpoint {
+function testWebhook({ webhooks }: WebhookEndpointPorts): Endpoint {
   return tenantEndpoint({
     ...COMMON,
     method: "POST",
@@ -243,7 +244,7 @@ function testWebhook({ webhooks: { tests } }: WebhookEndpointPorts): Endpoint {
     fails: { ...fails, 409: BUSY },
     idleSeconds: TEST_IDLE_SECONDS,
     async handle({ tenant: { tenantId }, params: { id } }) {
-      const attempt = await tests.run(tenantId, id);
+      const attempt = await webhooks.tests.run(tenantId, id);
       if (attempt === null) throw noSuch("webhook");
       if (attempt === "busy") throw new ApiError(409, BUSY_SENTENCE);
       return reply(200, shownAttempt(attempt));

@@ -17,6 +17,7 @@ export interface Identifiers {
   readonly passId: string;
   readonly googlePassId: string;
   readonly classId: string;
+  readonly webhookId: string;
   readonly domain: string;
   readonly alias: string;
   readonly template: string;
@@ -58,12 +59,17 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   await target.operator("PUT", `/tenants/${id}/aliases/${own("alias")}`, { meta_name: HIDDEN_TEMPLATE_NAME });
   await target.operator("POST", `/tenants/${id}/domains`, { domain: `mail.${id}.example` });
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
+  const webhook = await target.call(account, "POST", "/v1/webhooks", {
+    url: `https://hooks.${id}.example/told`,
+    description: `CONFIDENTIAL webhook of ${id}`,
+  });
   const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
   return {
     tenantId: id,
     keyId: key.body.key_id,
     operatorId: operator.body.operator_id,
+    webhookId: webhook.body.webhook_id,
     domain: `mail.${id}.example`,
     alias: own("alias"),
     template: own("mail"),
@@ -161,6 +167,7 @@ export function inventedLike(real: Identifiers): Identifiers {
     operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
     failedJobId: anotherUuid(real.failedJobId),
+    webhookId: anotherUuid(real.webhookId),
     passId: anotherUuid(real.passId),
     googlePassId: anotherUuid(real.googlePassId),
     classId: `${ISSUER}.${word()}`,
