@@ -5,7 +5,7 @@ import { JobIds } from "../../src/domain/ids.ts";
 import { NetworkGuard } from "../../src/runtime/network-guard.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { WebhookClient } from "../../src/runtime/webhook-client.ts";
-import { Database } from "../../src/storage/database.ts";
+import { Database, type OpenDatabase } from "../../src/storage/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { DeliveryRepository, type DisabledWebhook } from "../../src/webhooks/delivery-repository.ts";
 import type { WebhookContent } from "../../src/webhooks/webhook-repository.ts";
@@ -48,8 +48,9 @@ export class SenderWorld {
     private readonly tenantIds: readonly string[],
   ) {}
 
-  static async open(tenantIds: readonly string[]): Promise<SenderWorld> {
-    const database = await openRegistryDatabase();
+  /** `database`: one that is open and migrated; by default, one of its own in memory. */
+  static async open(tenantIds: readonly string[], given?: OpenDatabase): Promise<SenderWorld> {
+    const database = given === undefined ? await openRegistryDatabase() : { ...given, isAway: false };
     const feed = liveFeed();
     const stores = await openTestRegistry(database, { feed });
     const world = new SenderWorld(database, stores, feed, tenantIds);

@@ -5,8 +5,8 @@ import type {
   EventPosition,
   EventQuery,
   EventReader,
-  EventsAfter,
   EventSums,
+  EventsAfter,
   MonthlyEvents,
   MonthsQuery,
   TenantEvent,
@@ -20,7 +20,9 @@ import type {
 } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader, EventFeed, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure {
+export class FakeEventStore
+  implements EventReader, EventFeed, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure
+{
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
