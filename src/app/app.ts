@@ -3,7 +3,7 @@ import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
-import type { EventRates, EventWriter } from "../domain/event-store.ts";
+import type { EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { ReadinessProbe, SandboxInbox } from "../domain/report.ts";
@@ -17,8 +17,6 @@ import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
-import type { Readiness } from "../http/readiness.ts";
-import { Overview } from "../operators/overview/overview.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
@@ -41,6 +39,7 @@ import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
 import { NO_EVENT_STORE } from "./no-event-store.ts";
+import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
@@ -143,7 +142,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...answers,
     passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
     wallet,
-    webhooks: openWebhooks({ ...base, config, telemetry }),
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
@@ -208,7 +206,8 @@ async function openBase(
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
   const status = startStatus(options, shutdown, queue);
-  const webhooks = () => webhookSender({ config: options.config, registry, eventStore, telemetry }, queue);
+  const hooks = { config: options.config, registry, eventStore, telemetry };
+  const webhooks = () => webhookSender(hooks, queue);
   startRecorder(options, shutdown, { queue, eventStore: writer, owner, status, webhooks });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
@@ -226,7 +225,7 @@ async function openBase(
     away,
     status,
     clickhouseUrl,
-    api: { suppressions, purging: queue },
+    api: { suppressions, purging: queue, webhooks: openWebhooks(hooks) },
   };
 }
 
@@ -428,36 +427,4 @@ function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown:
   status.start();
   shutdown.add("clients", "status", () => status.stop());
   return status;
-}
-
-/** How the whole service is, for operators. */
-function openOverview(
-  { channels, config, telemetry }: AppOptions,
-  {
-    queue,
-    eventStore,
-    registry: { registry, webhookDeliveries },
-    readiness,
-    wallet,
-  }: {
-    readonly queue: RedisQueue;
-    readonly eventStore: { readonly reader: EventRates };
-    readonly registry: Pick<OpenRegistry, "registry" | "webhookDeliveries">;
-    readonly readiness: Pick<Readiness, "look">;
-    readonly wallet: Pick<OpenWallet, "platformExpiring">;
-  },
-): Overview {
-  return new Overview({
-    queue,
-    statuses: queue.statuses,
-    rates: eventStore.reader,
-    registry,
-    webhooks: webhookDeliveries,
-    platformExpiring: () => wallet.platformExpiring(),
-    readiness,
-    shards: config.shards,
-    channels: channels.map(({ name }) => name),
-    clock: systemClock,
-    telemetry,
-  });
 }

@@ -4,7 +4,7 @@ import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome } from "../support/waybill.ts";
 import { isSignedWith, Receiver } from "../webhooks/receiver.ts";
 
-const SLOW_MS = 120_000;
+const SLOW_MS = 240_000;
 const EMAILS = 40;
 const undo = new Undo();
 afterAll(() => undo.run(), SLOW_MS);
@@ -37,7 +37,7 @@ test(
         .catch(() => false),
     );
     await Promise.all(accepted);
-    await eventually("it is killed", () => isKilled, 30_000);
+    await eventually("it is killed", () => isKilled, 60_000);
     waybill = await startWaybill(home.path);
     await waybill.request(demoKey, "POST", "/v1/send/email", { ...body, to_address: "last@example.com" });
     const day = new Date().toISOString().slice(0, 10);
@@ -52,7 +52,7 @@ test(
         const ids = await recorded();
         return ids.length > 2 * 15 && ids.length === told().length;
       },
-      30_000,
+      60_000,
     );
     expect(told()).toEqual(await recorded().then((ids) => [...ids]));
     expect(told()).toEqual(told().toSorted((one, other) => one - other));
