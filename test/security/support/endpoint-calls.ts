@@ -99,7 +99,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { class_type: "eventTicket", class_data: { issuerName: "Mallory" } },
   }),
   getGoogleClass: ({ classId }) => ({ path: { id: classId }, query: { class_type: "eventTicket" } }),
-  createWebhook: (_ids, { word }) => ({ body: { url: `https://hooks.example/${word}` } }),
+  createWebhook: () => ({ body: { url: "https://hooks.example/told" } }),
   listWebhooks: none,
   getWebhook: ofWebhook,
   changeWebhook: (ids, fresh) => ({ ...ofWebhook(ids, fresh), body: { batch_max: 10 } }),

@@ -61,7 +61,8 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
   const webhook = await target.call(account, "POST", "/v1/webhooks", {
     url: `https://hooks.${id}.example/told`,
-    description: `CONFIDENTIAL webhook of ${id}`,
+    // Its tenant may read it, so it is confidential to the attacker alone.
+    description: account === target.victim ? `CONFIDENTIAL webhook of ${id}` : null,
   });
   const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
