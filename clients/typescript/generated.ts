@@ -1153,6 +1153,116 @@ export type EventPage = {
   next_cursor: number;
 };
 
+export type WebhookWithSecret = {
+  webhook_id: string;
+  url: string;
+  /** Null: all. */
+  event_types:
+    | readonly (
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed"
+      )[]
+    | null;
+  /** Null: all. */
+  channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
+  description: string | null;
+  /** 1: an event a call, as an object; more: arrays. */
+  batch_max: number;
+  status: "enabled" | "disabled";
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  disabled_reason: "gone" | "failing" | null;
+  /** The first failed call since the last success; null: the last call succeeded. */
+  failing_since: string | null;
+  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  next_attempt_at: string | null;
+  /** Why the last call failed. */
+  last_error: string | null;
+  /** Everything through this event was told. */
+  last_event_id: number;
+  /** What is still to be told again: the events behind the first one, through the last. */
+  replay: { after_event_id: number; through_event_id: number } | null;
+  created_at: string;
+  /** What calls are signed with. It is not shown again. */
+  secret: string;
+};
+
+export type Webhook = {
+  webhook_id: string;
+  url: string;
+  /** Null: all. */
+  event_types:
+    | readonly (
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed"
+      )[]
+    | null;
+  /** Null: all. */
+  channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
+  description: string | null;
+  /** 1: an event a call, as an object; more: arrays. */
+  batch_max: number;
+  status: "enabled" | "disabled";
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  disabled_reason: "gone" | "failing" | null;
+  /** The first failed call since the last success; null: the last call succeeded. */
+  failing_since: string | null;
+  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  next_attempt_at: string | null;
+  /** Why the last call failed. */
+  last_error: string | null;
+  /** Everything through this event was told. */
+  last_event_id: number;
+  /** What is still to be told again: the events behind the first one, through the last. */
+  replay: { after_event_id: number; through_event_id: number } | null;
+  created_at: string;
+};
+
+export type WebhookList = { webhooks: readonly Webhook[] };
+
+export type WebhookAttempt = {
+  at: string;
+  kind: "events" | "test";
+  /** The header `webhook-id`. */
+  message_id: string;
+  /** Events in the call. */
+  events: number;
+  /** Null: a test. */
+  first_event_id: number | null;
+  /** Null: a test. */
+  last_event_id: number | null;
+  /** Whether the receiver answered 2xx. */
+  delivered: boolean;
+  /** Of the answer; null: there was none. */
+  status: number | null;
+  /** Why it counts as failed. */
+  error: string | null;
+  duration_ms: number;
+};
+
+export type WebhookAttemptPage = {
+  attempts: readonly WebhookAttempt[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
 export type Tenant = {
   id: string;
   name: string;
@@ -2350,6 +2460,161 @@ export type Operations = {
     answer: EventPage;
   };
   /**
+   * Have an address told of events. It is told of the events from now on. The answer has the secret that calls are
+   * signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
+   */
+  createWebhook: {
+    body: {
+      /** an https address of at most 2048 characters */
+      url: string;
+      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      event_types?:
+        | readonly (
+            | "sent"
+            | "delivered"
+            | "read"
+            | "opened"
+            | "clicked"
+            | "bounced"
+            | "complained"
+            | "failed"
+            | "suppressed"
+          )[]
+        | null;
+      /** an array of email, whatsapp, wallet; null: all */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** 1 to 200 characters without control characters, or null */
+      description?: string | null;
+      /** an integer from 1 (each event is a call of its own) to 500 (arrays of up to so many) */
+      batch_max?: number | null;
+    };
+    answer: WebhookWithSecret;
+  };
+  /** The tenant's webhooks. Needs a key with the scope `read`. */
+  listWebhooks: { answer: WebhookList };
+  /** One webhook, and how its receiver does. Needs a key with the scope `read`. */
+  getWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: Webhook;
+  };
+  /**
+   * Change a webhook. Members that are left out stay as they are; null is the default. A new address is called at
+   * once. Needs a key with the scope `manage`.
+   */
+  changeWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    body: {
+      /** an https address of at most 2048 characters */
+      url?: string;
+      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      event_types?:
+        | readonly (
+            | "sent"
+            | "delivered"
+            | "read"
+            | "opened"
+            | "clicked"
+            | "bounced"
+            | "complained"
+            | "failed"
+            | "suppressed"
+          )[]
+        | null;
+      /** an array of email, whatsapp, wallet; null: all */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** 1 to 200 characters without control characters, or null */
+      description?: string | null;
+      /** an integer from 1 (each event is a call of its own) to 500 (arrays of up to so many) */
+      batch_max?: number | null;
+    };
+    answer: Webhook;
+  };
+  /** Delete a webhook and its log. Needs a key with the scope `manage`. */
+  deleteWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: null;
+  };
+  /**
+   * Sign with a new secret. For 24 hours, the former secret signs, too: calls then carry two signatures. Needs a
+   * key with the scope `manage`.
+   */
+  rotateWebhookSecret: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: WebhookWithSecret;
+  };
+  /**
+   * Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and also
+   * while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+   */
+  testWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: WebhookAttempt;
+  };
+  /**
+   * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
+   * (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids that
+   * they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs a key
+   * with the scope `manage`.
+   */
+  replayWebhookEvents: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    body: {
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the first moment) */
+      from?: string | null;
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the moment after the last; by default now) */
+      to?: string | null;
+      /** an event id, behind which everything is told again */
+      after_event_id?: number | null;
+    };
+    answer: Webhook;
+  };
+  /**
+   * Enable a webhook that was disabled. It goes on where it stopped. One that waits for a repeat is called at
+   * once. Needs a key with the scope `manage`.
+   */
+  enableWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: Webhook;
+  };
+  /**
+   * A webhook's latest calls, newest first. About the last 500 of the last seven days. Where many calls a second
+   * succeed, some are left out. Needs a key with the scope `read`.
+   */
+  listWebhookAttempts: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: WebhookAttemptPage;
+  };
+  /**
    * Download the events of some days. All channels, ordered by `tenant_id` and `event_id`: `tenant_id`,
    * `event_id`, `created_at` (UTC, with milliseconds), `job_id`, `channel`, `event_type`, `result` (an object in
    * ndjson, its JSON text in CSV and Parquet). Events that were there when it began are in it once. An answer that
@@ -3165,6 +3430,16 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
   getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
   listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
+  createWebhook: { method: "POST", path: "/v1/webhooks", repeat: "unsafe" },
+  listWebhooks: { method: "GET", path: "/v1/webhooks", repeat: "safe" },
+  getWebhook: { method: "GET", path: "/v1/webhooks/{id}", repeat: "safe" },
+  changeWebhook: { method: "PATCH", path: "/v1/webhooks/{id}", repeat: "unsafe" },
+  deleteWebhook: { method: "DELETE", path: "/v1/webhooks/{id}", repeat: "safe" },
+  rotateWebhookSecret: { method: "POST", path: "/v1/webhooks/{id}/rotate-secret", repeat: "unsafe" },
+  testWebhook: { method: "POST", path: "/v1/webhooks/{id}/test", repeat: "unsafe" },
+  replayWebhookEvents: { method: "POST", path: "/v1/webhooks/{id}/replay", repeat: "unsafe" },
+  enableWebhook: { method: "POST", path: "/v1/webhooks/{id}/enable", repeat: "unsafe" },
+  listWebhookAttempts: { method: "GET", path: "/v1/webhooks/{id}/attempts", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },

@@ -90,6 +90,29 @@ export class Waybill {
       this.calls.list("listEvents", { query }, ({ events }) => events, options),
   };
 
+  readonly webhooks = {
+    /** The answer has the secret that calls are signed with, which is not shown again. */
+    create: (webhook: Body<"createWebhook">, options?: CallOptions) =>
+      this.calls.call("createWebhook", { body: webhook }, options),
+    list: (options?: CallOptions) => this.calls.call("listWebhooks", {}, options),
+    get: (id: string, options?: CallOptions) => this.calls.call("getWebhook", { path: { id } }, options),
+    change: (id: string, change: Body<"changeWebhook">, options?: CallOptions) =>
+      this.calls.call("changeWebhook", { path: { id }, body: change }, options),
+    delete: (id: string, options?: CallOptions) => this.calls.call("deleteWebhook", { path: { id } }, options),
+    /** For a day, the former secret signs, too. */
+    rotateSecret: (id: string, options?: CallOptions) =>
+      this.calls.call("rotateWebhookSecret", { path: { id } }, options),
+    /** Calls it now, with a message that stands for no event. */
+    test: (id: string, options?: CallOptions) => this.calls.call("testWebhook", { path: { id } }, options),
+    /** Tells events of a time, or behind an event, again. */
+    replay: (id: string, span: Body<"replayWebhookEvents">, options?: CallOptions) =>
+      this.calls.call("replayWebhookEvents", { path: { id }, body: span }, options),
+    enable: (id: string, options?: CallOptions) => this.calls.call("enableWebhook", { path: { id } }, options),
+    /** Its latest calls, newest first. */
+    attempts: (id: string, query: Query<"listWebhookAttempts"> = {}, options?: CallOptions) =>
+      this.calls.list("listWebhookAttempts", { path: { id }, query }, ({ attempts }) => attempts, options),
+  };
+
   readonly domains = {
     list: (options?: CallOptions) => this.calls.call("listDomains", {}, options),
     get: (domain: string, options?: CallOptions) => this.calls.call("getDomain", { path: { domain } }, options),

@@ -22,6 +22,7 @@ import type { Overview } from "../operators/overview/overview.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
+import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 
 /** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
@@ -64,6 +65,8 @@ export interface ApiPorts extends DoorPorts {
   /** Serves devices that hold passes. */
   readonly passKit: PassKitPorts;
   readonly wallet: WalletPorts;
+  /** Tries tenants' webhooks. */
+  readonly webhooks: WebhookEndpointPorts["webhooks"];
   /** Null: real providers are in use. */
   readonly sandbox: SandboxView | null;
 }

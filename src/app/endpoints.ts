@@ -14,6 +14,7 @@ import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
+import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
 
@@ -37,6 +38,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
       channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
     ),
     eventEndpoint(ports, names),
+    ...webhookEndpoints(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {
       channels: names,

@@ -4,6 +4,7 @@ import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
+import type { EventFeed } from "../domain/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -12,6 +13,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
+import { ClickHouseEventFeed } from "../events/clickhouse-event-feed.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
@@ -107,6 +109,7 @@ export interface OpenEventStore {
   /** Stores recipients by this index, and what failed jobs were to send under this seal. */
   writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  readonly feed: EventFeed;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
   /** Opens what was sealed so. */
@@ -186,6 +189,7 @@ function eventStoreOver(
     // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
+    feed: new ClickHouseEventFeed(reading, target),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     erasure: (recipients) =>
       new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),

@@ -220,11 +220,12 @@ function eventIdBound(bound: number): number {
 }
 
 /** Removes duplicates. If an event is ever stored twice, its copies are neighbours. */
-function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
+export function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
   return events.filter(({ eventId }, at) => events[at - 1]?.eventId !== eventId);
 }
 
-function readTenantEvent(row: readonly unknown[]): TenantEvent {
+/** From the columns `event_id, event_type, result, job_id, channel`. */
+export function readTenantEvent(row: readonly unknown[]): TenantEvent {
   const [, , , jobId, channel] = row;
   assert(typeof jobId === "string", "a job id is text");
   return { ...readEvent(row), jobId, channel: readChannel(channel) };
@@ -284,7 +285,7 @@ export function readStatus(value: unknown): FinalStatus {
   return known;
 }
 
-function readInteger(value: unknown): number {
+export function readInteger(value: unknown): number {
   assert(typeof value === "number" && Number.isSafeInteger(value), "a stored number is whole and exact");
   return value;
 }

@@ -56,6 +56,8 @@ const MEANT: readonly Excuse[] = [
     "what is wrong with a message is an error of its index",
   ],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
+  [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
+  [/^replayWebhookEvents with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/, "either time or an event"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
   [
@@ -82,6 +84,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listSuppressions: ["cursor"],
   listOwnSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
+  listWebhookAttempts: ["cursor"],
   listAudit: ["cursor", "from", "to"],
   getTenantUsage: ["from", "to"],
   listUsage: ["cursor"],

@@ -917,6 +917,127 @@ EventValue9 = TypedDict(
     },
 )
 
+CreateWebhookBody = TypedDict(
+    "CreateWebhookBody",
+    {
+        "url": "str",
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
+        "description": NotRequired["Union[str, None]"],
+        "batch_max": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookWithSecret = TypedDict(
+    "WebhookWithSecret",
+    {
+        "webhook_id": "str",
+        "url": "str",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
+        "description": "Union[str, None]",
+        "batch_max": "int",
+        "status": "Literal['enabled', 'disabled']",
+        "disabled_at": "Union[str, None]",
+        "disabled_reason": "Union[Literal['gone', 'failing'], None]",
+        "failing_since": "Union[str, None]",
+        "next_attempt_at": "Union[str, None]",
+        "last_error": "Union[str, None]",
+        "last_event_id": "int",
+        "replay": "Union[WebhookWithSecretReplay1, None]",
+        "created_at": "str",
+        "secret": "str",
+    },
+)
+
+WebhookWithSecretReplay1 = TypedDict(
+    "WebhookWithSecretReplay1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
+    },
+)
+
+WebhookList = TypedDict(
+    "WebhookList",
+    {
+        "webhooks": "list[Webhook]",
+    },
+)
+
+Webhook = TypedDict(
+    "Webhook",
+    {
+        "webhook_id": "str",
+        "url": "str",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
+        "description": "Union[str, None]",
+        "batch_max": "int",
+        "status": "Literal['enabled', 'disabled']",
+        "disabled_at": "Union[str, None]",
+        "disabled_reason": "Union[Literal['gone', 'failing'], None]",
+        "failing_since": "Union[str, None]",
+        "next_attempt_at": "Union[str, None]",
+        "last_error": "Union[str, None]",
+        "last_event_id": "int",
+        "replay": "Union[WebhookReplay1, None]",
+        "created_at": "str",
+    },
+)
+
+WebhookReplay1 = TypedDict(
+    "WebhookReplay1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
+    },
+)
+
+ChangeWebhookBody = TypedDict(
+    "ChangeWebhookBody",
+    {
+        "url": NotRequired["str"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
+        "description": NotRequired["Union[str, None]"],
+        "batch_max": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookAttempt = TypedDict(
+    "WebhookAttempt",
+    {
+        "at": "str",
+        "kind": "Literal['events', 'test']",
+        "message_id": "str",
+        "events": "int",
+        "first_event_id": "Union[int, None]",
+        "last_event_id": "Union[int, None]",
+        "delivered": "bool",
+        "status": "Union[int, None]",
+        "error": "Union[str, None]",
+        "duration_ms": "int",
+    },
+)
+
+ReplayWebhookEventsBody = TypedDict(
+    "ReplayWebhookEventsBody",
+    {
+        "from": NotRequired["Union[str, None]"],
+        "to": NotRequired["Union[str, None]"],
+        "after_event_id": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookAttemptPage = TypedDict(
+    "WebhookAttemptPage",
+    {
+        "attempts": "list[WebhookAttempt]",
+        "next_cursor": "Union[str, None]",
+    },
+)
+
 CreateOwnKeyBody = TypedDict(
     "CreateOwnKeyBody",
     {
@@ -1536,6 +1657,205 @@ class Operations(Caller):
                 cursor=cursor,
             ),
             "events",
+        )
+
+    def create_webhook(
+        self,
+        body: CreateWebhookBody,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookWithSecret:
+        """Have an address told of events. It is told of the events from now on. The answer has the secret that calls
+        are signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
+        """
+        answer: WebhookWithSecret = self._call(
+            "POST",
+            "/v1/webhooks",
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_webhooks(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookList:
+        """The tenant's webhooks. Needs a key with the scope `read`."""
+        answer: WebhookList = self._call(
+            "GET",
+            "/v1/webhooks",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def get_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """One webhook, and how its receiver does. Needs a key with the scope `read`."""
+        answer: Webhook = self._call(
+            "GET",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def change_webhook(
+        self,
+        id: str,
+        body: ChangeWebhookBody,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Change a webhook. Members that are left out stay as they are; null is the default. A new address is called
+        at once. Needs a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "PATCH",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a webhook and its log. Needs a key with the scope `manage`."""
+        answer: None = self._call(
+            "DELETE",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def rotate_webhook_secret(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookWithSecret:
+        """Sign with a new secret. For 24 hours, the former secret signs, too: calls then carry two signatures. Needs a
+        key with the scope `manage`.
+        """
+        answer: WebhookWithSecret = self._call(
+            "POST",
+            "/v1/webhooks/{id}/rotate-secret",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def test_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookAttempt:
+        """Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and
+        also while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+        """
+        answer: WebhookAttempt = self._call(
+            "POST",
+            "/v1/webhooks/{id}/test",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def replay_webhook_events(
+        self,
+        id: str,
+        body: ReplayWebhookEventsBody,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
+        event (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids
+        that they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs
+        a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "POST",
+            "/v1/webhooks/{id}/replay",
+            path_values={"id": id},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def enable_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Enable a webhook that was disabled. It goes on where it stopped. One that waits for a repeat is called at
+        once. Needs a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "POST",
+            "/v1/webhooks/{id}/enable",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_webhook_attempts(
+        self,
+        id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> WebhookAttemptPage:
+        """A webhook's latest calls, newest first. About the last 500 of the last seven days. Where many calls a second
+        succeed, some are left out. Needs a key with the scope `read`.
+        """
+        answer: WebhookAttemptPage = self._call(
+            "GET",
+            "/v1/webhooks/{id}/attempts",
+            path_values={"id": id},
+            query={"cursor": cursor, "limit": limit},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def iterate_webhook_attempts(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[WebhookAttempt]:
+        """All items of `list_webhook_attempts`: pages are fetched as they are needed."""
+        return self._items(
+            lambda cursor: self.list_webhook_attempts(
+                id,
+                limit=limit,
+                timeout=timeout,
+                cursor=cursor,
+            ),
+            "attempts",
         )
 
     def create_own_key(
