@@ -2,6 +2,7 @@ import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
+import { jobListEndpoint } from "../events/job-list-endpoint.ts";
 import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
@@ -29,6 +30,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   return [
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
+    jobListEndpoint(ports, names),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
     ...retryEndpoints(

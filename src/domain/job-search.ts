@@ -9,6 +9,8 @@ export interface JobFilter {
   /** Normalised as the queue has it. */
   readonly recipient: string | null;
   readonly template: string | null;
+  /** A tag that it has, as `name:value`. */
+  readonly tag: string | null;
   /** Jobs whose ids are at or above this one. */
   readonly fromJobId: string | null;
   /** Jobs whose ids are below this one. */
@@ -21,6 +23,7 @@ export const ANY_JOB: JobFilter = {
   channel: null,
   recipient: null,
   template: null,
+  tag: null,
   fromJobId: null,
   beforeJobId: null,
 };

@@ -99,6 +99,10 @@ export interface Attempt {
   readonly reply?: string;
   /** When the next try is due, Unix time in ms; absent: there is none. */
   readonly next?: number;
+  /** How long the delivery took; absent: the job was tried by a former release, or only its content was checked. */
+  readonly ms?: number;
+  /** Why it failed (`FailureClass`), as the event store has it; absent: it did not, or it is still in the queue. */
+  readonly class?: string;
 }
 
 /** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */

@@ -88,7 +88,7 @@ SETTINGS ${this.settings}`,
   }
 
   private conditions(tenantId: string | null, filter: JobFilter) {
-    const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
+    const { status, channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
       [tenantId, "tenant_id = {tenant:String}"],
       [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
@@ -97,6 +97,7 @@ SETTINGS ${this.settings}`,
       [channel, "channel = {channel:String}"],
       [recipient, "recipient_hash = {recipient:UUID}"],
       [template, "template = {template:String}"],
+      [tag, "has(tags, {tag:String})"],
     ];
     const params = {
       ...(tenantId !== null && { tenant: tenantId }),
@@ -106,6 +107,7 @@ SETTINGS ${this.settings}`,
       ...(channel !== null && { channel }),
       ...(recipient !== null && { recipient: this.recipients.hashOf(recipient) }),
       ...(template !== null && { template }),
+      ...(tag !== null && { tag }),
     };
     assert(tenantId !== null || recipient !== null, "all jobs of all tenants are no list");
     const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));

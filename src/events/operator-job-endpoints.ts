@@ -1,8 +1,8 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { EventReader } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
-import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -86,16 +86,63 @@ export const jobCursor: QueryParameter<string | null> = {
   },
 };
 
-const queryOf = (channels: readonly ChannelName[]) => ({
+const TAG_TEXT = /^[A-Za-z0-9_-]{1,256}:[A-Za-z0-9_-]{1,256}$/;
+
+const jobTag: QueryParameter<string | null> = {
+  description: "Only with this tag, as `name:value`.",
+  schema: Type.String({ pattern: TAG_TEXT.source }),
+  example: "campaign:spring",
+  read(text) {
+    if (text === undefined) return null;
+    if (!TAG_TEXT.test(text)) throw new ApiError(400, "tag must be a name and a value, as in campaign:spring");
+    return text;
+  },
+};
+
+/** By what jobs are looked for in a tenant's list. */
+export const jobListQuery = (channels: readonly ChannelName[]) => ({
   status: queryChoice("status", JOB_STATUSES, { description: "Only this status.", absent: null }),
   channel: queryChoice("channel", channels, { description: "Only this channel.", absent: null }),
   recipient: queryText("Only to this e-mail address or phone number."),
   template: queryText("Only from this template."),
+  tag: jobTag,
   from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
   to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
   cursor: jobCursor,
   limit: limitParameter,
 });
+
+type ListQuery = {
+  readonly [N in keyof ReturnType<typeof jobListQuery>]: ReturnType<ReturnType<typeof jobListQuery>[N]["read"]>;
+};
+
+/** The filter that the parameters describe. Throws an `ApiError` 400 for a range that ends before it begins. */
+export function jobFilterOf(query: Omit<ListQuery, "limit">): JobFilter {
+  const { status, channel, template, tag, recipient, from, to, cursor } = query;
+  requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
+  return {
+    status,
+    channel,
+    template,
+    tag,
+    recipient: recipient === null ? null : normalisedRecipient(recipient),
+    ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor }),
+  };
+}
+
+/** A page of a list of jobs. */
+export function jobPageOf<J extends TSchema>(job: J, $id: string) {
+  return Type.Object(
+    {
+      jobs: Type.Array(job),
+      next_cursor: NextCursor,
+      incomplete: Type.Boolean({
+        description: "More jobs are waiting in the queue than are looked through: older ones may be missing.",
+      }),
+    },
+    { $id },
+  );
+}
 
 /** `/dash/api/tenants/{id}/jobs`: a tenant's jobs, wherever they are, and the history of each. */
 export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
@@ -104,16 +151,7 @@ export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly
 
 function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object(jobMembers(channels), { $id: "OperatorJob" });
-  const Page = Type.Object(
-    {
-      jobs: Type.Array(Job),
-      next_cursor: NextCursor,
-      incomplete: Type.Boolean({
-        description: "More jobs are waiting in the queue than are looked through: older ones may be missing.",
-      }),
-    },
-    { $id: "OperatorJobPage" },
-  );
+  const Page = jobPageOf(Job, "OperatorJobPage");
   return operatorEndpoint({
     method: "GET",
     path: "/dash/api/tenants/:id/jobs",
@@ -123,7 +161,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
     summary: "A tenant's jobs, newest first",
     description: "Unfinished and finished ones. A job is on one page only, even if it ends meanwhile.",
     params: { id: tenantIdParameter },
-    query: queryOf(channels),
+    query: jobListQuery(channels),
     answers: {
       200: {
         description: "One page.",
@@ -134,16 +172,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, query }) {
       const tenant = await tenantOf(ports, id);
-      const { status, channel, template, recipient, from, to, limit } = query;
-      requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
-      const filter = {
-        status,
-        channel,
-        template,
-        recipient: recipient === null ? null : normalisedRecipient(recipient),
-        ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor: query.cursor }),
-      };
-      const page = await findJobs(ports, tenant, filter, limit);
+      const page = await findJobs(ports, tenant, jobFilterOf(query), query.limit);
       const jobs = page.jobs.map(shownJob);
       return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });
     },

@@ -86,6 +86,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
+  listOwnJobs: () => ({ query: { status: "success", from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
