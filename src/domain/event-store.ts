@@ -28,10 +28,10 @@ export interface FinishedJob {
   readonly tries?: readonly Attempt[];
   /** As in `JobRecord`. */
   readonly began?: number;
-  /** Absent: it has none. */
-  readonly tags?: readonly Tag[];
   /** Of a failed job: what it is retried with; absent: there was no room for it. */
   readonly kept?: KeptContent;
+  /** Absent: none, or its recipient was erased. */
+  readonly tags?: readonly Tag[];
 }
 
 /**
