@@ -1,5 +1,6 @@
 import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /** Which of a tenant's jobs are wanted; null: any. Job ids rise with time. */
@@ -34,6 +35,9 @@ export interface QueuedJobSummary {
   readonly channel: ChannelName;
   readonly recipient: string;
   readonly template: string | null;
+  readonly tags: readonly Tag[];
+  /** When it was to be sent, Unix time in ms; null: at once. */
+  readonly dueMs: number | null;
   /** When its next try is due, Unix time in ms; null: it waits for nothing but its turn, or is lent. */
   readonly nextAttemptMs: number | null;
 }
@@ -85,6 +89,7 @@ export interface FinishedJobSummary {
   readonly result: JsonObject;
   readonly template: string;
   readonly recipientDomain: string;
+  readonly tags: readonly Tag[];
   /** Unix time in ms. */
   readonly finishedAtMs: number;
 }

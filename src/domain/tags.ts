@@ -19,3 +19,13 @@ export function decodeTags(text: string): readonly Tag[] {
     return { name, value };
   });
 }
+
+/** `<name>:<value>`, as requests name it and the event store has it. */
+export function tagText({ name, value }: Tag): string {
+  return `${name}:${value}`;
+}
+
+export function tagOf(text: string): Tag {
+  const [name = "", value = ""] = text.split(":");
+  return { name, value };
+}

@@ -2,6 +2,7 @@ import type { StoredEventRow } from "../domain/event-store.ts";
 import { failureClassOfEvent, failureClassOfTry } from "../domain/failure-class.ts";
 import type { Attempt, ChannelName } from "../domain/job.ts";
 import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/recipient-index.ts";
+import { tagText } from "../domain/tags.ts";
 
 /** What is inserted into `events`, in the order of `eventValues`. */
 export const EVENT_COLUMNS = [
@@ -47,7 +48,7 @@ export function jobValues(row: StoredEventRow, recipients: RecipientIndex | null
   const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(recipient);
   const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
   const log = JSON.stringify(tries.map((each) => classified(channel, each)));
-  return [...state, hash, recipientDomain(recipient), log, began, tags.map(({ name, value }) => `${name}:${value}`)];
+  return [...state, hash, recipientDomain(recipient), log, began, tags.map(tagText)];
 }
 
 function classified(channel: ChannelName, attempt: Attempt): Attempt {

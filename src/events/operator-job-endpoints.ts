@@ -41,6 +41,11 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
   template: Type.Optional(Type.String({ description: "The template that it was made from." })),
   recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
+  tags: Type.Optional(
+    Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
+      description: "As it was sent with them.",
+    }),
+  ),
 });
 
 const JobAttempt = Type.Object(
@@ -271,6 +276,7 @@ export function shownJob(job: FoundJob) {
     ...(job.error !== null && { error: job.error }),
     ...(job.template !== "" && { template: job.template }),
     ...(job.recipientDomain !== "" && { recipient_domain: job.recipientDomain }),
+    ...(job.tags.length > 0 && { tags: job.tags.map(({ name, value }) => ({ name, value })) }),
   };
 }
 

@@ -243,7 +243,10 @@ function sums(name: string, span: { readonly name: string; readonly type: string
  * filling and the view would be missed, so recorders do not run while an event store with events goes through this step. Once
  * the view exists, repeating the step fills nothing.
  */
-function derivedTable(target: EventStoreTarget, { table: spec, columns, into, where, groupBy }: Derived): readonly string[] {
+function derivedTable(
+  target: EventStoreTarget,
+  { table: spec, columns, into, where, groupBy }: Derived,
+): readonly string[] {
   const { database, cluster } = target;
   const view = `${spec.name}_mv`;
   const select = (events: string, condition: string) =>

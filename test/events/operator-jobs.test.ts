@@ -46,6 +46,22 @@ test("an operator finds a recipient's jobs and a job's tenant without knowing th
   for (const query of bad) expect([query, (await front.operate("GET", `/jobs${query}`)).status]).toEqual([query, 400]);
 });
 
+test("a tenant lists its own jobs as operators see them, and nobody else's", async () => {
+  const accepted = await front.send({ to_address: "Cyd@Example.com", subject: "Hi", html: "<p>Hi</p>" });
+  const jobId = String(accepted.body["job_id"]);
+  const beta = await front.addTenant("beta", "pro");
+  const query = "?status=pending&channel=email&recipient=cyd@example.com&limit=1";
+  const own = await front.request("GET", `/v1/jobs${query}`);
+  expect(own).toMatchObject({ status: 200, body: { jobs: [{ job_id: jobId, recipient_domain: "example.com" }] } });
+  expect(own.body).toEqual((await front.operate("GET", `${PATH}${query}`)).body);
+  expect((await front.request("GET", `/v1/jobs${query}`, { "X-API-Key": beta })).body).toMatchObject({ jobs: [] });
+  const wrong = ["tag=offer", "tag=a:b:c", "status=lost", "cursor=x", "from=2026-02-30", "who=ann", "limit=0"];
+  for (const query of wrong) {
+    const { status, body } = await front.request("GET", `/v1/jobs?${query}`);
+    expect([status, body["error"]]).toEqual([400, expect.stringContaining(query.split("=")[0] ?? "")]);
+  }
+});
+
 test("an unknown job or tenant is 404, a wrong filter 400", async () => {
   const calls = {
     [`${PATH}/${ids.next()}`]: 404,

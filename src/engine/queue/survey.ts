@@ -8,6 +8,7 @@ import {
 } from "../../domain/job-search.ts";
 import type { TenantQueue } from "../../domain/queue.ts";
 import type { WaitingContent } from "../../domain/retry.ts";
+import { tagText } from "../../domain/tags.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeEntry, decodeRow, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
@@ -202,16 +203,18 @@ export class QueueSurvey {
   private addEnded(survey: Survey, line: string): void {
     const { tenantId, jobId, channel, finished } = decodeRow(this.letters, line);
     if (finished === null) return;
-    const { recipient = "", template = null } = finished;
-    const job = { jobId, channel, recipient, template, nextAttemptMs: null };
+    const { recipient = "", template = null, tags = [] } = finished;
+    const job = { jobId, channel, recipient, template, tags, dueMs: null, nextAttemptMs: null };
     const tenant = { tenantId, shard: survey.shard };
     if (matches(job, survey.filter)) survey.jobs.set(jobId, { ...job, tenant });
   }
 
   private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
     const { letters } = this;
-    const { jobId, channel, recipient, template = null } = decodeEntry({ letters, tenantId }, "", `${head}\n`, "");
-    return { jobId, channel, recipient, template, nextAttemptMs };
+    const entry = head.includes("\n") ? head : `${head}\n`;
+    const job = decodeEntry({ letters, tenantId }, "", entry, "");
+    const { jobId, channel, recipient, template = null, tags = [], dueMs = null } = job;
+    return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs };
   }
 }
 
@@ -226,9 +229,10 @@ function nextStep(step: number, read: number, bytes: number): number {
 }
 
 function matches(job: QueuedJobSummary, filter: JobFilter): boolean {
-  const { channel, recipient, template, fromJobId, beforeJobId } = filter;
+  const { channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
   if (channel !== null && job.channel !== channel) return false;
   if (recipient !== null && job.recipient !== recipient) return false;
   if (template !== null && job.template !== template) return false;
+  if (tag !== null && !job.tags.some((each) => tagText(each) === tag)) return false;
   return (fromJobId === null || job.jobId >= fromJobId) && (beforeJobId === null || job.jobId < beforeJobId);
 }

@@ -43,6 +43,29 @@ test("a job is found wherever it waits, until the event store has it", async () 
   expect(idsOf(await look())).toEqual([waits]);
 });
 
+test("a job is found by its tags wherever it waits, traced or with a payload that is stored elsewhere", async () => {
+  const at = await world();
+  const tags = [
+    { name: "campaign", value: "spring" },
+    { name: "kind", value: "offer" },
+  ];
+  const look = async (tag: string) => idsOf((await queue.waitingJobs(at.tenant, { ...ANY_JOB, tag })).jobs);
+  const plain = await accept(at.tenant, { tags, payload: '{"a":1}' });
+  const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
+  const traced = await accept(at.tenant, { tags, traceparent, payload: '{"a":1}' });
+  const stored = { sha256: "a".repeat(64), bytes: 300_000 };
+  const elsewhere = await accept(at.tenant, { tags, stored, payload: "" });
+  await accept(at.tenant, { payload: '{"$job2":"campaign=spring|"}' });
+  const all = newestFirst([plain, traced, elsewhere]);
+  expect(await look("kind:offer")).toEqual(all);
+  expect(await look("kind:spring")).toEqual([]);
+  expect((await queue.waitingJob(at.tenant, traced))?.tags).toEqual(tags);
+  const [parked, ended] = await pullOne(at.lease, "acme");
+  if (parked === undefined || ended === undefined) throw new Error("two jobs are pulled");
+  await queue.settle(at.lease, [{ kind: "retry", job: parked, delayMs: 60_000, status: "running" }, failed(ended)]);
+  expect(await look("campaign:spring")).toEqual(all);
+});
+
 test("a recipient's jobs are found with all tenants, wherever they wait, behind whatever else waits", async () => {
   const at = await world();
   const beta = { ...at.tenant, tenantId: "beta" };
@@ -136,6 +159,7 @@ test("pages show each job once while jobs end between them", async () => {
         template: "",
         recipientDomain: "",
         finishedAtMs: 0,
+        tags: [],
       });
     }
     if (batch !== null && seen.length % 4 === 0) await record(at.recorder, batch);

@@ -176,6 +176,7 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
   }
 }
 
-function summaryOf({ jobId, channel, recipient, template }: NewJob): QueuedJobSummary {
-  return { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
+function summaryOf({ jobId, channel, recipient, template, tags, dueMs }: NewJob): QueuedJobSummary {
+  const known = { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
+  return { ...known, tags: tags ?? [], dueMs: dueMs ?? null };
 }
