@@ -97,6 +97,29 @@ test("pages are newest first, without gaps or repeats, whatever their size", asy
   }
 });
 
+test("jobs are found by their tags, and have a row for each try", async () => {
+  const tags = [{ name: "campaign", value: "spring" }];
+  const tries = [
+    { at: 1_767_225_600_000, outcome: "retry", relay: "mx.example:25", reply: "451 4.7.1 later", next: 9, ms: 1_200 },
+    { at: 1_767_225_660_123, outcome: "failed", reply: "the mail server refused the message: 550 5.7.1 blocked" },
+  ] as const;
+  const [tagged, other] = [ids.next(), ids.next()];
+  await writer.write("tags", [
+    ended("tagged", tagged, { tags, tries, recipient: "ann@example.net", status: "failed" }),
+    ended("tagged", other, { tags: [{ name: "campaign", value: "autumn" }] }),
+  ]);
+  expect(await idsOf("tagged", { tag: "campaign:spring" })).toEqual([tagged]);
+  expect(await idsOf("tagged", { tag: "campaign:winter" })).toEqual([]);
+  expect(await jobs.finishedJob("tagged", tagged)).toMatchObject({ tags });
+  const columns = "toString(at), outcome, relay, code, enhanced_code, failure_class, ms, recipient_domain";
+  expect(
+    await store.reading.rows(`SELECT ${columns} FROM finished_jobs.attempts WHERE tenant_id = 'tagged' ORDER BY at`),
+  ).toEqual([
+    ["2026-01-01 00:00:00.000", "retry", "mx.example:25", 451, "4.7.1", "throttled", 1_200, "example.net"],
+    ["2026-01-01 00:01:00.123", "failed", "", 550, "5.7.1", "refused", null, "example.net"],
+  ]);
+});
+
 test("a job counts with its latest state alone", async () => {
   const again = ids.next();
   await writer.write("t3", [ended("retried", again, { status: "failed", result: { error: "no" } })]);

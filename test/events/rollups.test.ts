@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
+import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
 import { FIRST_CHANNELS } from "../../src/events/table.ts";
@@ -75,6 +76,30 @@ test("every filter returns its events, newest first, from any table", async () =
     }
   }
 }, 20_000);
+
+test("an event has the class of its failure and the provider's time, in the table of rare types, too", async () => {
+  const failed = { type: "failed", result: { error: "550 5.7.1 blocked" }, tenantId: "fay" } as const;
+  const occurredAtMs = NOON_MS - 4_321;
+  const row = storedEventRow(eventIdAt(0), { ...failed, occurredAtMs });
+  const sent = storedEventRow(eventIdAt(1), { tenantId: "fay" });
+  await eventStore.writer.write("s1:fay", [row, sent]);
+  const columns = "event_type, failure_class, toUnixTimestamp64Milli(occurred_at)";
+  const of = (table: string) =>
+    eventStore.reading.rows(`SELECT ${columns} FROM ${db()}.${table} WHERE tenant_id = 'fay' ORDER BY event_id`);
+  expect(await of("events")).toEqual([
+    ["failed", "refused", occurredAtMs],
+    ["sent", "", null],
+  ]);
+  const rare = [["failed", "refused", occurredAtMs]];
+  expect(await of("events_by_type")).toEqual(rare);
+  // A gap is closed with them.
+  await eventStore.writing.command(
+    `ALTER TABLE ${db()}.events_by_type DELETE WHERE tenant_id = 'fay' SETTINGS mutations_sync = 2`,
+  );
+  const gaps = await derivedGaps(eventStore.reading, eventStore.target, [row, sent]);
+  await insertGaps(eventStore.writing, eventStore.target, { token: "s1:fay", gaps });
+  expect(await of("events_by_type")).toEqual(rare);
+});
 
 test("an event store of the first schema gets its sums once, when it is migrated", async () => {
   const old = await engine.eventStore("older", "process");
