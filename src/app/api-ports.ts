@@ -6,6 +6,7 @@ import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
+import type { JobQuestions } from "../domain/job-questions.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
@@ -31,6 +32,8 @@ export interface ApiPorts extends DoorPorts {
     AllQueuedJobs &
     JobErasure &
     Pick<TenantQueueRemoval, "unfinishedJobs">;
+  /** What the processes that deliver know of jobs. */
+  readonly questions: Pick<JobQuestions, "ask">;
   /** How many shards the queue has. */
   readonly shards: number;
   readonly registry: Registry;

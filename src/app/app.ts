@@ -132,6 +132,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
+    questions: queue.questions,
     payloads: payloads.store,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),
@@ -408,6 +409,7 @@ async function startDelivering(
   dispatcher.start();
   away.addRelays(dispatcher);
   status.delivers(dispatcher);
+  queue.questions.onQuestion((shard, job) => dispatcher.whyWaits(shard, job));
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 

@@ -1,5 +1,6 @@
 import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
+import { explainEndpoint } from "../events/explain-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
 import { jobListEndpoint } from "../events/job-list-endpoint.ts";
@@ -31,6 +32,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     jobListEndpoint(ports, names),
+    explainEndpoint(ports),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
     ...retryEndpoints(

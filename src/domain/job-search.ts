@@ -55,6 +55,11 @@ export interface QueuedJobs {
   ): Promise<{ readonly jobs: readonly QueuedJobSummary[]; readonly isIncomplete: boolean }>;
   /** What is known of one unfinished job beside its record; null: nothing. */
   waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null>;
+  /**
+   * How many of the tenant's jobs are before it in their tenant queue; null: it is not there, or more are before it than
+   * are looked through.
+   */
+  jobsAhead(tenant: TenantRef, channel: ChannelName, jobId: string): Promise<number | null>;
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
 }
 

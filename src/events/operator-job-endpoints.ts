@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { EventReader } from "../domain/event-store.ts";
+import { FAILURE_CLASSES, failureClassOfTry } from "../domain/failure-class.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
@@ -48,12 +49,14 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   ),
 });
 
-const JobAttempt = Type.Object(
+export const JobAttempt = Type.Object(
   {
     at: Timestamp,
     outcome: enumOf(["retry", "snooze", "sent", "failed"] as const, "A snooze was a wait that cost no attempt."),
     relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
     reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
+    ms: Type.Optional(Type.Integer({ description: "How long it took, in milliseconds." })),
+    failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it did not succeed.")),
     next_attempt_at: Type.Optional(Timestamp),
   },
   { $id: "JobAttempt" },
@@ -232,7 +235,10 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
       const { job: summary, result, tries, events } = found;
       // What finished the job stored the result that belongs to its status.
       const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
-      const shown = { history: tries.map(shownAttempt), events: events.map(shownJobEvent) };
+      const shown = {
+        history: tries.map((each) => shownAttempt(summary.channel, each)),
+        events: events.map(shownJobEvent),
+      };
       return reply(200, { ...shownJob(summary), ...ended, ...shown });
     },
   });
@@ -280,16 +286,20 @@ export function shownJob(job: FoundJob) {
   };
 }
 
-function shownAttempt({ at, outcome, relay, reply: said, next }: Attempt): Static<typeof JobAttempt> {
+export function shownAttempt(channel: ChannelName, attempt: Attempt): Static<typeof JobAttempt> {
+  const { at, outcome, relay, reply: said, ms, next } = attempt;
+  const failureClass = failureClassOfTry(channel, attempt);
   return {
     at: timeText(at),
     outcome,
     ...(relay !== undefined && { relay }),
     ...(said !== undefined && { reply: said }),
+    ...(ms !== undefined && { ms }),
+    ...(failureClass !== null && { failure_class: failureClass }),
     ...(next !== undefined && { next_attempt_at: timeText(next) }),
   };
 }
 
-function timeText(unixMs: number): string {
+export function timeText(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
 }

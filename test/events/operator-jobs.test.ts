@@ -1,17 +1,26 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import type { OwnersAnswer } from "../../src/domain/job-questions.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Database } from "../../src/storage/database.ts";
 import { openRecipientIndex, recipientIndex } from "../../src/storage/recipient-index.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { Front } from "../http/support/front.ts";
+import { eventually } from "../support/eventually.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
 let front: Front;
+/** What the process that delivers answers; an error: it cannot be asked. */
+let answer: OwnersAnswer | Error | null = null;
 beforeAll(async () => {
-  front = await Front.start();
+  const ask = async () => {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  front = await Front.start({ questions: { ask } });
 });
 afterAll(() => front.stop(), 15_000);
 
@@ -59,6 +68,59 @@ test("a tenant lists its own jobs as operators see them, and nobody else's", asy
   for (const query of wrong) {
     const { status, body } = await front.request("GET", `/v1/jobs?${query}`);
     expect([status, body["error"]]).toEqual([400, expect.stringContaining(query.split("=")[0] ?? "")]);
+  }
+});
+
+test("a tenant is told what its job waits for, and how each of its tries ended", async () => {
+  const accept = async () =>
+    (await front.send({ to_address: "dee@example.com", subject: "Hi", html: "<p>Hi</p>" })).body;
+  const [, second] = [await accept(), await accept()];
+  const jobId = String(second["job_id"]);
+  const explain = async () => (await front.request("GET", `/v1/jobs/${jobId}/explain`)).body;
+  answer = { waitsFor: "relay_away", forMs: null };
+  expect(await explain()).toMatchObject({ job_id: jobId, status: "pending", waits_for: "relay_away", attempts: [] });
+  answer = { waitsFor: null, forMs: null };
+  expect(await explain()).toMatchObject({ waits_for: null, detail: "its delivery is under way" });
+  for (const none of [null, new TransportError("no Redis"), new UnavailableError("no Redis")]) {
+    answer = none;
+    const body = await explain();
+    expect([body["waits_for"], Number(body["ahead"]) > 0, "estimated_at" in body]).toEqual(["turn", true, false]);
+  }
+  await front.operate("POST", "/tenants/acme/pause", { channels: ["email"] });
+  await eventually("the pause is known", async () => (await explain())["waits_for"] === "paused");
+  await front.operate("POST", "/tenants/acme/resume", {});
+
+  const tries = [
+    { at: Date.UTC(2026, 10, 21), outcome: "failed", relay: "mx:25", reply: "550 5.1.1 no such user", ms: 12 },
+  ] as const;
+  const job = {
+    tenantId: "acme",
+    jobId: ids.next(),
+    channel: "email",
+    status: "failed",
+    attempts: 1,
+    events: [],
+  } as const;
+  front.eventStore.job = async (_tenant, id) => (id === job.jobId ? { ...job, result: {}, tries } : null);
+  const ended = await front.request("GET", `/v1/jobs/${job.jobId}/explain`);
+  expect(ended.body).toEqual({
+    job_id: job.jobId,
+    status: "failed",
+    waits_for: null,
+    detail: "it has ended: failed",
+    attempts: [
+      {
+        at: "2026-11-21T00:00:00Z",
+        outcome: "failed",
+        relay: "mx:25",
+        reply: "550 5.1.1 no such user",
+        ms: 12,
+        failure_class: "recipient",
+      },
+    ],
+  });
+  for (const id of [ids.next(), "none"]) {
+    expect((await front.request("GET", `/v1/jobs/${id}/explain`)).status).toBe(404);
   }
 });
 

@@ -139,6 +139,12 @@ export class Deliveries {
     starter.delivered(slot);
   }
 
+  /** Whether a delivery of the job is in flight. */
+  has(jobId: string): boolean {
+    for (const job of this.inFlight.keys()) if (job.jobId === jobId) return true;
+    return false;
+  }
+
   /** Ends a job that its relay has held up for too long. */
   async giveUp(settlement: Settlement): Promise<void> {
     const { job } = settlement;

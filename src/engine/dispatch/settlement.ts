@@ -72,6 +72,7 @@ function traceOf({ job, outcome, ms }: Attempted, at: number, next?: number): { 
     ...(relay !== undefined && { relay: shown(relay, "") }),
     ...said,
     ...(ms !== undefined && { ms: Math.round(ms) }),
+    ...(outcome.kind === "retry" && outcome.waitsFor !== undefined && { for: outcome.waitsFor }),
   };
   return { attempt: next === undefined ? attempt : { ...attempt, next } };
 }

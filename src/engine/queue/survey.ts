@@ -1,4 +1,4 @@
-import type { KeptContent } from "../../domain/job.ts";
+import type { ChannelName, KeptContent } from "../../domain/job.ts";
 import {
   ANY_JOB,
   type JobFilter,
@@ -122,6 +122,20 @@ export class QueueSurvey {
     const [, , [tenantQueue = "", due = "", head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
     if (head === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
+  }
+
+  async jobsAhead({ tenantId, shard }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
+    const bounds = { queueEntriesMax: engineLimits.surveyAheadMax, entriesMax: 0 };
+    const survey: Survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
+    let [ahead, isFound] = [0, false];
+    await this.read(survey, { place: "tail", name: this.nameOf({ tenantId, channel }), from: "0" }, (found) => {
+      for (let at = 1; at < found.length && !isFound; at += 2) {
+        isFound = found[at]?.startsWith(jobId) === true;
+        if (!isFound) ahead += 1;
+      }
+      return !isFound;
+    });
+    return isFound ? ahead : null;
   }
 
   async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {

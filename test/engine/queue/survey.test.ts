@@ -94,6 +94,27 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   ).toBeNull();
 });
 
+test("the jobs before one are counted, as far as a look goes", async () => {
+  const at = await world();
+  const ids: string[] = [];
+  for (let n = 0; n < 40; n += 1) ids.push(await accept(at.tenant));
+  const ahead = (jobId: string | undefined) => queue.jobsAhead(at.tenant, "email", jobId ?? "");
+  expect([await ahead(ids[0]), await ahead(ids[39])]).toEqual([0, 39]);
+  expect(await queue.jobsAhead(at.tenant, "wallet", ids[0] ?? "")).toBeNull();
+  expect(await ahead("x")).toBeNull();
+});
+
+test("a question is answered by the owner of its shard alone, and one that nobody answers soon ends", async () => {
+  const job = { tenantId: "acme", channel: "email", jobId: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11" };
+  const stop = queue.questions.onQuestion((shard, { jobId }) =>
+    shard === 3 && jobId === job.jobId ? { waitsFor: "plan_pace", forMs: 120 } : null,
+  );
+  expect(await queue.questions.ask(3, job)).toEqual({ waitsFor: "plan_pace", forMs: 120 });
+  expect(await queue.questions.ask(4, job)).toBeNull();
+  stop();
+  expect(await queue.questions.ask(3, job)).toBeNull();
+});
+
 test("one long queue does not hide the other tenants' jobs from a search", async () => {
   const at = await world();
   const recipient = "one-long-queue@example.com";

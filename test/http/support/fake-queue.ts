@@ -1,6 +1,6 @@
 import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
+import type { ChannelName, JobRecord } from "../../../src/domain/job.ts";
 import type { AllQueuedJobs, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../../src/domain/job-search.ts";
 import type {
   AcceptResult,
@@ -104,6 +104,12 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
   async waitingJob({ tenantId }: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     const found = this.queued.find((entry) => entry.tenantId === tenantId && entry.job.jobId === jobId);
     return found === undefined ? null : summaryOf(found.job);
+  }
+
+  async jobsAhead({ tenantId }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
+    const own = this.queued.filter((entry) => entry.tenantId === tenantId && entry.job.channel === channel);
+    const at = own.findIndex(({ job }) => job.jobId === jobId);
+    return at === -1 ? null : at;
   }
 
   async waitingAnywhere(_shards: number, { recipient }: RecipientFilter) {

@@ -112,6 +112,7 @@ export class Front {
       {
         queue,
         payloads: this.payloads,
+        questions: { ask: async () => null },
         directory,
         registry,
         operators: stores.operators,

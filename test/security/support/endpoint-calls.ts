@@ -89,6 +89,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listOwnJobs: () => ({ query: { status: "success", from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
+  explainJob: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
