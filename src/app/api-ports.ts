@@ -5,6 +5,7 @@ import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains } from "../domain/domain.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
+import type { EventMetrics } from "../domain/event-metrics.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { JobQuestions } from "../domain/job-questions.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
@@ -42,6 +43,7 @@ export interface ApiPorts extends DoorPorts {
   readonly domains: Domains;
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
+  readonly eventMetrics: EventMetrics;
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly random: Random;

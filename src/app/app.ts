@@ -237,7 +237,7 @@ function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   channels: readonly AppChannel[],
 ) {
-  const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const retries = new Retries({
@@ -251,7 +251,8 @@ function historyOf(
     clock: systemClock,
   });
   const found = finishedJobs(recipients);
-  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
+  const history = erasure(recipients);
+  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

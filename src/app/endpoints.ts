@@ -5,6 +5,7 @@ import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
 import { jobListEndpoint } from "../events/job-list-endpoint.ts";
 import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
+import { metricsEndpoint } from "../events/metrics-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -41,6 +42,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
       channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
     ),
     eventEndpoint(ports, names),
+    metricsEndpoint(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {
       channels: names,

@@ -38,6 +38,8 @@ export interface DemoScene {
   readonly outage: Incident & { readonly fromHour: number; readonly toHour: number };
   /** The day on which a list full of dead addresses went out. */
   readonly badList: Incident;
+  /** The day on which a mailbox provider began to refuse a tenant's mail, and from which hour; absent: none did. */
+  readonly refusal?: Incident & { readonly domain: string; readonly fromHour: number };
 }
 
 interface Incident {

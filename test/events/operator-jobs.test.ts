@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import { EVENT_TYPES, type EventType } from "../../src/domain/event.ts";
+import type { EventMetrics } from "../../src/domain/event-metrics.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { OwnersAnswer } from "../../src/domain/job-questions.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -13,6 +15,7 @@ import { openRegistryDatabase } from "../support/registry-database.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
 let front: Front;
+let metrics: Awaited<ReturnType<EventMetrics["metrics"]>> = [];
 /** What the process that delivers answers; an error: it cannot be asked. */
 let answer: OwnersAnswer | Error | null = null;
 beforeAll(async () => {
@@ -20,7 +23,8 @@ beforeAll(async () => {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  front = await Front.start({ questions: { ask } });
+  const eventMetrics: EventMetrics = { isFromSums: () => true, metrics: async () => metrics };
+  front = await Front.start({ questions: { ask }, eventMetrics });
 });
 afterAll(() => front.stop(), 15_000);
 
@@ -121,6 +125,43 @@ test("a tenant is told what its job waits for, and how each of its tries ended",
   });
   for (const id of [ids.next(), "none"]) {
     expect((await front.request("GET", `/v1/jobs/${id}/explain`)).status).toBe(404);
+  }
+});
+
+test("a tenant's metrics are what it asked for, and a wrong question is refused by name", async () => {
+  const days = "from=2026-11-20&to=2026-11-21";
+  const none = Object.fromEntries(EVENT_TYPES.map((type) => [type, 0])) as Record<EventType, number>;
+  metrics = [{ atMs: Date.UTC(2026, 10, 20), group: "email", events: { ...none, sent: 3, delivered: 2 } }];
+  const shown = "interval=day&group_by=channel&metrics=sent,delivery_rate,open_rate,complaint_rate,click_rate";
+  const { status, body } = await front.request("GET", `/v1/metrics?${days}&${shown}&timezone=Europe/Berlin`);
+  const rates = { delivery_rate: 0.6667, open_rate: 0, complaint_rate: 0, click_rate: 0 };
+  const row = { at: "2026-11-20T00:00:00Z", group: "email", sent: 3, ...rates };
+  const asked = {
+    from: "2026-11-20",
+    to: "2026-11-21",
+    timezone: "Europe/Berlin",
+    interval: "day",
+    group_by: "channel",
+  };
+  expect([status, body]).toEqual([200, { ...asked, rows: [row] }]);
+  const wrong = {
+    [`${days}&metrics=sent,lost`]: "metrics",
+    [`${days}&timezone=Mars`]: "timezone",
+    [`${days}&timezone=%2B02:00`]: "timezone",
+    [`${days}&interval=minute`]: "interval",
+    [`${days}&group_by=recipient`]: "group_by",
+    "from=2026-11-20": "to",
+    "from=2026-11-20&to=2026-11-19": "to",
+    "from=2025-01-01&to=2026-11-19": "366 days",
+    "from=2026-01-01&to=2026-03-01&interval=hour": "31 days",
+  };
+  for (const [query, name] of Object.entries(wrong)) {
+    const answer = await front.request("GET", `/v1/metrics?${query}`);
+    expect([query, answer.status, answer.body["error"]]).toEqual([query, 400, expect.stringContaining(name)]);
+  }
+  for (const reason of ["too_many_events", "too_many_rows"] as const) {
+    metrics = reason;
+    expect((await front.request("GET", `/v1/metrics?${days}`)).status).toBe(400);
   }
 });
 

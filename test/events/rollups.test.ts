@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
+import type { MetricsQuery } from "../../src/domain/event-metrics.ts";
+import { ClickHouseEventMetrics } from "../../src/events/clickhouse-event-metrics.ts";
 import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
@@ -118,6 +120,67 @@ test("an event store of the first schema gets its sums once, when it is migrated
   await old.writer.write("s1:new", manyRows(3, 50));
   expect(await total()).toEqual([[250]]);
 }, 20_000);
+
+test("a tenant's metrics are its own, by interval, zone and group, however they are read", async () => {
+  const metrics = new ClickHouseEventMetrics(eventStore.reading, eventStore.target);
+  const day = new Date(NOON_MS).toISOString().slice(0, 10);
+  // 20:30 UTC: the next day in Kolkata and Kyiv, not yet in Berlin.
+  const late = eventIdAt(8.5 * HOUR_MS);
+  const row = (eventId: number, template: string, tags: readonly string[], recipient: string) => {
+    const tagged = tags.map((value) => ({ name: "kind", value }));
+    const finished = { status: "success", attempts: 1, result: {}, template, tags: tagged, recipient } as const;
+    return storedEventRow(eventId, { tenantId: "gus", finished });
+  };
+  const first = row(eventIdAt(0), "welcome", ["a", "b"], "ann@example.com");
+  const second = row(late, "", [], "bob@example.net");
+  await eventStore.writer.write("s1:gus", [
+    first,
+    second,
+    { ...first, type: "delivered", eventId: late + 1, finished: null },
+    storedEventRow(late + 2, { tenantId: "other" }),
+  ]);
+  const asked = {
+    tenantId: "gus",
+    from: day,
+    to: day,
+    timezone: "UTC",
+    isWholeHours: true,
+    interval: null,
+    group: null,
+    channel: null,
+  };
+  const of = async (changes: Partial<MetricsQuery>) => {
+    const rows = await metrics.metrics({ ...asked, ...changes });
+    return typeof rows === "string"
+      ? rows
+      : rows.map(({ atMs, group, events }) => [atMs, group, events.sent, events.delivered]);
+  };
+  expect(await of({})).toEqual([[null, null, 2, 1]]);
+  expect(await of({ channel: "wallet" })).toEqual([]);
+  expect(await of({ group: "channel" })).toEqual([[null, "email", 2, 1]]);
+  expect(await of({ interval: "hour" })).toEqual([
+    [NOON_MS, null, 1, 0],
+    [NOON_MS + 8 * HOUR_MS, null, 1, 1],
+  ]);
+  expect(await of({ interval: "day", timezone: "Etc/GMT-4" })).toEqual([[NOON_MS - 16 * HOUR_MS, null, 1, 0]]);
+  const kolkata = { interval: "day", timezone: "Asia/Kolkata", isWholeHours: false } as const;
+  expect(await of(kolkata)).toEqual([[NOON_MS - 17.5 * HOUR_MS, null, 1, 0]]);
+  expect(await of({ group: "template" })).toEqual([
+    [null, "", 1, 0],
+    [null, "welcome", 1, 1],
+  ]);
+  expect(await of({ group: "tag" })).toEqual([
+    [null, "", 1, 0],
+    [null, "kind:a", 1, 1],
+    [null, "kind:b", 1, 1],
+  ]);
+  expect(await of({ group: "domain", interval: "month" })).toMatchObject([
+    [expect.any(Number), "example.com", 1, 1],
+    [expect.any(Number), "example.net", 1, 0],
+  ]);
+  expect(await of({ from: "0001-01-01", to: "0001-12-31", interval: "week" })).toEqual([]);
+  expect(await of({ from: "9999-01-01", to: "9999-12-31", group: "tag" })).toEqual([]);
+});
 
 test("analysts' views answer from the sums and the events", async () => {
   const day = new Date(NOON_MS).toISOString().slice(0, 10);

@@ -129,6 +129,7 @@ export class Front {
         }),
         eventStore,
         finishedJobs: eventStore,
+        eventMetrics: { isFromSums: () => true, metrics: async () => [] },
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
         retries: { retry: async () => new Map(), contentOf: async () => null },

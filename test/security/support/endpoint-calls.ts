@@ -91,6 +91,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getJobEvents: ofJob,
   explainJob: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
+  getMetrics: () => ({ query: { ...days, group_by: "template" } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
     sharedName: "a class of the platform's issuer",
