@@ -132,7 +132,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
-    questions: queue.questions,
     payloads: payloads.store,
     ...operating(registry),
     ...openDomains(config, registry),
@@ -247,7 +246,8 @@ function historyOf(
   });
   const found = finishedJobs(recipients);
   const history = erasure(recipients);
-  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries };
+  const { questions } = queue;
+  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries, questions };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

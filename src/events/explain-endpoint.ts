@@ -144,7 +144,8 @@ async function waitOf(ports: ExplainPorts, { tenant, job, waiting }: Unfinished)
 function parkedFor(tries: readonly Attempt[], waiting: QueuedJobSummary | null): WaitsFor {
   const last = tries.at(-1);
   if (last?.outcome === "snooze") return last.for ?? "retry";
-  return last === undefined && waiting?.dueMs != null ? "schedule" : "retry";
+  const isScheduled = waiting !== null && waiting.dueMs !== null;
+  return last === undefined && isScheduled ? "schedule" : "retry";
 }
 
 /** Null where the owner does not answer. */
