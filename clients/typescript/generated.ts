@@ -915,6 +915,84 @@ export type JobEvent =
 
 export type JobEvents = { job_id: string; events: readonly JobEvent[] };
 
+export type ListedJob = {
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
+};
+
+export type JobPage = {
+  jobs: readonly ListedJob[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+  /** More jobs are waiting in the queue than are looked through: older ones may be missing. */
+  incomplete: boolean;
+};
+
+export type JobAttempt = {
+  at: string;
+  /** A snooze was a wait that cost no attempt. */
+  outcome: "retry" | "snooze" | "sent" | "failed";
+  /** The mail server or provider that was asked. */
+  relay?: string;
+  /** What it said, without the recipient; or why it was not asked. */
+  reply?: string;
+  /** How long it took, in milliseconds. */
+  ms?: number;
+  /** Why it did not succeed. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "other";
+  next_attempt_at?: string;
+};
+
+export type JobExplanation = {
+  job_id: string;
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Null: it has ended, or its delivery is under way. */
+  waits_for:
+    | "turn"
+    | "plan_pace"
+    | "warm_up"
+    | "destination_pace"
+    | "throttled"
+    | "relay_away"
+    | "schedule"
+    | "retry"
+    | "paused"
+    | null;
+  /** The same for people. */
+  detail: string;
+  /** The latest tries, oldest first; at most 20. */
+  attempts: readonly JobAttempt[];
+  /** When it is tried next, as far as that can be foreseen. */
+  estimated_at?: string;
+  /** Jobs of the tenant on this channel that are before it. */
+  ahead?: number;
+};
+
 export type OperatorJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
@@ -931,6 +1009,8 @@ export type OperatorJob = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
 };
 
 export type OperatorJobPage = {
@@ -942,17 +1022,6 @@ export type OperatorJobPage = {
 };
 
 export type JobResult = PassResult | FailedJobResult | SuppressedResult | EmptyResult;
-
-export type JobAttempt = {
-  at: string;
-  /** A snooze was a wait that cost no attempt. */
-  outcome: "retry" | "snooze" | "sent" | "failed";
-  /** The mail server or provider that was asked. */
-  relay?: string;
-  /** What it said, without the recipient; or why it was not asked. */
-  reply?: string;
-  next_attempt_at?: string;
-};
 
 export type JobHistory = {
   job_id: string;
@@ -973,6 +1042,8 @@ export type JobHistory = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
   result?: JobResult;
 };
 
@@ -994,6 +1065,8 @@ export type FoundJob = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
 };
 
 export type FoundJobPage = {
@@ -1261,6 +1334,43 @@ export type WebhookAttemptPage = {
   attempts: readonly WebhookAttempt[];
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
+};
+
+export type MetricsRow = {
+  /** When the interval begins, in UTC. */
+  at?: string;
+  /** Empty: it has none, or is not known. */
+  group?: string;
+  sent?: number;
+  delivered?: number;
+  read?: number;
+  opened?: number;
+  clicked?: number;
+  bounced?: number;
+  complained?: number;
+  failed?: number;
+  suppressed?: number;
+  /** delivered / sent; null: there were none. */
+  delivery_rate?: number | null;
+  /** opened / delivered; null: there were none. */
+  open_rate?: number | null;
+  /** clicked / delivered; null: there were none. */
+  click_rate?: number | null;
+  /** read / delivered; null: there were none. */
+  read_rate?: number | null;
+  /** bounced / sent; null: there were none. */
+  bounce_rate?: number | null;
+  /** complained / delivered; null: there were none. */
+  complaint_rate?: number | null;
+};
+
+export type Metrics = {
+  from: string;
+  to: string;
+  timezone: string;
+  interval: "hour" | "day" | "week" | "month" | null;
+  group_by: "channel" | "domain" | "template" | "tag" | null;
+  rows: readonly MetricsRow[];
 };
 
 export type Tenant = {
@@ -2320,6 +2430,45 @@ export type Operations = {
     answer: JobEvents;
   };
   /**
+   * The tenant's jobs, newest first. Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`. A
+   * job is on one page only, even if it ends meanwhile. Needs a key with the scope `read`.
+   */
+  listOwnJobs: {
+    query?: {
+      /** Only this status. */
+      status?: "pending" | "running" | "success" | "failed" | "suppressed";
+      /** Only this channel. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** Only to this e-mail address or phone number. */
+      recipient?: string;
+      /** Only from this template. */
+      template?: string;
+      /** Only with this tag, as `name:value`. */
+      tag?: string;
+      /** First UTC day on which a job was accepted, inclusive. */
+      from?: string;
+      /** Last UTC day, inclusive. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: JobPage;
+  };
+  /**
+   * Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
+   * server that is away) is left out where that process does not answer at once. Needs a key with the scope
+   * `read`.
+   */
+  explainJob: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    answer: JobExplanation;
+  };
+  /**
    * A tenant's jobs, newest first. Unfinished and finished ones. A job is on one page only, even if it ends
    * meanwhile.
    */
@@ -2337,6 +2486,8 @@ export type Operations = {
       recipient?: string;
       /** Only from this template. */
       template?: string;
+      /** Only with this tag, as `name:value`. */
+      tag?: string;
       /** First UTC day on which a job was accepted, inclusive. */
       from?: string;
       /** Last UTC day, inclusive. */
@@ -2613,6 +2764,33 @@ export type Operations = {
       limit?: number;
     };
     answer: WebhookAttemptPage;
+  };
+  /**
+   * Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
+   * rise. By time and channel at any volume and for 366 days; by domain, template and tag, and in zones that are
+   * half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+   */
+  getMetrics: {
+    query: {
+      /**
+       * What to show, with commas between: sent, delivered, read, opened, clicked, bounced, complained, failed,
+       * suppressed, delivery_rate, open_rate, click_rate, read_rate, bounce_rate, complaint_rate. Without it: all.
+       */
+      metrics?: string;
+      /** First day, inclusive. */
+      from: string;
+      /** Last day, inclusive. */
+      to: string;
+      /** Without it: all days together. */
+      interval?: "hour" | "day" | "week" | "month";
+      /** Without it: all messages together. A message counts for each of its tags. */
+      group_by?: "channel" | "domain" | "template" | "tag";
+      /** Only this channel. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** IANA name of the zone whose days count. */
+      timezone?: string;
+    };
+    answer: Metrics;
   };
   /**
    * Download the events of some days. All channels, ordered by `tenant_id` and `event_id`: `tenant_id`,
@@ -3423,6 +3601,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
+  listOwnJobs: { method: "GET", path: "/v1/jobs", repeat: "safe" },
+  explainJob: { method: "GET", path: "/v1/jobs/{id}/explain", repeat: "safe" },
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
   searchJobs: { method: "GET", path: "/dash/api/jobs", repeat: "safe" },
@@ -3440,6 +3620,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   replayWebhookEvents: { method: "POST", path: "/v1/webhooks/{id}/replay", repeat: "unsafe" },
   enableWebhook: { method: "POST", path: "/v1/webhooks/{id}/enable", repeat: "unsafe" },
   listWebhookAttempts: { method: "GET", path: "/v1/webhooks/{id}/attempts", repeat: "safe" },
+  getMetrics: { method: "GET", path: "/v1/metrics", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },

@@ -77,6 +77,11 @@ export class Waybill {
   };
 
   readonly jobs = {
+    /** The tenant's jobs, newest first, page after page. */
+    list: (query: Query<"listOwnJobs"> = {}, options?: CallOptions) =>
+      this.calls.list("listOwnJobs", { query }, ({ jobs }) => jobs, options),
+    /** Why it waits, and how each of its tries ended. */
+    explain: (id: string, options?: CallOptions) => this.calls.call("explainJob", { path: { id } }, options),
     get: (id: string, options?: CallOptions) => this.calls.call("getJob", { path: { id } }, options),
     /** The job's events, oldest first. */
     events: (id: string, options?: CallOptions) => this.calls.call("getJobEvents", { path: { id } }, options),
@@ -112,6 +117,11 @@ export class Waybill {
     attempts: (id: string, query: Query<"listWebhookAttempts"> = {}, options?: CallOptions) =>
       this.calls.list("listWebhookAttempts", { path: { id }, query }, ({ attempts }) => attempts, options),
   };
+
+  /** Sums of the tenant's events, and rates. */
+  metrics(query: Query<"getMetrics">, options?: CallOptions) {
+    return this.calls.call("getMetrics", { query }, options);
+  }
 
   readonly domains = {
     list: (options?: CallOptions) => this.calls.call("listDomains", {}, options),

@@ -235,7 +235,7 @@ function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   channels: readonly AppChannel[],
 ) {
-  const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const retries = new Retries({
@@ -249,7 +249,9 @@ function historyOf(
     clock: systemClock,
   });
   const found = finishedJobs(recipients);
-  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
+  const history = erasure(recipients);
+  const { questions } = queue;
+  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries, questions };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -422,6 +424,7 @@ async function startDelivering(
   dispatcher.start();
   away.addRelays(dispatcher);
   status.delivers(dispatcher);
+  queue.questions.onQuestion((shard, job) => dispatcher.whyWaits(shard, job));
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 

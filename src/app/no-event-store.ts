@@ -30,5 +30,9 @@ export const NO_EVENT_STORE = {
   }),
   erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  metrics: {
+    isFromSums: () => true,
+    metrics: () => Promise.reject(new UnavailableError("this process has no event store")),
+  },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

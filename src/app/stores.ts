@@ -14,6 +14,7 @@ import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventFeed } from "../events/clickhouse-event-feed.ts";
+import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
@@ -117,6 +118,7 @@ export interface OpenEventStore {
   /** Erases recipients by this index. */
   erasure(recipients: RecipientIndex): HistoryErasure;
   readonly removal: TenantHistory;
+  readonly metrics: ClickHouseEventMetrics;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -195,6 +197,7 @@ function eventStoreOver(
       new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
     removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
+    metrics: new ClickHouseEventMetrics(reading, target),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -1,6 +1,7 @@
 import type { DeliveryEvent, EventType } from "./event.ts";
 import type { Attempt, ChannelName, FinalStatus, JobRecord, KeptContent } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 
 /** One event to be written to the event store, with the job's final state if the event ended the job. */
 export interface StoredEventRow {
@@ -10,6 +11,8 @@ export interface StoredEventRow {
   readonly eventId: number;
   readonly type: EventType;
   readonly result: JsonObject;
+  /** When it happened by the provider's own clock (unix ms); absent: the provider did not say. */
+  readonly occurredAtMs?: number;
   readonly finished: FinishedJob | null;
 }
 
@@ -27,6 +30,8 @@ export interface FinishedJob {
   readonly began?: number;
   /** Of a failed job: what it is retried with; absent: there was no room for it. */
   readonly kept?: KeptContent;
+  /** Absent: none, or its recipient was erased. */
+  readonly tags?: readonly Tag[];
 }
 
 /**

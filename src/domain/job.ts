@@ -1,5 +1,6 @@
 import type { DeliveryEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 
 /** Of a channel that `src/app/channels.ts` lists: lower-case letters, digits and `_`. It is stored, so it never changes. */
 export type ChannelName = string;
@@ -86,6 +87,10 @@ export interface JobRecord {
   readonly began?: number;
 }
 
+/** The pace of the recipient's mail server, or of the provider. */
+export const PACE_WAITS = ["destination_pace", "throttled"] as const;
+export type PaceWait = (typeof PACE_WAITS)[number];
+
 /**
  * One try of a job, as it is stored. A `snooze` cost no attempt. Texts have at most `limits.attemptCharsMax` characters;
  * a job keeps its last `limits.attemptsKeptMax`.
@@ -99,6 +104,12 @@ export interface Attempt {
   readonly reply?: string;
   /** When the next try is due, Unix time in ms; absent: there is none. */
   readonly next?: number;
+  /** How long the delivery took; absent: the job was tried by a former release, or only its content was checked. */
+  readonly ms?: number;
+  /** Of a snooze: whose pace it was for; absent: nobody's. */
+  readonly for?: PaceWait;
+  /** Why it failed (`FailureClass`), as the event store has it; absent: it did not, or it is still in the queue. */
+  readonly class?: string;
 }
 
 /** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */
@@ -133,6 +144,10 @@ export interface QueuedJob {
   readonly stored?: StoredPayload;
   /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
   readonly traceparent?: string;
+  /** The tenant's labels, at most ten with different names; absent: none. */
+  readonly tags?: readonly Tag[];
+  /** When it was to be sent (unix ms); absent: as soon as it was accepted. */
+  readonly dueMs?: number;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */
@@ -154,6 +169,8 @@ export interface KeptContent {
   readonly stored?: StoredPayload;
   /** As in `QueuedJob`: its next life goes on in the same trace. */
   readonly traceparent?: string;
+  readonly tags?: readonly Tag[];
+  readonly dueMs?: number;
   /** How many settlements the job has had in all its lives. */
   readonly settlements: number;
 }

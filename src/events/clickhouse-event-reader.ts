@@ -1,6 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
 import { assert } from "../domain/errors.ts";
-import { type DeliveryEvent, EVENT_IDS_PER_MS, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
+import {
+  type DeliveryEvent,
+  EVENT_IDS_PER_MS,
+  EVENT_TYPES,
+  type EventType,
+  firstEventIdAt,
+  withoutTime,
+} from "../domain/event.ts";
 import type {
   EventPage,
   EventQuery,
@@ -265,7 +272,8 @@ export function readJob(
 
 /** From the columns `event_id, event_type, result`. */
 export function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
-  return { eventId: readInteger(eventId), type: readType(type), result: readResult(result) };
+  // A recorder of a former release stored the provider's time as a part of the result.
+  return { eventId: readInteger(eventId), type: readType(type), result: withoutTime(readResult(result)).result };
 }
 
 function readType(value: unknown): EventType {

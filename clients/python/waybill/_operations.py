@@ -798,6 +798,66 @@ JobEventValue9 = TypedDict(
     },
 )
 
+JobPage = TypedDict(
+    "JobPage",
+    {
+        "jobs": "list[ListedJob]",
+        "next_cursor": "Union[str, None]",
+        "incomplete": "bool",
+    },
+)
+
+ListedJob = TypedDict(
+    "ListedJob",
+    {
+        "job_id": "str",
+        "channel": "Literal['email', 'whatsapp', 'wallet']",
+        "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
+        "attempts": "int",
+        "created_at": "str",
+        "finished_at": NotRequired["str"],
+        "next_attempt_at": NotRequired["str"],
+        "error": NotRequired["str"],
+        "template": NotRequired["str"],
+        "recipient_domain": NotRequired["str"],
+        "tags": NotRequired["list[ListedJobTagsItem]"],
+    },
+)
+
+ListedJobTagsItem = TypedDict(
+    "ListedJobTagsItem",
+    {
+        "name": "str",
+        "value": "str",
+    },
+)
+
+JobExplanation = TypedDict(
+    "JobExplanation",
+    {
+        "job_id": "str",
+        "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
+        "waits_for": "Union[Literal['turn', 'plan_pace', 'warm_up', 'destination_pace', 'throttled', 'relay_away', 'schedule', 'retry', 'paused'], None]",
+        "detail": "str",
+        "estimated_at": NotRequired["str"],
+        "ahead": NotRequired["int"],
+        "attempts": "list[JobAttempt]",
+    },
+)
+
+JobAttempt = TypedDict(
+    "JobAttempt",
+    {
+        "at": "str",
+        "outcome": "Literal['retry', 'snooze', 'sent', 'failed']",
+        "relay": NotRequired["str"],
+        "reply": NotRequired["str"],
+        "ms": NotRequired["int"],
+        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'other']"],
+        "next_attempt_at": NotRequired["str"],
+    },
+)
+
 EventPage = TypedDict(
     "EventPage",
     {
@@ -1035,6 +1095,41 @@ WebhookAttemptPage = TypedDict(
     {
         "attempts": "list[WebhookAttempt]",
         "next_cursor": "Union[str, None]",
+    },
+)
+
+Metrics = TypedDict(
+    "Metrics",
+    {
+        "from": "str",
+        "to": "str",
+        "timezone": "str",
+        "interval": "Union[Literal['hour'], Literal['day'], Literal['week'], Literal['month'], None]",
+        "group_by": "Union[Literal['channel'], Literal['domain'], Literal['template'], Literal['tag'], None]",
+        "rows": "list[MetricsRow]",
+    },
+)
+
+MetricsRow = TypedDict(
+    "MetricsRow",
+    {
+        "at": NotRequired["str"],
+        "group": NotRequired["str"],
+        "sent": NotRequired["int"],
+        "delivered": NotRequired["int"],
+        "read": NotRequired["int"],
+        "opened": NotRequired["int"],
+        "clicked": NotRequired["int"],
+        "bounced": NotRequired["int"],
+        "complained": NotRequired["int"],
+        "failed": NotRequired["int"],
+        "suppressed": NotRequired["int"],
+        "delivery_rate": NotRequired["Union[float, None]"],
+        "open_rate": NotRequired["Union[float, None]"],
+        "click_rate": NotRequired["Union[float, None]"],
+        "read_rate": NotRequired["Union[float, None]"],
+        "bounce_rate": NotRequired["Union[float, None]"],
+        "complaint_rate": NotRequired["Union[float, None]"],
     },
 )
 
@@ -1612,6 +1707,81 @@ class Operations(Caller):
         )
         return answer
 
+    def list_own_jobs(
+        self,
+        *,
+        status: Literal["pending", "running", "success", "failed", "suppressed"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        recipient: str | None = None,
+        template: str | None = None,
+        tag: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> JobPage:
+        """The tenant's jobs, newest first. Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`.
+        A job is on one page only, even if it ends meanwhile. Needs a key with the scope `read`.
+        """
+        answer: JobPage = self._call(
+            "GET",
+            "/v1/jobs",
+            query={"status": status, "channel": channel, "recipient": recipient, "template": template, "tag": tag, "from": from_, "to": to, "cursor": cursor, "limit": limit},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def iterate_own_jobs(
+        self,
+        *,
+        status: Literal["pending", "running", "success", "failed", "suppressed"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        recipient: str | None = None,
+        template: str | None = None,
+        tag: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[ListedJob]:
+        """All items of `list_own_jobs`: pages are fetched as they are needed."""
+        return self._items(
+            lambda cursor: self.list_own_jobs(
+                status=status,
+                channel=channel,
+                recipient=recipient,
+                template=template,
+                tag=tag,
+                from_=from_,
+                to=to,
+                limit=limit,
+                timeout=timeout,
+                cursor=cursor,
+            ),
+            "jobs",
+        )
+
+    def explain_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> JobExplanation:
+        """Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
+        server that is away) is left out where that process does not answer at once. Needs a key with the scope
+        `read`.
+        """
+        answer: JobExplanation = self._call(
+            "GET",
+            "/v1/jobs/{id}/explain",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
     def list_events(
         self,
         *,
@@ -1857,6 +2027,31 @@ class Operations(Caller):
             ),
             "attempts",
         )
+
+    def get_metrics(
+        self,
+        *,
+        from_: str,
+        to: str,
+        metrics: str | None = None,
+        interval: Literal["hour", "day", "week", "month"] | None = None,
+        group_by: Literal["channel", "domain", "template", "tag"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        timezone: str | None = None,
+        timeout: float | None = None,
+    ) -> Metrics:
+        """Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
+        rise. By time and channel at any volume and for 366 days; by domain, template and tag, and in zones that are
+        half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+        """
+        answer: Metrics = self._call(
+            "GET",
+            "/v1/metrics",
+            query={"metrics": metrics, "from": from_, "to": to, "interval": interval, "group_by": group_by, "channel": channel, "timezone": timezone},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
 
     def create_own_key(
         self,

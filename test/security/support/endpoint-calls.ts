@@ -96,9 +96,12 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
+  listOwnJobs: () => ({ query: { status: "success", from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
+  explainJob: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
+  getMetrics: () => ({ query: { ...days, group_by: "template" } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
     sharedName: "a class of the platform's issuer",
