@@ -5,9 +5,11 @@ import {
   alive,
   count,
   enqueue,
+  laterPlace,
   payloadBytes,
   type RateWindow,
   type ShardState,
+  shardTimeMs,
   tenantQueueName,
 } from "./memory-queue-shard.ts";
 
@@ -91,7 +93,8 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
   };
-  const entryId = enqueue(shard, tenantQueue, entry, nowMs);
+  const isLater = dueMs !== undefined && dueMs > nowMs;
+  const entryId = isLater ? laterPlace(dueMs) : enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
@@ -105,7 +108,10 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     kept: [],
     result: null,
   });
-  if (!shard.ready.has(tenantQueue)) {
+  if (isLater) {
+    shard.parked.set(jobId, { tenantQueue, entry });
+    shard.later.set(jobId, shardTimeMs(shard, nowMs) + dueMs - nowMs);
+  } else if (!shard.ready.has(tenantQueue)) {
     shard.ready.add(tenantQueue);
     hint();
   }

@@ -77,7 +77,10 @@ export interface StoredJob {
   readonly isHeldPending: boolean;
   readonly attempts: number;
   readonly waits: number;
-  /** The entry that it was accepted with; null once a settlement, or the event store, has written the job. */
+  /**
+   * The entry that it was accepted with, or `laterPlace` while it waits for its time; null once a settlement, or the event
+   * store, has written the job.
+   */
   readonly entryId: string | null;
   readonly events: readonly DeliveryEvent[];
   /** Reports that wait for its end, one a type. */
@@ -248,6 +251,11 @@ function extrasText({ tags, dueMs }: Content): string {
 
 function tagsText(tags: readonly Tag[] = []): string {
   return tags.map(({ name, value }) => `${name}=${value}`).join(";");
+}
+
+/** In the place of an entry's id. */
+export function laterPlace(dueMs: number): string {
+  return `~${dueMs}`;
 }
 
 export function isBeyond(entryId: string, other: string): boolean {

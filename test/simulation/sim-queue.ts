@@ -5,6 +5,7 @@ import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
+  type CancelListener,
   FENCED,
   type Fenced,
   type FrontQueue,
@@ -25,13 +26,14 @@ import {
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/schedule.ts";
 import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
 /** One process's way to the queue, over the wire. */
-export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQueue {
+export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQueue, WaitingJobs {
   constructor(
     private readonly process: SimProcess,
     private readonly network: Network,
@@ -179,6 +181,18 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
   /** Hints go by the wire, too, and may be lost there. */
   onJobs(listener: (shard: number) => void): () => void {
     return this.queue.onJobs((shard) => this.network.hint(this.process, () => listener(shard)));
+  }
+
+  onCancel(listener: CancelListener): () => void {
+    return this.queue.state.onCancel((...asked) => this.network.hint(this.process, () => listener(...asked)));
+  }
+
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    return this.call("reschedule", () => this.queue.reschedule(tenant, jobId, dueMs));
+  }
+
+  cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {
+    return this.call("cancel", () => this.queue.cancel(this.tenant(tenant), jobId));
   }
 
   private call<T>(name: string, effect: () => T, sizes: Pick<Call<T>, "bytes" | "replyBytes"> = {}): Promise<T> {

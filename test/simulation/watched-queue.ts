@@ -18,7 +18,8 @@ import {
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import type { JobChecker } from "./job-checker.ts";
@@ -103,6 +104,19 @@ export class WatchedQueue {
     }
     queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return results;
+  }
+
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number): RescheduleResult {
+    const result = this.state.rescheduleNow(tenant, jobId, dueMs);
+    if (result === "moved") this.parts.jobs.scheduled(jobId, dueMs);
+    return result;
+  }
+
+  cancel(tenant: Tenant, jobId: string): CancelResult {
+    const result = this.state.cancelNow(tenant, jobId);
+    if (result === "canceled") this.parts.jobs.canceled(jobId);
+    this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return result;
   }
 
   /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */

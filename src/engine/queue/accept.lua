@@ -18,7 +18,7 @@
 --   4       most bytes of their payloads (-1: no bound)
 --   5       number of its items
 -- and for each item:
---   1       queue entry ("" only counts)
+--   1       queue entry ("" only counts); of a job that is to be sent later, behind "<LATER><unix ms> <ms until then> "
 --   2       "<fingerprint> <idempotency key>" ("" none)
 --
 -- Returns one text per item:
@@ -87,6 +87,13 @@ local function seconds_until_room(tenant, key)
   return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
 end
 
+-- When an item's job is to be sent (Unix time in ms, false at once), in how many ms, and its entry.
+local LATER_BYTE, ITEM_OF_LATER = LATER:byte(), '^' .. LATER .. '(%d+) (%d+) (.*)$'
+local function read_item(text)
+  if text:byte() ~= LATER_BYTE then return false, 0, text end
+  return text:match(ITEM_OF_LATER)
+end
+
 -- Caches the last record key: the jobs of one call arrive at about the same time and mostly share it.
 local last_stem, last_key
 local function record_key(prefix, job)
@@ -120,7 +127,7 @@ for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
   local tenants, last_entry = read_tenants(prefix, groups)
-  local ready, writes = {}, {}
+  local ready, writes, parked, later = {}, {}, {}, {}
   last_stem = nil
 
   for _ = 1, groups do
@@ -131,7 +138,8 @@ for k = 1, #KEYS do
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
 
     for item = at, at + ITEM_ARGS * (items - 1), ITEM_ARGS do
-      local entry, idem = ARGV[item], ARGV[item + 1]
+      local idem = ARGV[item + 1]
+      local due, wait_ms, entry = read_item(ARGV[item])
       local job, answer = entry_job(entry), nil
       if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
@@ -162,16 +170,23 @@ for k = 1, #KEYS do
         else
           answer = ACCEPTED .. remaining
           local channel, key = entry_channel(entry), record_key(prefix, job)
-          local queued_at = tenant[channel]
-          if not queued_at then
-            local tenant_queue = name .. '/' .. channel
-            queued_at = queue_key(prefix, tenant_queue)
-            tenant[channel], tenant.changed = queued_at, true
-            ready[#ready + 1] = tenant_queue
+          local id
+          if due then
+            id, tenant.changed = LATER .. due, true
+            parked[#parked + 1], parked[#parked + 2] = job, parked_text(name .. '/' .. channel, '', entry)
+            later[#later + 1], later[#later + 2] = shard_clock(prefix) + wait_ms, job
+          else
+            local queued_at = tenant[channel]
+            if not queued_at then
+              local tenant_queue = name .. '/' .. channel
+              queued_at = queue_key(prefix, tenant_queue)
+              tenant[channel], tenant.changed = queued_at, true
+              ready[#ready + 1] = tenant_queue
+            end
+            last_entry = next_entry(last_entry)
+            id = entry_id(last_entry)
+            add_entry(queued_at, id, entry)
           end
-          last_entry = next_entry(last_entry)
-          local id = entry_id(last_entry)
-          add_entry(queued_at, id, entry)
           local records = writes[key]
           if not records then
             records = {}
@@ -189,6 +204,10 @@ for k = 1, #KEYS do
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end
+  if #parked > 0 then
+    call('HSET', prefix .. ':parked', unpack(parked))
+    call('ZADD', prefix .. ':later', unpack(later))
+  end
   local states = { '', entry_number(last_entry) }
   for name, tenant in pairs(tenants) do
     if tenant.changed then

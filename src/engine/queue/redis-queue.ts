@@ -16,6 +16,7 @@ import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
+  CancelListener,
   Fenced,
   Idempotency,
   IdempotencyKeys,
@@ -41,17 +42,27 @@ import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
 import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
-import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
+import { ChannelLetters, decodeRecord, decodeTenantQueues, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
-import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
+import {
+  beatsKey,
+  CANCEL_CHANNEL,
+  CHANGED_CHANNEL,
+  JOBS_CHANNEL,
+  jobBucket,
+  jobField,
+  RELEASED_CHANNEL,
+  shardPrefix,
+} from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
@@ -63,6 +74,7 @@ import { probeRedis } from "./redis-probe.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
+import { cancel, reschedule } from "./schedule.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -94,7 +106,8 @@ export class RedisQueue
     QueuedJobs,
     AllQueuedJobs,
     JobErasure,
-    TenantQueueRemoval
+    TenantQueueRemoval,
+    WaitingJobs
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -126,6 +139,7 @@ export class RedisQueue
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
+  private readonly cancelListeners = new Set<CancelListener>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
 
   constructor(private readonly options: RedisQueueOptions) {
@@ -171,7 +185,7 @@ export class RedisQueue
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+    await this.subscriber.subscribe(JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -218,6 +232,15 @@ export class RedisQueue
 
   retry(call: RetryCall): Promise<readonly RetryResult[]> {
     return this.retrier.retry(call);
+  }
+
+  async reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    if (!isJobId(jobId)) return "unknown";
+    return reschedule(this.front, tenant, jobId, { dueMs, waitMs: dueMs - this.options.clock.nowMs() });
+  }
+
+  async cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {
+    return isJobId(jobId) ? cancel(this.front, tenant, jobId) : "unknown";
   }
 
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]) {
@@ -406,6 +429,11 @@ export class RedisQueue
     return () => this.jobsListeners.delete(listener);
   }
 
+  onCancel(listener: CancelListener): () => void {
+    this.cancelListeners.add(listener);
+    return () => this.cancelListeners.delete(listener);
+  }
+
   announce(tenantId: string | null): void {
     this.front.publish(CHANGED_CHANNEL, tenantId ?? "").catch((error: unknown) => {
       this.options.telemetry.log("warn", "a change was not announced; other processes see it within a second", {
@@ -422,7 +450,15 @@ export class RedisQueue
   private hear(channel: string, text: string): void {
     if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
     else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
+    else if (channel === CANCEL_CHANNEL) this.hearCancel(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
+  }
+
+  private hearCancel(text: string): void {
+    const [shard, name = "", jobId = ""] = text.split(" ");
+    for (const tenantQueue of decodeTenantQueues(this.letters, [name])) {
+      for (const listener of this.cancelListeners) listener(Number(shard), tenantQueue, jobId);
+    }
   }
 
   private hearRelease(text: string): void {
