@@ -12,11 +12,12 @@ import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
-import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
+import { notSentBefore } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
+import { JobScheduler } from "../engine/schedule/job-schedule.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import type { Readiness } from "../http/readiness.ts";
 import { Overview } from "../operators/overview/overview.ts";
@@ -135,7 +136,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     payloads: payloads.store,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),
-    ...historyOf(base, whole.channels),
+    ...historyOf(base, whole),
     ...machine,
     ...tracing,
     ...answers,
@@ -234,11 +235,12 @@ function ofEmail(reports: DeliveryReports) {
 /** How the API reads what was recorded. */
 function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
-  channels: readonly AppChannel[],
+  { channels, telemetry }: Pick<AppOptions, "channels" | "telemetry">,
 ) {
   const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
+  const charges = chargesOf(channels, registry);
   const retries = new Retries({
     queue,
     eventStore: {
@@ -246,11 +248,14 @@ function historyOf(
       failedJobs: (tenantId, jobIds) => failed.failedJobs(tenantId, jobIds),
     },
     payloads: payloads.store,
-    charges: chargesOf(channels, registry),
+    charges,
     clock: systemClock,
   });
+  const common = { queue, payloads: payloads.store, charges, clock: systemClock, telemetry };
+  const schedule = new JobScheduler({ ...common, eventStore: reader });
   const found = finishedJobs(recipients);
-  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
+  const history = erasure(recipients);
+  return { eventStore: reader, exports, finishedJobs: found, history, recipients, retries, schedule };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -391,7 +396,7 @@ async function startDelivering(
   { queue, registry: { directory }, suppressions, owner, payloads, away, status, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
-  const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
+  const restored = new RestoredJobs(await notSentBefore({ address: stores.redis, clock: systemClock, telemetry }));
   const dispatcher = new Dispatcher({
     queue,
     directory,

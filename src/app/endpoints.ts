@@ -5,6 +5,7 @@ import { jobEndpoints } from "../events/job-endpoints.ts";
 import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
+import { scheduleEndpoints } from "../events/schedule-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -28,6 +29,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   const names = channels.map(({ name }) => name);
   return [
     ...channels.flatMap((channel) => channel.endpoints(ports)),
+    ...scheduleEndpoints(ports),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),

@@ -20,5 +20,14 @@ export interface WaitingJobs {
   cancel(tenant: TenantRef, jobId: string): Promise<CancelResult>;
 }
 
+export type CancelOutcome = Exclude<CancelResult, "asked">;
+
+/** The same, wherever the job is. Rejects with `UnavailableError` or `TransportError`; safe to repeat. */
+export interface JobSchedule {
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult>;
+  /** Waits for an owner that has the job, for some seconds; `begun` if it did not end it by then. */
+  cancel(tenant: TenantRef, jobId: string): Promise<CancelOutcome>;
+}
+
 /** Longest time that a message can wait for, from the request on. */
 export const SCHEDULE_MS_MAX = 30 * 24 * 60 * 60 * 1000;

@@ -9,8 +9,8 @@ import {
   payloadBytes,
   type RateWindow,
   type ShardState,
-  shardTimeMs,
   tenantQueueName,
+  waitsFromMs,
 } from "./memory-queue-shard.ts";
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
@@ -24,6 +24,8 @@ export interface Request {
 
 export interface Accepting extends Request {
   readonly job: NewJob;
+  /** How long it waits for its time; 0 or less: it does not. */
+  readonly waitMs: number;
 }
 
 const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
@@ -77,7 +79,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
   return bytes + payloadBytes(job) > job.quota.bytes ? "bytes" : null;
 }
 
-function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
+function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hint: () => void): void {
   const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs } = job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
@@ -93,7 +95,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
   };
-  const isLater = dueMs !== undefined && dueMs > nowMs;
+  const isLater = dueMs !== undefined && waitMs > 0;
   const entryId = isLater ? laterPlace(dueMs) : enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
@@ -110,7 +112,7 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
   });
   if (isLater) {
     shard.parked.set(jobId, { tenantQueue, entry });
-    shard.later.set(jobId, shardTimeMs(shard, nowMs) + dueMs - nowMs);
+    shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);
   } else if (!shard.ready.has(tenantQueue)) {
     shard.ready.add(tenantQueue);
     hint();

@@ -10,9 +10,9 @@ import {
   type QueueEntry,
   type ShardState,
   type StoredJob,
-  shardTimeMs,
   storedJob,
   tenantQueueName,
+  waitsFromMs,
 } from "./memory-queue-shard.ts";
 
 interface Concerning {
@@ -21,7 +21,11 @@ interface Concerning {
   readonly nowMs: number;
 }
 
-export function reschedule(shard: ShardState, { tenantId, jobId, nowMs }: Concerning, dueMs: number): RescheduleResult {
+export function reschedule(
+  shard: ShardState,
+  { tenantId, jobId, nowMs }: Concerning,
+  { dueMs, waitMs }: { readonly dueMs: number; readonly waitMs: number },
+): RescheduleResult {
   const job = storedJob(shard, jobId);
   if (job === null || job.tenantId !== tenantId) return "unknown";
   if (isFinal(job.status)) return "ended";
@@ -30,7 +34,7 @@ export function reschedule(shard: ShardState, { tenantId, jobId, nowMs }: Concer
   const hasDue = parked.entry.dueMs !== undefined;
   shard.jobs.set(jobId, { ...job, entryId: laterPlace(dueMs) });
   shard.parked.set(jobId, { ...parked, entry: { ...parked.entry, ...(hasDue && { dueMs }) } });
-  shard.later.set(jobId, shardTimeMs(shard, nowMs) + Math.max(0, dueMs - nowMs));
+  shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);
   return "moved";
 }
 

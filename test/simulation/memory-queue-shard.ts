@@ -215,6 +215,11 @@ export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
   return nowMs + skewMs;
 }
 
+/** What a wait for a time begins at: a clock that was set back since the last pull counts from there. */
+export function waitsFromMs(shard: ShardState, nowMs: number): number {
+  return Math.max(shardTimeMs(shard, nowMs), agreedTimeMs(shard, nowMs));
+}
+
 /** What finished jobs leave by: a step of the clock since the last pull has not moved it. */
 export function agreedTimeMs(shard: ShardState, nowMs: number): number {
   return shard.agreedMs ?? shardTimeMs(shard, nowMs);

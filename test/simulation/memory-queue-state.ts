@@ -77,8 +77,15 @@ export class QueueState {
     return admit(this.shard(tenant.shard), { tenant, requestsPerMinute, nowMs: this.clock.nowMs() });
   }
 
-  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): AcceptResult {
-    const request = { tenant, requestsPerMinute, job, nowMs: this.clock.nowMs() };
+  /** `callerMs`: what its caller's clock shows, by which a scheduled job waits. */
+  acceptNow(
+    tenant: TenantRef,
+    requestsPerMinute: number | null,
+    job: NewJob,
+    callerMs = this.clock.nowMs(),
+  ): AcceptResult {
+    const waitMs = Math.ceil((job.dueMs ?? callerMs) - callerMs);
+    const request = { tenant, requestsPerMinute, job, waitMs, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
@@ -88,8 +95,14 @@ export class QueueState {
     return retry(this.shard(shard), retrying, () => this.announceMail(shard));
   }
 
-  rescheduleNow({ tenantId, shard }: TenantRef, jobId: string, dueMs: number): RescheduleResult {
-    return reschedule(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, dueMs);
+  rescheduleNow(
+    { tenantId, shard }: TenantRef,
+    jobId: string,
+    dueMs: number,
+    callerMs = this.clock.nowMs(),
+  ): RescheduleResult {
+    const time = { dueMs, waitMs: Math.max(0, dueMs - callerMs) };
+    return reschedule(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, time);
   }
 
   cancelNow({ tenantId, shard }: TenantRef, jobId: string): CancelResult {

@@ -113,6 +113,7 @@ export class Provider {
     if (truth === undefined || term === null) return promise;
     this.checkCall(process, job, truth, term);
     parts.operator.started(tenant.tenantId, job.jobId);
+    parts.jobs.inHand(truth);
     parts.waits.handedOver(job.jobId);
     parts.queueChecker.begun(process, job.jobId);
     parts.fairness.started(process, tenant, term.lease.token);

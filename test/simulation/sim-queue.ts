@@ -55,7 +55,8 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
     while (true) {
       try {
-        const accept = () => this.queue.accept(tenant, requestsPerMinute, job);
+        const callerMs = clock.nowMs();
+        const accept = () => this.queue.accept(tenant, requestsPerMinute, job, callerMs);
         const result = await this.call("accept", accept, { bytes: job.payload.length });
         this.queue.heardAccept(tenant, job, result, timesForgot);
         return result;
@@ -188,7 +189,8 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
   }
 
   reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
-    return this.call("reschedule", () => this.queue.reschedule(tenant, jobId, dueMs));
+    const callerMs = this.process.clock.nowMs();
+    return this.call("reschedule", () => this.queue.reschedule(tenant, jobId, dueMs, callerMs));
   }
 
   cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {

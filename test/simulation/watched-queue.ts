@@ -80,10 +80,15 @@ export class WatchedQueue {
     return this.state.onJobs(listener);
   }
 
-  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob): AcceptResult {
+  /** `callerMs`: what its caller's clock shows. */
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, callerMs: number): AcceptResult {
     const before = this.entries(tenant.shard);
-    const result = this.state.acceptNow(tenant, requestsPerMinute, job);
-    if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job, callerMs);
+    const waitMs = (job.dueMs ?? callerMs) - callerMs;
+    if (this.entries(tenant.shard) > before) {
+      this.parts.jobs.landed(tenant, job, waitMs);
+      if (waitMs > 0) this.parts.queueChecker.scheduled(tenant.shard, job.jobId, waitMs);
+    }
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
   }
@@ -106,9 +111,12 @@ export class WatchedQueue {
     return results;
   }
 
-  reschedule(tenant: TenantRef, jobId: string, dueMs: number): RescheduleResult {
-    const result = this.state.rescheduleNow(tenant, jobId, dueMs);
-    if (result === "moved") this.parts.jobs.scheduled(jobId, dueMs);
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number, callerMs: number): RescheduleResult {
+    const result = this.state.rescheduleNow(tenant, jobId, dueMs, callerMs);
+    if (result === "moved") {
+      this.parts.jobs.moved(jobId, dueMs - callerMs);
+      this.parts.queueChecker.scheduled(tenant.shard, jobId, Math.max(0, dueMs - callerMs));
+    }
     return result;
   }
 
@@ -117,6 +125,11 @@ export class WatchedQueue {
     if (result === "canceled") this.parts.jobs.canceled(jobId);
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
+  }
+
+  /** A tenant has heard that its job is cancelled. */
+  heardCancel(jobId: string): void {
+    this.parts.jobs.canceled(jobId);
   }
 
   /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
@@ -304,7 +317,7 @@ export class WatchedQueue {
   }
 
   private entries(shard: number): number {
-    let entries = 0;
+    let entries = this.state.look(shard).parked.size;
     for (const tenantQueue of this.state.look(shard).tenantQueues.values()) entries += tenantQueue.entries.size;
     return entries;
   }

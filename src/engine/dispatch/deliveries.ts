@@ -65,9 +65,6 @@ export interface DeliveryEvents {
 
 type Away = Extract<Outcome, { kind: "away" }>;
 
-/** Clocks of different machines differ. */
-const EARLY_MS_MAX = 5_000;
-
 /**
  * The deliveries of one lease term, from their start until their outcomes are on disk.
  *
@@ -129,8 +126,6 @@ export class Deliveries {
     const { job, tenant, slot } = started;
     if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
     if (job.isReported) return this.submit(retryNow(job, "running"));
-    const earlyMs = tenant === null ? 0 : (job.dueMs ?? 0) - this.ports.clock.nowMs();
-    if (earlyMs > EARLY_MS_MAX) return this.putOff(starter, started, earlyMs);
     const aborter = new AbortController();
     this.inFlight.set(job, aborter);
     const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
@@ -141,13 +136,6 @@ export class Deliveries {
       else await this.settle(job, refused, false);
     }
     this.leave(job);
-    starter.delivered(slot);
-  }
-
-  /** A purge hastened the job that its tenant scheduled, and did not end it: it waits again. */
-  private putOff(starter: Starter, { job, unit, slot }: Started, delayMs: number): void {
-    unit?.giveBack();
-    this.submit(retryNow(job, "pending", delayMs));
     starter.delivered(slot);
   }
 

@@ -174,7 +174,7 @@ for k = 1, #KEYS do
           if due then
             id, tenant.changed = LATER .. due, true
             parked[#parked + 1], parked[#parked + 2] = job, parked_text(name .. '/' .. channel, '', entry)
-            later[#later + 1], later[#later + 2] = shard_clock(prefix) + wait_ms, job
+            later[#later + 1], later[#later + 2] = waits_from(prefix) + wait_ms, job
           else
             local queued_at = tenant[channel]
             if not queued_at then

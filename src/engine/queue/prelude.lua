@@ -82,6 +82,8 @@ local function shard_clock(prefix)
   local time = now_ms() + tonumber(skew or '0')
   return time, tonumber(agreed or '') or time
 end
+-- The time that a wait begins at: if Redis' clock was set back since the last pull, that pull's.
+local function waits_from(prefix) return math.max(shard_clock(prefix)) end
 -- The time by which finished jobs leave.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 

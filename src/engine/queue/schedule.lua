@@ -22,5 +22,5 @@ if not text then return BEGUN end
 
 redis.call('HSET', bucket, field, with_place(record, LATER .. due))
 redis.call('HSET', prefix .. ':parked', job, parked_text(tenant_queue, '', with_due(text, due)))
-redis.call('ZADD', prefix .. ':later', string.format('%.0f', shard_clock(prefix) + wait_ms), job)
+redis.call('ZADD', prefix .. ':later', string.format('%.0f', waits_from(prefix) + wait_ms), job)
 return MOVED

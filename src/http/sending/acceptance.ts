@@ -12,7 +12,7 @@ export interface Refusal {
 
 /** The outcome of validating a send's body: the parts of its job, or the first reason to refuse it. */
 export type Acceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template"> }
+  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "dueMs"> }
   | { readonly ok: false; readonly refusal: Refusal };
 
 const QUOTED_CHARS_MAX = 100;

@@ -12,6 +12,7 @@ import type {
   QueuedUnder,
   RateState,
 } from "../../../src/domain/queue.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../../src/domain/schedule.ts";
 import type { SuppressionIndex } from "../../../src/domain/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 
@@ -22,7 +23,11 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
  * Its windows become empty, and its jobs end, when the test says so.
  */
-export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure {
+export class FakeQueue
+  implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure, WaitingJobs
+{
+  /** Jobs that their owner has, and does not give up. */
+  readonly held = new Set<string>();
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -64,8 +69,30 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
       attempts: 0,
       result: null,
       events: [],
+      ...(job.dueMs !== undefined && { dueMs: job.dueMs }),
     });
     return { kind: "accepted", jobId: job.jobId, rate };
+  }
+
+  async reschedule({ tenantId }: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    if (job === undefined || job.tenantId !== tenantId) return "unknown";
+    if (job.dueMs === undefined) return job.status === "pending" ? "begun" : "ended";
+    this.jobs.set(jobId, { ...job, dueMs });
+    return "moved";
+  }
+
+  async cancel({ tenantId }: TenantRef, jobId: string): Promise<CancelResult> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    if (job === undefined || job.tenantId !== tenantId) return "unknown";
+    if (this.held.has(jobId)) return "asked";
+    if (job.result?.["reason"] === "canceled") return "canceled";
+    if (job.status !== "pending") return "ended";
+    const { dueMs: _, ...known } = job;
+    this.jobs.set(jobId, { ...known, status: "suppressed", result: { reason: "canceled" } });
+    return "canceled";
   }
 
   /** All windows have room again. */

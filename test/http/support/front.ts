@@ -19,6 +19,7 @@ import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
+import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
@@ -60,6 +61,8 @@ const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getR
 
 const unanswered = async () => ({ kind: "unanswered", why: "there is no DNS here" }) as const;
 const NO_DNS: DnsResolver = { txt: unanswered, mx: unanswered };
+
+const NO_CHARGES = { giveBack: async () => undefined };
 
 const NO_PASSES: PassKitPorts = {
   passes: { findBySerial: async () => [], bundle: async () => null },
@@ -130,6 +133,14 @@ export class Front {
         finishedJobs: eventStore,
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
+        schedule: new JobScheduler({
+          queue,
+          payloads: this.payloads,
+          eventStore,
+          charges: NO_CHARGES,
+          clock,
+          telemetry,
+        }),
         retries: { retry: async () => new Map(), contentOf: async () => null },
         clock,
         random,

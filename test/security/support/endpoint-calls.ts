@@ -88,6 +88,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getPassStatus: ofPass,
   getJob: ofJob,
   getJobEvents: ofJob,
+  rescheduleJob: (ids, fresh) => ({ ...ofJob(ids, fresh), body: { scheduled_at: "2026-11-21T09:30:00Z" } }),
+  cancelJob: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
