@@ -8,6 +8,7 @@ import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
+import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
 import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -61,8 +62,6 @@ const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getR
 
 const unanswered = async () => ({ kind: "unanswered", why: "there is no DNS here" }) as const;
 const NO_DNS: DnsResolver = { txt: unanswered, mx: unanswered };
-
-const NO_CHARGES = { giveBack: async () => undefined };
 
 const NO_PASSES: PassKitPorts = {
   passes: { findBySerial: async () => [], bundle: async () => null },
@@ -137,7 +136,7 @@ export class Front {
           queue,
           payloads: this.payloads,
           eventStore,
-          charges: NO_CHARGES,
+          charges: walletCharges(stores.passes),
           clock,
           telemetry,
         }),
