@@ -14,7 +14,7 @@ function aJob(acceptedMs: number, more: Partial<QueuedJob> = {}): QueuedJob {
   return { jobId, ...place, suppressed: null, ...more };
 }
 
-test.each<[string, QueuedJob, string]>([
+test.each<[string, QueuedJob, "failed" | "delivered"]>([
   ["was queued when the backup was taken", aJob(CUT_MS - 1_000), "failed"],
   ["was to be sent between the backup and the restore", aJob(CUT_MS - 1_000, { dueMs: CUT_MS + 3_600_000 }), "failed"],
   ["is scheduled for later than the restore", aJob(CUT_MS - 1_000, { dueMs: RESTORED_MS + 1 }), "delivered"],
