@@ -88,8 +88,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getPassStatus: ofPass,
   getJob: ofJob,
   getJobEvents: ofJob,
-  rescheduleJob: (ids, fresh) => ({ ...ofJob(ids, fresh), body: { scheduled_at: "2026-11-21T09:30:00Z" } }),
-  cancelJob: ofJob,
+  rescheduleJob: ({ movedJobId }) => ({
+    path: { id: movedJobId },
+    body: { scheduled_at: new Date(Date.now() + 3_600_000).toISOString() },
+  }),
+  cancelJob: ({ canceledJobId }) => ({ path: { id: canceledJobId } }),
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
