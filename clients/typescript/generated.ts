@@ -91,24 +91,87 @@ export type MailReportsTaken = {
   reports: number;
 };
 
+/**
+ * Free text, instead of `template_id`: taken for 24 hours after the recipient's last message to the number that
+ * sends, otherwise 422.
+ */
+export type ChatText =
+  | string
+  | {
+      /** Line breaks and tabs are taken. */
+      body: string;
+      /** Whether the phone shows a preview of the text's first link. By default not. */
+      preview_url?: boolean | null;
+    };
+
+/** What fills the template's header. It counts before the alias's. */
+export type ChatHeader =
+  | {
+      type: "text";
+      /** The value of the header's one placeholder. */
+      text: string;
+      /** The placeholder's name, where it has one. */
+      parameter_name?: string | null;
+    }
+  | {
+      type: "image";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "video";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "document";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      /** Its name on the phone. */
+      filename?: string | null;
+    }
+  | { type: "location"; latitude: number; longitude: number; name?: string | null; address?: string | null };
+
+export type ChatButton = {
+  /** The button's place in the template, from 0. */
+  index: number;
+  sub_type: "quick_reply" | "url" | "copy_code" | "flow";
+  /**
+   * `quick_reply`: what comes back when it is pressed (at most 256 characters). `url`: what follows the template's
+   * address (2000). `copy_code`: the code (20). `flow`: the flow's token (512).
+   */
+  value: string | number | boolean;
+};
+
 export type ChatSend = {
   /** International format: digits only, with the country's code and without a plus sign. */
   phone_number: string;
-  /** An alias of the tenant's, or else the provider's exact name of the template. */
-  template_id: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
   language_code?: string | null;
   /**
-   * Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other
-   * control characters, and at most four blanks in a row: the provider takes no others.
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
+   * blanks in a row: the provider takes no others.
    */
-  params?: readonly (string | number | boolean)[] | null;
+  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  header?: ChatHeader | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+  text?: ChatText | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
    * than a second ahead: at once.
    */
   scheduled_at?: string | null;
-};
+} & ({ template_id: string } | { text: ChatText });
 
 export type Alias = {
   alias: string;
@@ -644,13 +707,13 @@ export type NewGoogleClass = NewEventTicketClass | NewGenericClass;
 
 export type EventTicketClassUpdate = {
   class_type: "eventTicket";
-  /** What changes. */
+  /** What changes. `venue` and `dateTime` keep the members that are left out. */
   class_data: {
     /** As in the address. */
     id?: string | null;
     issuerName?: string | null;
     eventName?: LocalizedText | null;
-    venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
+    venue?: ({ name?: LocalizedText | null; address?: LocalizedText | null } & JsonObject) | null;
     dateTime?:
       | ({
           /** Without an offset it is the venue's own time. */
@@ -960,11 +1023,16 @@ export type EmailJobContent = {
 export type WhatsappJobContent = {
   channel: "whatsapp";
   to: string;
-  /** The provider's name of it. */
-  template: string;
-  language: string;
+  /** The provider's name of it. Absent: a message in free text. */
+  template?: string;
+  language?: string;
   /** Of the template's body, in order. */
-  parameters: readonly string[];
+  parameters?: readonly string[];
+  /** Of the template's body, by name. */
+  named_parameters?: { readonly [name: string]: string };
+  header?: JsonObject;
+  buttons?: readonly JsonObject[];
+  text?: { body: string; preview_url: boolean };
 };
 
 export type WalletJobContent = {
@@ -1595,6 +1663,13 @@ export type Operations = {
     };
     answer: null;
   };
+  /**
+   * The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it. Mail of tenants
+   * without a domain of their own is signed by it once it is verified.
+   */
+  getSenderDomain: { answer: OperatorDomain };
+  /** Look at the records of the platform's sender again. A name server that does not answer changes no status. */
+  verifySenderDomain: { answer: OperatorDomain };
   /** Set a tenant's own sender; stored encrypted, never given back. */
   putEmailCredentials: {
     path: {
@@ -1670,8 +1745,9 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
-   * on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+   * Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
+   * to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
+   * the tenant nor the platform has credentials for the provider.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
   /** List a tenant's names for chat templates. */
@@ -1862,8 +1938,8 @@ export type Operations = {
   createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
   /**
    * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
-   * one. The class is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that
-   * is to stay one (DRAFT).
+   * one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every change
+   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).
    */
   changeGoogleClass: {
     path: {
@@ -2758,7 +2834,16 @@ export type Operations = {
   /** Metrics in the Prometheus text format. */
   metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** This document. */
-  openapi: { answer: JsonObject };
+  openapi: {
+    answer: {
+      openapi: string;
+      info: { title: string; version: string } & JsonObject;
+      servers: readonly { url: string }[];
+      /** Path items, by path. */
+      paths: JsonObject;
+      components: JsonObject;
+    } & JsonObject;
+  };
   /** This document, rendered. */
   docs: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** A part of the page: start.js. */
@@ -2792,6 +2877,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   registerDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains", repeat: "unsafe" },
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  getSenderDomain: { method: "GET", path: "/dash/api/sender-domain", repeat: "safe" },
+  verifySenderDomain: { method: "POST", path: "/dash/api/sender-domain/verify", repeat: "unsafe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   getEmailCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   deleteEmailCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },

@@ -46,6 +46,7 @@ const MEANT: readonly Excuse[] = [
     "devices name themselves, and repeat what they said",
   ],
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
+  [/^sendWhatsapp with .*"text".*: unexpectedly 422 .*24 hours/, "nobody has written to the number"],
   [/^putTemplate with .*"wallet".*: unexpectedly 400 .*"pass_data\./, "passes have rules that no schema can tell"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
@@ -57,7 +58,7 @@ const MEANT: readonly Excuse[] = [
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
   sendEmail: ["to_address", "template_id", "scheduled_at"],
-  sendWhatsapp: ["scheduled_at"],
+  sendWhatsapp: ["template_id", "text", "header", "scheduled_at"],
   sendWallet: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   createPass: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   rescheduleJob: ["scheduled_at"],

@@ -40,6 +40,7 @@ import type {
 } from "../../domain/queue.ts";
 import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
+import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
@@ -71,6 +72,7 @@ import { Quarantine } from "./quarantine.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
+import { RedisReplyWindows } from "./redis-reply-windows.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
@@ -117,6 +119,9 @@ export class RedisQueue
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
 
+  /** Who wrote to them lately. */
+  readonly replyWindows: ReplyWindows;
+
   /** What processes tell each other about themselves. */
   readonly statuses: ProcessStatuses;
 
@@ -160,6 +165,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);

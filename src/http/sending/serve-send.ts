@@ -11,7 +11,7 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import type { Acceptance, Refusal } from "./acceptance.ts";
+import { type Acceptance, confirmed, type Refusal } from "./acceptance.ts";
 import { takeSchedule } from "./schedule.ts";
 
 /** A kind of request that queues a job. */
@@ -42,6 +42,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const look = () => acceptTimed(kind, tenant, body, door.ports.clock.nowMs());
     // A compressed body may turn out to be larger than it looked.
     acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
+    if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
@@ -67,7 +68,7 @@ export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body
   if (!timed.ok) return timed;
   const acceptance = kind.accept(tenant, timed.body);
   const { dueMs } = timed;
-  return acceptance.ok && dueMs !== null ? { ok: true, job: { ...acceptance.job, dueMs } } : acceptance;
+  return acceptance.ok && dueMs !== null ? { ...acceptance, job: { ...acceptance.job, dueMs } } : acceptance;
 }
 
 /** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */

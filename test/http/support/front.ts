@@ -4,15 +4,15 @@ import { createApi } from "../../../src/app/endpoints.ts";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { DnsResolver } from "../../../src/channels/email/domains/dns.ts";
 import { DomainService } from "../../../src/channels/email/domains/domain-service.ts";
+import { PlatformSenderDomain } from "../../../src/channels/email/domains/sender-domain.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
-import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
+import type { ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
@@ -87,7 +87,9 @@ export class Front {
   /** What was purged; as many jobs count as unfinished. */
   readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
-  readonly incoming: IncomingMessage[] = [];
+  readonly incoming: ChatMessage[] = [];
+  /** Who last wrote to a number, and when. */
+  lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
   /** Rejects what the chat provider reports, as a queue that is away does. */
   statusFailure: Error | null = null;
   readonly server: Server;
@@ -128,6 +130,13 @@ export class Front {
           clock,
           random,
         }),
+        senderDomain: new PlatformSenderDomain({
+          store: stores.senderDomain,
+          dns: NO_DNS,
+          mailHost: "mx.platform.test",
+          clock,
+          random,
+        }),
         eventStore,
         finishedJobs: eventStore,
         overview: { now: async () => OVERVIEW_EXAMPLE },
@@ -157,10 +166,9 @@ export class Front {
         whatsapp: {
           webhookSecrets: WEBHOOK_SECRETS,
           statuses: { take: (statuses) => this.takeStatuses(statuses) },
-          messages: {
-            record: async (messages) => this.incoming.push(...messages) && messages.length,
-            page: async () => done({ items: [], nextCursor: null }),
-          },
+          incoming: { take: async (messages) => void this.incoming.push(...messages) },
+          messages: { page: async () => done({ items: [], nextCursor: null }) },
+          windows: { lastWrittenMs: async (...asked) => this.lastWritten(...asked) },
         },
         passKit: NO_PASSES,
         wallet: NO_WALLET,
