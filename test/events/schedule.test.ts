@@ -3,15 +3,18 @@ import { TransportError } from "../../src/domain/errors.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { Front } from "../http/support/front.ts";
+import type { Front } from "../http/support/front.ts";
+import { PLATFORM, WalletFront } from "../http/support/wallet-front.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+let world: WalletFront;
 let front: Front;
 beforeAll(async () => {
-  front = await Front.start();
+  world = await WalletFront.start({ ...PLATFORM, whatsapp: { phoneNumberId: "1", accessToken: "token" } });
+  front = world.front;
 });
-afterAll(() => front.stop());
+afterAll(() => world?.stop());
 
 const at = (inMs: number) => new Date(Date.now() + inMs).toISOString();
 const anEmail = (scheduled_at: unknown) => ({ to_address: "ann@example.com", template_id: "welcome", scheduled_at });
@@ -187,4 +190,26 @@ describe("a job that cannot be changed", () => {
     expect(status).toBeGreaterThanOrEqual(500);
     expect((await cancel(jobId)).status).toBe(200);
   });
+});
+
+test("a pass that is scheduled takes its token at once, and gives it back once when it is cancelled, whoever died meanwhile", async () => {
+  const before = await world.balance();
+  const scheduled_at = at(60 * MINUTE_MS);
+  const aPass = (serial_number: string, time: string) => ({
+    pass_type: "apple",
+    pass_data: { serial_number, organization_name: "Acme", description: "A pass" },
+    scheduled_at: time,
+  });
+  for (const isCut of [false, true]) {
+    expect((await front.post("/v1/passes/create", aPass(`s-${isCut}`, scheduled_at))).status).toBe(202);
+    const { jobId, dueMs } = world.lastJob;
+    expect(dueMs).toBe(Date.parse(scheduled_at));
+    expect(await world.balance()).toBe(before - 1);
+    // Cancelled in the queue, by a process that died before it gave anything back.
+    if (isCut) await front.queue.cancel({ tenantId: "acme", shard: 0 }, jobId);
+    expect([(await cancel(jobId)).status, (await cancel(jobId)).status]).toEqual([200, 200]);
+    expect(await world.balance()).toBe(before);
+  }
+  expect((await front.post("/v1/send/wallet", aPass("s-soon", "soon"))).status).toBe(400);
+  expect(await world.balance()).toBe(before);
 });

@@ -59,25 +59,6 @@ describe("a pass", () => {
     }
   });
 
-  test("that is scheduled takes its token at once, and gives it back once when its job is cancelled, whoever died meanwhile", async () => {
-    const before = await world.balance();
-    const scheduled_at = new Date(Date.now() + 3_600_000).toISOString();
-    for (const isCut of [false, true]) {
-      const body = { ...apple(), scheduled_at };
-      expect((await create(body)).status).toBe(202);
-      const { jobId, dueMs } = world.lastJob;
-      expect(dueMs).toBe(Date.parse(scheduled_at));
-      expect(await world.balance()).toBe(before - 1);
-      // Cancelled in the queue, by a process that died before it gave anything back.
-      if (isCut) await world.front.queue.cancel({ tenantId: "acme", shard: 0 }, jobId);
-      const cancel = () => world.front.request("POST", `/v1/jobs/${jobId}/cancel`);
-      expect([(await cancel()).status, (await cancel()).status]).toEqual([200, 200]);
-      expect(await world.balance()).toBe(before);
-    }
-    expect((await create({ ...apple(), scheduled_at: "soon" })).status).toBe(400);
-    expect(await world.balance()).toBe(before);
-  });
-
   test("of Apple's has a token of 32 characters and the signer's pass type, and one of Google's the kind of its route", async () => {
     await create(apple());
     const one = await world.lastPass();
