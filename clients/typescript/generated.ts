@@ -30,6 +30,11 @@ export type EmailSend = {
   html?: string | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 } & ({ template_id: string } | { html: string });
 
 export type BatchAnswer = {
@@ -56,6 +61,11 @@ export type EmailSendInBatch = {
   html?: string | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 };
 
 export type EmailSendBatch = { messages: readonly EmailSendInBatch[]; defaults?: EmailSendInBatch | null };
@@ -189,6 +199,11 @@ export type ChatSend = {
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
   text?: ChatText | null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 } & ({ template_id: string } | { text: ChatText });
 
 export type ChatSendInBatch = {
@@ -208,6 +223,11 @@ export type ChatSendInBatch = {
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
   text?: ChatText | null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 };
 
 export type ChatSendBatch = { messages: readonly ChatSendInBatch[]; defaults?: ChatSendInBatch | null };
@@ -459,6 +479,11 @@ export type ApplePassRequest = {
   pass_data: ApplePassData;
   /** Counts as absent. */
   template_id?: null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 };
 
 export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
@@ -505,6 +530,11 @@ export type GooglePassRequest = {
   pass_data: GooglePassData;
   /** Counts as absent. */
   template_id?: null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 };
 
 /** What is left out stays as it is; null removes it. */
@@ -613,6 +643,11 @@ export type TemplatePassRequest = {
   pass_type?: "apple" | "google" | null;
   /** What the template leaves open or says otherwise. */
   pass_data?: (ApplePassPart | GooglePassPart) | null;
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at?: string | null;
 };
 
 export type PassRequest = ApplePassRequest | GooglePassRequest | TemplatePassRequest;
@@ -792,6 +827,18 @@ export type CredentialsStoredWithWarnings = {
 
 export type WalletWebhook = { wallet_webhook_url: string | null };
 
+export type ScheduledJob = { job_id: string; status: "pending"; scheduled_at: string };
+
+export type Reschedule = {
+  /**
+   * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
+   * than a second ahead: at once.
+   */
+  scheduled_at: string;
+};
+
+export type CanceledJob = { job_id: string; status: "suppressed" };
+
 export type PassResult = {
   pass_id: string;
   /** Of an Apple pass: its file as it is now, in base64. */
@@ -810,10 +857,15 @@ export type FailedJobResult = {
   spam_rules?: readonly { rule: string; score: number; description: string }[];
 };
 
-export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" };
+export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" };
 
 export type Job =
-  | { job_id: string; status: "pending" | "running" }
+  | {
+      job_id: string;
+      status: "pending" | "running";
+      /** It waits for this time; absent: it waits for none. */
+      scheduled_at?: string;
+    }
   | {
       job_id: string;
       status: "success";
@@ -2413,6 +2465,18 @@ export type Operations = {
     };
     answer: WalletWebhook;
   };
+  /**
+   * Move a scheduled job to another time. A time that is past, or now, sends it at once. 409 once its time has
+   * come. Needs a key with the scope `send`.
+   */
+  rescheduleJob: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    body: Reschedule;
+    answer: ScheduledJob;
+  };
   /** What became of a job. Needs a key with the scope `read`. */
   getJob: {
     path: {
@@ -2420,6 +2484,18 @@ export type Operations = {
       id: string;
     };
     answer: Job;
+  };
+  /**
+   * Cancel a job that was not handed over. It ends as `suppressed` with the reason `canceled`, is not billed, and
+   * a pass gives its token back. Repeated, the answer is the same. 409 if its delivery has begun, or may have.
+   * Needs a key with the scope `send`.
+   */
+  cancelJob: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    answer: CanceledJob;
   };
   /** Delivery history of one job, oldest first. Needs a key with the scope `read`. */
   getJobEvents: {
@@ -3599,7 +3675,9 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   getGoogleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
   deleteGoogleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/google", repeat: "safe" },
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
+  rescheduleJob: { method: "PATCH", path: "/v1/jobs/{id}", repeat: "unsafe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
+  cancelJob: { method: "POST", path: "/v1/jobs/{id}/cancel", repeat: "unsafe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
   listOwnJobs: { method: "GET", path: "/v1/jobs", repeat: "safe" },
   explainJob: { method: "GET", path: "/v1/jobs/{id}/explain", repeat: "safe" },

@@ -85,6 +85,11 @@ export class Waybill {
     get: (id: string, options?: CallOptions) => this.calls.call("getJob", { path: { id } }, options),
     /** The job's events, oldest first. */
     events: (id: string, options?: CallOptions) => this.calls.call("getJobEvents", { path: { id } }, options),
+    /** Sends a scheduled job at another time: ISO 8601 with a zone, at most 30 days ahead. */
+    reschedule: (id: string, scheduledAt: string, options?: CallOptions) =>
+      this.calls.call("rescheduleJob", { path: { id }, body: { scheduled_at: scheduledAt } }, options),
+    /** Ends a job that was not handed over. Rejects with the status 409 if it was, or may have been. */
+    cancel: (id: string, options?: CallOptions) => this.calls.call("cancelJob", { path: { id } }, options),
     /** The job once it has ended, whatever became of it. Rejects with the code `timeout` if it has not after a minute. */
     wait: (id: string, options?: CallOptions & { readonly withinMs?: number }) => this.ended(id, options),
   };

@@ -15,6 +15,7 @@ import type { Random } from "../domain/random.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { SandboxView } from "../domain/report.ts";
 import type { JobRetries } from "../domain/retry.ts";
+import type { JobSchedule } from "../domain/schedule.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
 import type { DoorPorts } from "../http/front-door.ts";
@@ -48,6 +49,7 @@ export interface ApiPorts extends DoorPorts {
   readonly eventMetrics: EventMetrics;
   readonly exports: EventExport;
   readonly retries: JobRetries;
+  readonly schedule: JobSchedule;
   readonly random: Random;
   /** Provider credentials of tenants without their own. */
   readonly platform: PlatformCredentials;

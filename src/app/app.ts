@@ -12,11 +12,12 @@ import type { Tracer } from "../domain/tracing.ts";
 import { QueuedBatches } from "../engine/batches/queued-batches.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
-import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
+import { notSentBefore } from "../engine/queue/restored-queue.ts";
 import { Recorder } from "../engine/recorder/recorder.ts";
 import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
+import { JobScheduler } from "../engine/schedule/job-schedule.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -137,7 +138,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     payloads: payloads.store,
     ...operating(registry),
     ...openDomains(config, registry),
-    ...historyOf(base, whole.channels),
+    ...historyOf(base, whole),
     ...machine,
     ...tracing,
     ...answers,
@@ -233,11 +234,12 @@ async function openBase(
 /** How the API reads what was recorded. */
 function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
-  channels: readonly AppChannel[],
+  { channels, telemetry }: Pick<AppOptions, "channels" | "telemetry">,
 ) {
   const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
+  const charges = chargesOf(channels, registry);
   const retries = new Retries({
     queue,
     eventStore: {
@@ -245,13 +247,16 @@ function historyOf(
       failedJobs: (tenantId, jobIds) => failed.failedJobs(tenantId, jobIds),
     },
     payloads: payloads.store,
-    charges: chargesOf(channels, registry),
+    charges,
     clock: systemClock,
   });
+  const common = { queue, payloads: payloads.store, charges, clock: systemClock, telemetry };
+  const schedule = new JobScheduler({ ...common, eventStore: reader });
   const found = finishedJobs(recipients);
   const history = erasure(recipients);
   const { questions } = queue;
-  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries, questions };
+  const asked = { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, questions };
+  return { ...asked, retries, schedule };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -407,7 +412,7 @@ async function startDelivering(
   { queue, registry: { directory }, suppressions, owner, payloads, away, status, stores, tracer, open }: Delivering,
 ): Promise<void> {
   if (!config.roles.includes("dispatcher")) return;
-  const restored = new RestoredJobs(await notSentBeforeMs({ address: stores.redis, clock: systemClock, telemetry }));
+  const restored = new RestoredJobs(await notSentBefore({ address: stores.redis, clock: systemClock, telemetry }));
   const dispatcher = new Dispatcher({
     queue,
     directory,

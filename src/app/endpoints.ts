@@ -8,6 +8,7 @@ import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
 import { metricsEndpoint } from "../events/metrics-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
+import { scheduleEndpoints } from "../events/schedule-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -32,6 +33,7 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   const names = channels.map(({ name }) => name);
   return [
     ...channels.flatMap((channel) => channel.endpoints(ports)),
+    ...scheduleEndpoints(ports),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     jobListEndpoint(ports, names),
     explainEndpoint(ports),

@@ -1,7 +1,8 @@
 import type { Channel } from "../domain/channel.ts";
-import { lifeBeganMs } from "../domain/ids.ts";
+import { acceptedMs } from "../domain/ids.ts";
 import type { QueuedJob } from "../domain/job.ts";
 import type { Outcome } from "../domain/outcome.ts";
+import type { NotSentBefore } from "../engine/queue/restored-queue.ts";
 import { extended } from "./extended-channel.ts";
 
 const NOT_SENT: Outcome = {
@@ -15,13 +16,16 @@ const NOT_SENT: Outcome = {
  * accepting them took is given back, as for any job that fails.
  */
 export class RestoredJobs {
-  /** @param beforeMs Jobs accepted before are not sent, by the time in their ids, unless they were retried since; null: all are. */
-  constructor(private readonly beforeMs: number | null) {}
+  /**
+   * @param before Jobs accepted before are not sent, by the time in their ids, unless they were retried since, or scheduled for
+   * a time that had not come when the backup was restored; null: all are.
+   */
+  constructor(private readonly before: NotSentBefore | null) {}
 
   over(channel: Channel): Channel {
-    const { beforeMs } = this;
-    if (beforeMs === null) return channel;
-    const isOld = (job: QueuedJob) => lifeBeganMs(job) <= beforeMs;
+    const { before } = this;
+    if (before === null) return channel;
+    const isOld = (job: QueuedJob) => acceptedMs(job) <= before.acceptedMs && (job.dueMs ?? 0) <= before.dueMs;
     const screen = channel.screen?.bind(channel);
     return extended(channel, {
       deliver: async (job, ...others) => (isOld(job) ? NOT_SENT : channel.deliver(job, ...others)),

@@ -76,9 +76,14 @@ export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
 }
 
-/** When the job's present life began: its id was created, it was due, or an operator retried it (unix ms). */
-export function lifeBeganMs({ jobId, retriedAtMs = 0, dueMs = 0 }: JobTimes): number {
-  return Math.max(jobTimeMs(jobId), retriedAtMs, dueMs);
+/** When the job was accepted, or an operator retried it last (unix ms). */
+export function acceptedMs({ jobId, retriedAtMs = 0 }: JobTimes): number {
+  return Math.max(jobTimeMs(jobId), retriedAtMs);
+}
+
+/** Since when the job is to be delivered (unix ms): its acceptance, the time that it was scheduled for, or its retry. */
+export function lifeBeganMs(job: JobTimes): number {
+  return Math.max(acceptedMs(job), job.dueMs ?? 0);
 }
 
 interface JobTimes {

@@ -85,6 +85,8 @@ export interface JobRecord {
    * it has had one.
    */
   readonly began?: number;
+  /** When it is to be sent (unix ms); absent: it does not wait for a time, or no longer. */
+  readonly dueMs?: number;
 }
 
 /** The pace of the recipient's mail server, or of the provider. */
@@ -178,6 +180,9 @@ export interface KeptContent {
 export const SUPPRESSION_REASONS = ["unsubscribed", "bounced", "complained", "manual"] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
-/** Why a job ended as suppressed: its recipient is on the tenant's list, or was erased while the job waited. */
-export const END_REASONS = [...SUPPRESSION_REASONS, "erased"] as const;
+/**
+ * Why a job ended as suppressed: its recipient is on the tenant's list, or was erased while the job waited, or the tenant
+ * cancelled it.
+ */
+export const END_REASONS = [...SUPPRESSION_REASONS, "erased", "canceled"] as const;
 export type EndReason = (typeof END_REASONS)[number];

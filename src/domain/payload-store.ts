@@ -1,6 +1,13 @@
 /** UTF-8 bytes. A longer payload is stored outside the queue, which is in memory and read in pieces. */
 export const QUEUED_PAYLOAD_BYTES_MAX = 256 * 1024;
 
+/**
+ * A job that is to be sent later than this keeps its payload outside the queue whatever its size, unless the payload is no
+ * larger than what names one there.
+ */
+export const LASTING_MS = 15 * 60_000;
+export const LASTING_PAYLOAD_BYTES_MAX = 256;
+
 /** Identifies a payload by its job. */
 export interface PayloadRef {
   readonly tenantId: string;
@@ -8,7 +15,7 @@ export interface PayloadRef {
 }
 
 /**
- * Job payloads that are too large for the queue. Each is stored before its job is queued, and removed some time after
+ * Job payloads that are too large for the queue, or wait too long for it. Each is stored before its job is queued, and removed some time after
  * the job has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
  */
 export interface PayloadStore {

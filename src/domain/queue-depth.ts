@@ -6,7 +6,7 @@ export interface TenantQueueDepth {
   readonly tenantId: string;
   readonly channel: ChannelName;
   readonly jobs: number;
-  /** When its first job was accepted (unix ms). */
+  /** When its first job was accepted, or was to be sent if it was scheduled (unix ms). */
   readonly oldestMs: number | null;
 }
 
@@ -16,7 +16,7 @@ export interface ShardDepth {
   readonly tenantQueues: number;
   /** A bounded number of them. */
   readonly measured: readonly TenantQueueDepth[];
-  /** Jobs that wait elsewhere for another try, or for the outcome of a delivery that was lent. */
+  /** Jobs that wait elsewhere for their time, for another try, or for the outcome of a delivery that was lent. */
   readonly parked: number;
   /** When the first event was written that the event store does not have yet (unix ms); null: it has all. */
   readonly oldestEventMs: number | null;

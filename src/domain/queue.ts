@@ -332,7 +332,11 @@ export interface OwnerQueue extends Leases {
   settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void>;
   /** Calls back when a shard has new jobs. A hint: it can be lost, so owners also poll. */
   onJobs(listener: (shard: number) => void): () => void;
+  /** Calls back when a tenant cancels a job that the shard's owner has. A hint that can be lost: who cancels asks again. */
+  onCancel(listener: CancelListener): () => void;
 }
+
+export type CancelListener = (shard: number, tenantQueue: TenantQueue, jobId: string) => void;
 
 /** A frozen piece of a shard's outbox. */
 export interface RecordPiece {

@@ -55,7 +55,16 @@ export const JobResult = Type.Union([PassResult, FailedJobResult, SuppressedResu
 
 export const Job = Type.Union(
   [
-    Type.Object({ job_id: Uuid, status: enumOf(["pending", "running"]) }, { description: "In progress." }),
+    Type.Object(
+      {
+        job_id: Uuid,
+        status: enumOf(["pending", "running"]),
+        scheduled_at: Type.Optional(
+          Type.String({ format: "date-time", description: "It waits for this time; absent: it waits for none." }),
+        ),
+      },
+      { description: "In progress." },
+    ),
     Type.Object({
       job_id: Uuid,
       status: Type.Literal("success"),
@@ -116,8 +125,8 @@ export const EXAMPLE_EVENT = {
   created_at: "2026-11-21T07:30:00Z",
 } as const;
 
-export function shownJob({ jobId: job_id, status, result }: JobRecord): Static<typeof Job> {
-  if (!isFinal(status)) return { job_id, status };
+export function shownJob({ jobId: job_id, status, result, dueMs }: JobRecord): Static<typeof Job> {
+  if (!isFinal(status)) return { job_id, status, ...(dueMs !== undefined && { scheduled_at: isoTime(dueMs) }) };
   // The component that finished the job stored the result that belongs to its status.
   return { job_id, status, result: result ?? {} } as Static<typeof Job>;
 }
@@ -129,6 +138,11 @@ export function shownJobEvent({ eventId, type, result }: DeliveryEvent): Static<
 export function shownEvent(event: TenantEvent): Static<ReturnType<typeof eventPageOf>>["events"][number] {
   const { event_id, ...rest } = shownJobEvent(event);
   return { event_id, job_id: event.jobId, channel: event.channel, ...rest };
+}
+
+/** ISO 8601 UTC, with milliseconds. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** ISO 8601 UTC, whole seconds. */

@@ -12,7 +12,7 @@ import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { enumOf, Uuid } from "../http/schemas.ts";
 import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
-import { jobIdOf, NO_SUCH_JOB } from "./job-endpoints.ts";
+import { jobIdOfTenant, NO_SUCH_JOB } from "./job-endpoints.ts";
 import { JobAttempt, shownAttempt, timeText } from "./operator-job-endpoints.ts";
 
 export interface ExplainPorts {
@@ -50,7 +50,7 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
     summary: "Why a job waits, and how each of its tries ended",
     description:
       "What only the delivering process knows (a pace, a mail server that is away) is left out where that process does not answer at once.",
-    params: { id: jobIdOf },
+    params: { id: jobIdOfTenant },
     answers: {
       200: {
         description: "The explanation.",

@@ -16,7 +16,7 @@ export interface JobPorts {
   completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
 }
 
-export const jobIdOf: PathParameter<string> = {
+export const jobIdOfTenant: PathParameter<string> = {
   description: "The job_id that the send answered.",
   example: EXAMPLE_JOB_ID,
   read: (text) => text?.toLowerCase() ?? "",
@@ -38,12 +38,15 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
       operation: "getJob",
       tag: "Jobs",
       summary: "What became of a job",
-      params: { id: jobIdOf },
+      params: { id: jobIdOfTenant },
       answers: {
         200: {
           description: "The job. One that is in progress has no result.",
           schema: Job,
           examples: {
+            scheduled: {
+              value: { job_id: EXAMPLE_JOB_ID, status: "pending", scheduled_at: "2026-11-21T09:30:00.000Z" },
+            },
             running: { value: { job_id: EXAMPLE_JOB_ID, status: "running" } },
             success: { value: { job_id: EXAMPLE_JOB_ID, status: "success", result: {} } },
             failed: { value: { job_id: EXAMPLE_JOB_ID, status: "failed", result: { error: "550 5.7.1 refused" } } },
@@ -64,7 +67,7 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
       operation: "getJobEvents",
       tag: "Jobs",
       summary: "Delivery history of one job, oldest first",
-      params: { id: jobIdOf },
+      params: { id: jobIdOfTenant },
       answers: {
         200: {
           description: "Its events.",

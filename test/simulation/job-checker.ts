@@ -5,6 +5,7 @@ import type { NewJob, QueueQuota } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { TermTruth } from "./lease-checker.ts";
+import { payloadBytes } from "./memory-queue-shard.ts";
 import type { Watch } from "./promises.ts";
 import { ShareChecker } from "./share-checker.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -45,6 +46,10 @@ export interface JobTruth {
   lastHeard: "away" | "answered" | null;
   /** The queue forgot something about it: it may be missing, and known events may happen again. */
   isExcused: boolean;
+  /** It waited for a time at first. */
+  readonly isScheduled: boolean;
+  /** It has ended because its tenant cancelled it. */
+  isCanceled: boolean;
   /** The queue forgot that it was accepted. */
   isForgotten: boolean;
 }
@@ -98,7 +103,8 @@ export class JobChecker {
     return this.options.isClockSound;
   }
 
-  landed(tenant: Tenant, job: NewJob): void {
+  /** `waitMs`: how long it waits for its time; 0 or less: it does not. */
+  landed(tenant: Tenant, job: NewJob, waitMs: number): void {
     const known = this.jobs.get(job.jobId);
     const isNew = known === undefined || known.isForgotten;
     const hasLeftEarly = !isNew && this.hasLeftEarly(known);
@@ -114,8 +120,8 @@ export class JobChecker {
       told: new Set(),
       everTold: new Set(),
       retries: 0,
-      bytes: job.stored?.bytes ?? Buffer.byteLength(job.payload),
-      acceptedMs: this.clock.nowMs,
+      bytes: payloadBytes(job),
+      acceptedMs: this.clock.nowMs + Math.max(0, waitMs),
       stepsMs: this.options.unnoticedStepsMs(tenant.shard),
       answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
       lent: null,
@@ -125,11 +131,34 @@ export class JobChecker {
       lastHeard: known?.lastHeard ?? null,
       isExcused: hasLeftEarly || (known?.isExcused ?? false),
       isForgotten: false,
+      isScheduled: waitMs > 0,
+      isCanceled: false,
     };
     this.jobs.set(job.jobId, truth);
     this.shares.begun(truth, job.quota);
     this.options.landed(truth);
     this.touch(job.jobId);
+  }
+
+  /** Its tenant has moved it: its life begins then. */
+  moved(jobId: string, waitMs: number): void {
+    const truth = this.jobs.get(jobId);
+    if (truth === undefined) return;
+    truth.acceptedMs = this.clock.nowMs + Math.max(0, waitMs);
+    this.touch(jobId);
+  }
+
+  /** Its tenant was told that it is cancelled. */
+  canceled(jobId: string): void {
+    this.touch(jobId);
+    const truth = this.jobs.get(jobId);
+    if (truth === undefined || this.options.read(truth.tenant, jobId) === null) return;
+    this.watch.demand(truth.isCanceled, "canceled", () => `${jobId} is ${truth.status}`);
+  }
+
+  /** A delivery of the job starts, or its owner hears how it went. */
+  inHand({ jobId, isCanceled, isExcused }: JobTruth): void {
+    this.watch.demand(!isCanceled || isExcused, "canceled", () => `${jobId} is sent all the same`);
   }
 
   /** The queue has taken a report of the provider's. */
@@ -218,6 +247,7 @@ export class JobChecker {
   /** What the queue does not remember, it does not count either. */
   private ended(truth: JobTruth, { result, attempts }: JobRecord, wasForgotten: boolean): void {
     this.options.ended(truth);
+    truth.isCanceled = result?.["reason"] === "canceled";
     if (!wasForgotten) this.shares.ended(truth);
     const { tenant, status, acceptedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;
@@ -236,6 +266,7 @@ export class JobChecker {
     // A message in flight may have been handed over in the forgotten time.
     if (isChanged || !isFinal(truth.status)) truth.isExcused = true;
     truth.isForgotten = record === null;
+    truth.isCanceled = record?.result?.["reason"] === "canceled";
     truth.status = record?.status ?? "pending";
     truth.events = record?.events.length ?? 0;
   }

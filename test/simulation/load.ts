@@ -8,7 +8,16 @@ import type { SimClock } from "./sim-clock.ts";
 import type { BatchRequest, SendRequest, SimCluster } from "./sim-cluster.ts";
 
 const PATIENCE_MS = 8_000;
+const SCHEDULE_MS_MAX = 90_000;
+const CHANGE_MS_MAX = 40_000;
 const TRIES_MAX = 6;
+
+/** How tenants schedule. */
+export interface Scheduling {
+  readonly dice: Dice;
+  /** Of messages that are scheduled, and of all that are moved or cancelled later. */
+  readonly share: number;
+}
 
 export interface LoadParts {
   readonly clock: SimClock;
@@ -29,7 +38,10 @@ export class Load {
   acknowledgedCount = 0;
   /** Requests that were answered with a share of the queue that is used up. */
   refusedCount = 0;
+  /** Messages that their tenants have moved or cancelled, or tried to. */
+  changes = 0;
   private keys = 0;
+  private scheduling: Scheduling | null = null;
 
   constructor(private readonly parts: LoadParts) {}
 
@@ -42,8 +54,35 @@ export class Load {
     const content = template === null ? { html } : { template_id: template, data: { html } };
     const body: JsonObject = { to_address: recipient, ...content };
     const idempotencyKey = dice.chance(0.3) ? `key-${(this.keys += 1)}` : null;
+    const { scheduling } = this;
+    const isScheduled = scheduling?.dice.chance(scheduling.share) ?? false;
+    const inMs = isScheduled ? (scheduling?.dice.skewed(SCHEDULE_MS_MAX) ?? null) : null;
     this.inFlight += 1;
-    clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
+    clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey, inMs }, TRIES_MAX));
+  }
+
+  /** From now on some messages are scheduled, and some of all are moved or cancelled later. */
+  schedule(scheduling: Scheduling): void {
+    this.scheduling = scheduling;
+  }
+
+  /** What the client does with an accepted message later. */
+  private changeLater({ tenant }: SendRequest, jobId: string): void {
+    const { scheduling } = this;
+    const { clock, aHouse } = this.parts;
+    if (scheduling === null || !scheduling.dice.chance(scheduling.share)) return;
+    const { dice } = scheduling;
+    clock.at(dice.skewed(CHANGE_MS_MAX), () => {
+      const house = aHouse();
+      if (house === null) return;
+      const change = dice.chance(0.6) ? "cancel" : { inMs: dice.skewed(SCHEDULE_MS_MAX) };
+      // One that asks twice gets the same answer.
+      const times = dice.chance(0.2) ? 2 : 1;
+      this.changes += 1;
+      house.process.enter(() => {
+        for (let i = 0; i < times; i += 1) void house.change(tenant, jobId, change);
+      }, "answer");
+    });
   }
 
   /** Some of a batch's messages are wrong, and one of two batches has a key. */
@@ -97,6 +136,7 @@ export class Load {
       if (result?.kind === "accepted" || result?.kind === "replayed") {
         this.acknowledgedCount += 1;
         this.parts.acknowledged(result.jobId);
+        this.changeLater(request, result.jobId);
       } else if (request.idempotencyKey !== null && triesLeft > 1) {
         clock.at(1_000, () => this.attempt(request, triesLeft - 1));
         return;

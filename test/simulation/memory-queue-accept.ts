@@ -6,10 +6,12 @@ import {
   alive,
   count,
   enqueue,
+  laterPlace,
   payloadBytes,
   type RateWindow,
   type ShardState,
   tenantQueueName,
+  waitsFromMs,
 } from "./memory-queue-shard.ts";
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
@@ -23,6 +25,8 @@ export interface Request {
 
 export interface Accepting extends Request {
   readonly job: NewJob;
+  /** How long it waits for its time; 0 or less: it does not. */
+  readonly waitMs: number;
 }
 
 const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
@@ -95,8 +99,9 @@ export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: ()
       const { limited, rate } = admit(shard, one);
       return limited ? { kind: "limited", rate } : { kind: "admitted", rate };
     }
+    const waitMs = Math.ceil((job.dueMs ?? nowMs) - nowMs);
     // It has no key of its own.
-    const answer = accept(shard, { ...one, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
+    const answer = accept(shard, { ...one, waitMs, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
     if (answer.kind === "accepted") queued.add(index);
     return answer;
   });
@@ -137,7 +142,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
   return bytes + payloadBytes(job) > job.quota.bytes ? "bytes" : null;
 }
 
-function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
+function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hint: () => void): void {
   const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs } = job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
@@ -153,7 +158,8 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
   };
-  const entryId = enqueue(shard, tenantQueue, entry, nowMs);
+  const isLater = dueMs !== undefined && waitMs > 0;
+  const entryId = isLater ? laterPlace(dueMs) : enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
@@ -167,7 +173,10 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     kept: [],
     result: null,
   });
-  if (!shard.ready.has(tenantQueue)) {
+  if (isLater) {
+    shard.parked.set(jobId, { tenantQueue, entry });
+    shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);
+  } else if (!shard.ready.has(tenantQueue)) {
     shard.ready.add(tenantQueue);
     hint();
   }

@@ -81,7 +81,9 @@ function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { move
     shard.later.delete(jobId);
     moved += 1;
     if (parked === undefined) continue;
-    enqueue(shard, parked.tenantQueue, parked.entry, nowMs);
+    const entryId = enqueue(shard, parked.tenantQueue, parked.entry, nowMs);
+    const stored = storedJob(shard, jobId);
+    if (stored?.entryId?.startsWith("~") === true) shard.jobs.set(jobId, { ...stored, entryId });
     shard.ready.add(parked.tenantQueue);
     bytes += bytesOf(parked.entry);
   }

@@ -77,7 +77,10 @@ export interface StoredJob {
   readonly isHeldPending: boolean;
   readonly attempts: number;
   readonly waits: number;
-  /** The entry that it was accepted with; null once a settlement, or the event store, has written the job. */
+  /**
+   * The entry that it was accepted with, or `laterPlace` while it waits for its time; null once a settlement, or the event
+   * store, has written the job.
+   */
   readonly entryId: string | null;
   readonly events: readonly DeliveryEvent[];
   /** Reports that wait for its end, one a type. */
@@ -217,6 +220,11 @@ export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
   return nowMs + skewMs;
 }
 
+/** What a wait for a time begins at: a clock that was set back since the last pull counts from there. */
+export function waitsFromMs(shard: ShardState, nowMs: number): number {
+  return Math.max(shardTimeMs(shard, nowMs), agreedTimeMs(shard, nowMs));
+}
+
 /** What finished jobs leave by: a step of the clock since the last pull has not moved it. */
 export function agreedTimeMs(shard: ShardState, nowMs: number): number {
   return shard.agreedMs ?? shardTimeMs(shard, nowMs);
@@ -253,6 +261,11 @@ function extrasText({ tags, dueMs }: Content): string {
 
 function tagsText(tags: readonly Tag[] = []): string {
   return tags.map(({ name, value }) => `${name}=${value}`).join(";");
+}
+
+/** In the place of an entry's id. */
+export function laterPlace(dueMs: number): string {
+  return `~${dueMs}`;
 }
 
 export function isBeyond(entryId: string, other: string): boolean {

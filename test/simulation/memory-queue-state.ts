@@ -5,6 +5,7 @@ import { isFinal, type JobRecord, type KeptContent } from "../../src/domain/job.
 import {
   type AcceptResult,
   type AllowanceCall,
+  type CancelListener,
   FENCED,
   type Fenced,
   type Idempotency,
@@ -24,6 +25,7 @@ import {
 } from "../../src/domain/queue.ts";
 import type { Random } from "../../src/domain/random.ts";
 import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, acceptPiece, admit, batchUnder, endBatch } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
@@ -32,6 +34,7 @@ import { pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
 import { retry } from "./memory-queue-retry.ts";
+import { cancel, reschedule } from "./memory-queue-schedule.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
 import {
   type Expiring,
@@ -64,6 +67,7 @@ export class QueueState {
   private readonly members = new Map<LeaseRole, Map<string, number>>();
   private readonly references: References = new Map();
   private readonly jobsListeners = new Set<(shard: number) => void>();
+  private readonly cancelListeners = new Set<CancelListener>();
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
 
   constructor(
@@ -75,8 +79,15 @@ export class QueueState {
     return admit(this.shard(tenant.shard), { tenant, requestsPerMinute, nowMs: this.clock.nowMs() });
   }
 
-  acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): AcceptResult {
-    const request = { tenant, requestsPerMinute, job, nowMs: this.clock.nowMs() };
+  /** `callerMs`: what its caller's clock shows, by which a scheduled job waits. */
+  acceptNow(
+    tenant: TenantRef,
+    requestsPerMinute: number | null,
+    job: NewJob,
+    callerMs = this.clock.nowMs(),
+  ): AcceptResult {
+    const waitMs = Math.ceil((job.dueMs ?? callerMs) - callerMs);
+    const request = { tenant, requestsPerMinute, job, waitMs, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
@@ -97,6 +108,23 @@ export class QueueState {
     const { shard } = call.tenant;
     const retrying = { ...call, isRepeat, nowMs: this.clock.nowMs() };
     return retry(this.shard(shard), retrying, () => this.announceMail(shard));
+  }
+
+  rescheduleNow(
+    { tenantId, shard }: TenantRef,
+    jobId: string,
+    dueMs: number,
+    callerMs = this.clock.nowMs(),
+  ): RescheduleResult {
+    const time = { dueMs, waitMs: Math.max(0, dueMs - callerMs) };
+    return reschedule(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, time);
+  }
+
+  cancelNow({ tenantId, shard }: TenantRef, jobId: string): CancelResult {
+    return cancel(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, () => {
+      const channel = this.shard(shard).jobs.get(jobId)?.channel ?? "";
+      for (const listener of this.cancelListeners) listener(shard, { tenantId, channel }, jobId);
+    });
   }
 
   unrecordedContentsNow({ tenantId, shard }: TenantRef, jobIds: readonly string[]): ReadonlyMap<string, KeptContent> {
@@ -122,11 +150,12 @@ export class QueueState {
     if (stored === null || stored.tenantId !== tenant.tenantId) return null;
     const { tenantId, channel, attempts, events, result, entryId, isHeldPending, tries, life } = stored;
     const cursor = shard.cursors.get(tenantQueueName({ tenantId, channel }));
-    const isPulled = cursor !== undefined && entryId !== null && !isBeyond(entryId, cursor);
+    const isLater = entryId?.startsWith("~") === true;
+    const isPulled = cursor !== undefined && entryId !== null && !isLater && !isBeyond(entryId, cursor);
     const status = stored.status === "pending" && isPulled && !isHeldPending ? "running" : stored.status;
     const state = { status, attempts, result: isFinal(status) ? (result ?? {}) : null, events };
     const told = { ...(tries !== undefined && { tries }), ...(life !== undefined && { began: life.began }) };
-    return { jobId, tenantId, channel, ...state, ...told };
+    return { jobId, tenantId, channel, ...state, ...told, ...(isLater && { dueMs: Number(entryId.slice(1)) }) };
   }
 
   observeNow(tenant: TenantRef, observation: Observation): ObserveResult {
@@ -215,6 +244,11 @@ export class QueueState {
   onJobs(listener: (shard: number) => void): () => void {
     this.jobsListeners.add(listener);
     return () => this.jobsListeners.delete(listener);
+  }
+
+  onCancel(listener: CancelListener): () => void {
+    this.cancelListeners.add(listener);
+    return () => this.cancelListeners.delete(listener);
   }
 
   onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {

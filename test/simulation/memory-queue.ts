@@ -3,6 +3,7 @@ import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
+  CancelListener,
   Fenced,
   Idempotency,
   JobAddress,
@@ -23,11 +24,12 @@ import type {
   Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/schedule.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 
 /** The queue in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
-export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderReferences {
+export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderReferences, WaitingJobs {
   readonly shardsPerRecord = "all";
 
   constructor(readonly state: QueueState) {}
@@ -49,6 +51,12 @@ export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderRefer
   }
   async retry(call: RetryCall): Promise<readonly RetryResult[]> {
     return this.state.retryNow(call);
+  }
+  async reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    return this.state.rescheduleNow(tenant, jobId, dueMs);
+  }
+  async cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {
+    return this.state.cancelNow(tenant, jobId);
   }
   async unrecordedContents(tenant: TenantRef, jobIds: readonly string[]): Promise<ReadonlyMap<string, KeptContent>> {
     return this.state.unrecordedContentsNow(tenant, jobIds);
@@ -110,5 +118,8 @@ export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderRefer
 
   onJobs(listener: (shard: number) => void): () => void {
     return this.state.onJobs(listener);
+  }
+  onCancel(listener: CancelListener): () => void {
+    return this.state.onCancel(listener);
   }
 }

@@ -113,6 +113,7 @@ export class Provider {
     if (truth === undefined || term === null) return promise;
     this.checkCall(process, job, truth, term);
     parts.operator.started(tenant.tenantId, job.jobId);
+    parts.jobs.inHand(truth);
     parts.waits.handedOver(job.jobId);
     parts.queueChecker.begun(process, job.jobId);
     parts.fairness.started(process, tenant, term.lease.token);
@@ -128,6 +129,7 @@ export class Provider {
       parts.fairness.ended(process, tenant, term.lease.token);
       if (this.inFlight.get(job.jobId) === handOver) this.inFlight.delete(job.jobId);
       if (outcome === null) return;
+      if (truth.retries === life && this.isOwners(truth, term)) parts.jobs.inHand(truth);
       if (truth.retries === life) this.hear(truth, term, { outcome, isAborted: signal.aborted });
       resolve(outcome);
     };
@@ -235,6 +237,13 @@ export class Provider {
   }
 
   /** A delivery is not broken off for a silence of the queue, but for its own. */
+  /** Nobody else may have the job. */
+  private isOwners({ lent, tenant }: JobTruth, { lease }: TermTruth): boolean {
+    const { state, clock } = this.parts;
+    if (lent === null) return state.holder(tenant.shard, "dispatcher") === lease.token;
+    return lent.token === lease.token && clock.nowMs < lent.untilMs;
+  }
+
   private checkAbort({ jobId }: QueuedJob, { term, begunMs }: HandOver): void {
     const { clock, watch } = this.parts;
     const isLate = clock.nowMs - begunMs >= limits.deliveryTimeoutMs;

@@ -213,6 +213,14 @@ export class QueueChecker {
     }
   }
 
+  /** A job is parked until its time comes. */
+  scheduled(shard: number, jobId: string, waitMs: number): void {
+    const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
+    const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
+    const unnoticedMs = this.unnoticedStepsMs(shard);
+    this.due.set(jobId, { laterMs, fromMs: atMs, atMs, unnoticedMs, steps: this.clockSteps });
+  }
+
   /** A settlement that was there before parks nothing anew. */
   private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;

@@ -68,6 +68,7 @@ describe("clocks", () => {
         tenant: story.tenant("acme"),
         body: { to_address: "ann@example.com", html: "<p>Hello</p>" },
         idempotencyKey: null,
+        inMs: null,
       };
       void house.send(request).then((result) => {
         if (result?.kind === "accepted") jobId = result.jobId;

@@ -15,6 +15,7 @@ import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { DeliveryReports } from "../../src/engine/reports/delivery-reports.ts";
 import { Retries } from "../../src/engine/retries/retries.ts";
+import { JobScheduler } from "../../src/engine/schedule/job-schedule.ts";
 import type { Dice } from "./dice.ts";
 import type { Network, Server } from "./network.ts";
 import type { Watch } from "./promises.ts";
@@ -44,6 +45,8 @@ export interface SendRequest {
   readonly tenant: Tenant;
   readonly body: JsonObject;
   readonly idempotencyKey: string | null;
+  /** How long until it is to be sent; null: at once. */
+  readonly inMs: number | null;
 }
 
 export interface BatchRequest {
@@ -56,6 +59,7 @@ export interface BatchRequest {
 export class SimCluster {
   readonly reports: DeliveryReports;
   private readonly retries: Retries;
+  private readonly schedule: JobScheduler;
   private readonly dispatcher: Dispatcher;
   private readonly recorder: Recorder;
   private readonly jobIds: JobIds;
@@ -93,6 +97,9 @@ export class SimCluster {
       charges: { take: () => Promise.resolve(null), giveBack: () => Promise.resolve() },
       clock,
     });
+    const payloads = { remove: () => Promise.resolve() };
+    const charges = { giveBack: () => Promise.resolve() };
+    this.schedule = new JobScheduler({ queue, eventStore: reader, payloads, charges, clock, telemetry });
     this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, telemetry });
   }
 
@@ -105,6 +112,17 @@ export class SimCluster {
   async retry(tenant: Tenant, jobIds: readonly string[]): Promise<void> {
     try {
       await this.retries.retry(tenant, jobIds);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
+  }
+
+  /** What the front door does for a tenant that moves a job, or cancels it. */
+  async change(tenant: Tenant, jobId: string, change: { readonly inMs: number } | "cancel"): Promise<void> {
+    try {
+      if (change === "cancel") {
+        if ((await this.schedule.cancel(tenant, jobId)) === "canceled") this.around.queue.heardCancel(jobId);
+      } else await this.schedule.reschedule(tenant, jobId, this.process.clock.nowMs() + change.inMs);
     } catch (error) {
       if (!isOutage(error)) throw error;
     }
@@ -123,13 +141,21 @@ export class SimCluster {
   }
 
   /** What the front door does with a request; null where it refuses it. */
-  async send({ tenant, body, idempotencyKey }: SendRequest): Promise<AcceptResult | null> {
+  async send({ tenant, body, idempotencyKey, inMs }: SendRequest): Promise<AcceptResult | null> {
     const acceptance = acceptEmail(tenant, body);
     if (!acceptance.ok) return null;
     const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
     const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
     const quota = jobs === undefined || bytes === undefined ? {} : { quota: { jobs, bytes } };
-    const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, ...quota, idempotency };
+    const due = inMs === null ? {} : { dueMs: this.process.clock.nowMs() + inMs };
+    const job: NewJob = {
+      jobId: this.jobIds.next(),
+      channel: "email",
+      ...acceptance.job,
+      ...quota,
+      ...due,
+      idempotency,
+    };
     return await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
   }
 

@@ -6,6 +6,7 @@ import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
+  type CancelListener,
   FENCED,
   type Fenced,
   type FrontQueue,
@@ -27,13 +28,14 @@ import {
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryQueue, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../src/domain/schedule.ts";
 import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import type { Call, Network, Server } from "./network.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
 /** One process's way to the queue, over the wire. */
-export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue, RecorderQueue {
+export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue, RecorderQueue, WaitingJobs {
   constructor(
     private readonly process: SimProcess,
     private readonly network: Network,
@@ -50,7 +52,7 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   async accept(ref: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     const tenant = this.tenant(ref);
     const { timesForgot } = this.queue;
-    const accept = () => this.queue.accept(tenant, requestsPerMinute, job);
+    const accept = (callerMs: number) => this.queue.accept(tenant, requestsPerMinute, job, callerMs);
     const result = await this.untilAnswered("accept", accept, job.payload.length);
     this.queue.heardAccept(tenant, job, result, timesForgot);
     return result;
@@ -72,12 +74,13 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   }
 
   /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
-  private async untilAnswered<T>(name: string, effect: () => T, bytes: number): Promise<T> {
+  private async untilAnswered<T>(name: string, effect: (callerMs: number) => T, bytes: number): Promise<T> {
     const { clock } = this.process;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
     while (true) {
       try {
-        return await this.call(name, effect, { bytes });
+        const callerMs = clock.nowMs();
+        return await this.call(name, () => effect(callerMs), { bytes });
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;
@@ -200,6 +203,19 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
   /** Hints go by the wire, too, and may be lost there. */
   onJobs(listener: (shard: number) => void): () => void {
     return this.queue.onJobs((shard) => this.network.hint(this.process, () => listener(shard)));
+  }
+
+  onCancel(listener: CancelListener): () => void {
+    return this.queue.state.onCancel((...asked) => this.network.hint(this.process, () => listener(...asked)));
+  }
+
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    const callerMs = this.process.clock.nowMs();
+    return this.call("reschedule", () => this.queue.reschedule(tenant, jobId, dueMs, callerMs));
+  }
+
+  cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {
+    return this.call("cancel", () => this.queue.cancel(this.tenant(tenant), jobId));
   }
 
   private call<T>(name: string, effect: () => T, sizes: Pick<Call<T>, "bytes" | "replyBytes"> = {}): Promise<T> {

@@ -19,6 +19,8 @@ export interface RunResult extends WorldCounts {
   readonly events: number;
   /** Tenants that their operator paused. */
   readonly tenantPauses: number;
+  /** Messages that their tenants moved or cancelled, or tried to. */
+  readonly changes: number;
 }
 
 /** A run that broke a promise, with the command that replays it. */
@@ -40,6 +42,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   const ofOperator = new Dice(seed + OPERATOR_SEEDS);
   const ofRetries = new Dice(seed + RETRY_SEEDS);
   const ofBatches = new Dice(seed + BATCH_SEEDS);
+  const ofSchedule = new Dice(seed + SCHEDULE_SEEDS);
   const world = new World(seed, (dice) => withRetries(withPauses(drawOptions(dice, steps), ofOperator), ofRetries));
   const driver = new Driver(world, (violation) => {
     const { clock, trace } = world;
@@ -56,6 +59,10 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   if (weather.jobRetried > 0) {
     const aHouse = (dice: Dice) => world.aHouse(dice);
     world.operator.retryFailed({ dice: ofRetries, share: weather.jobRetried, aHouse });
+  }
+  // Who is compared by the order of what they accepted schedules nothing.
+  if (!weather.isCalm && ofSchedule.chance(1 / 3)) {
+    world.load.schedule({ dice: ofSchedule, share: ofSchedule.pick([0.2, 0.7]) });
   }
   driver.stepWhile(() => world.clock.steps < world.drawn.steps);
   calamities.end();
@@ -75,12 +82,14 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
     lostCalls: network.lostCalls,
     events: jobs.events.size,
     tenantPauses: world.operator.pauses,
+    changes: world.load.changes,
   };
 }
 
 const OPERATOR_SEEDS = 0x51ee_0000;
 const RETRY_SEEDS = 0x2e72_0000;
 const BATCH_SEEDS = 0x3ba7_0000;
+const SCHEDULE_SEEDS = 0x5c4e_0000;
 
 /** In a third of the runs somebody pauses tenants; never those whose waits are checked. */
 function withPauses(options: RunOptions, dice: Dice): RunOptions {

@@ -20,7 +20,8 @@ import {
   type Settlement,
 } from "../../src/domain/queue.ts";
 import type { RetryCall, RetryResult } from "../../src/domain/retry.ts";
-import type { Tenant } from "../../src/domain/tenant.ts";
+import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
+import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import type { JobChecker } from "./job-checker.ts";
@@ -83,10 +84,15 @@ export class WatchedQueue {
     return this.state.onJobs(listener);
   }
 
-  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob): AcceptResult {
+  /** `callerMs`: what its caller's clock shows. */
+  accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, callerMs: number): AcceptResult {
     const before = this.entries(tenant.shard);
-    const result = this.state.acceptNow(tenant, requestsPerMinute, job);
-    if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
+    const result = this.state.acceptNow(tenant, requestsPerMinute, job, callerMs);
+    const waitMs = (job.dueMs ?? callerMs) - callerMs;
+    if (this.entries(tenant.shard) > before) {
+      this.parts.jobs.landed(tenant, job, waitMs);
+      if (waitMs > 0) this.parts.queueChecker.scheduled(tenant.shard, job.jobId, waitMs);
+    }
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
   }
@@ -97,7 +103,7 @@ export class WatchedQueue {
     const result = this.state.acceptPieceNow(tenant, requestsPerMinute, piece);
     for (const [i, { index, job }] of piece.items.entries()) {
       if (job === null || wasThere[i] === true || this.state.jobNow(tenant, job.jobId) === null) continue;
-      jobs.landed(tenant, job);
+      jobs.landed(tenant, job, 0);
       if (piece.key === null) continue;
       const name = messageOf(tenant, piece.key, index);
       const known = this.messages.get(name);
@@ -136,6 +142,27 @@ export class WatchedQueue {
     }
     queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return results;
+  }
+
+  reschedule(tenant: TenantRef, jobId: string, dueMs: number, callerMs: number): RescheduleResult {
+    const result = this.state.rescheduleNow(tenant, jobId, dueMs, callerMs);
+    if (result === "moved") {
+      this.parts.jobs.moved(jobId, dueMs - callerMs);
+      this.parts.queueChecker.scheduled(tenant.shard, jobId, Math.max(0, dueMs - callerMs));
+    }
+    return result;
+  }
+
+  cancel(tenant: Tenant, jobId: string): CancelResult {
+    const result = this.state.cancelNow(tenant, jobId);
+    if (result === "canceled") this.parts.jobs.canceled(jobId);
+    this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return result;
+  }
+
+  /** A tenant has heard that its job is cancelled. */
+  heardCancel(jobId: string): void {
+    this.parts.jobs.canceled(jobId);
   }
 
   /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
@@ -324,7 +351,7 @@ export class WatchedQueue {
   }
 
   private entries(shard: number): number {
-    let entries = 0;
+    let entries = this.state.look(shard).parked.size;
     for (const tenantQueue of this.state.look(shard).tenantQueues.values()) entries += tenantQueue.entries.size;
     return entries;
   }

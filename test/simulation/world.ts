@@ -101,7 +101,7 @@ export class World {
     const isClockSound = !weather.queueForgets || weather.queueClockStepEveryMs === 0;
     const isAgeKnown = weather.clockStepEveryMs === 0 && weather.clockFarAhead === 0;
     const read = (tenant: TenantRef, jobId: string) => this.state.jobNow(tenant, jobId);
-    const landed = (truth: JobTruth) => this.waits.accepted(truth);
+    const landed = (truth: JobTruth) => (truth.isScheduled ? undefined : this.waits.accepted(truth));
     const ended = (truth: JobTruth) => this.ended(truth);
     const unnoticedStepsMs = (shard: number) => this.queueChecker.unnoticedStepsMs(shard);
     const isPurged = ({ tenant, acceptedMs }: JobTruth) => this.operator.isPurged(tenant.tenantId, acceptedMs);

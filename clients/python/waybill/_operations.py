@@ -17,6 +17,7 @@ EmailSend = TypedDict(
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -45,6 +46,7 @@ EmailSendInBatch = TypedDict(
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -128,6 +130,7 @@ ChatSend = TypedDict(
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "text": NotRequired["Union[ChatText, None]"],
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -218,6 +221,7 @@ ChatSendInBatch = TypedDict(
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "text": NotRequired["Union[ChatText, None]"],
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -277,6 +281,7 @@ ApplePassRequest = TypedDict(
         "template_id": NotRequired["None"],
         "pass_type": "Literal['apple']",
         "pass_data": "ApplePassData",
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -411,6 +416,7 @@ GooglePassRequest = TypedDict(
         "template_id": NotRequired["None"],
         "pass_type": "Literal['google']",
         "pass_data": "GooglePassData",
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -432,6 +438,7 @@ TemplatePassRequest = TypedDict(
         "template_id": "str",
         "pass_type": NotRequired["Union[Literal['apple', 'google'], None]"],
         "pass_data": NotRequired["Union[Union[ApplePassPart, GooglePassPart], None]"],
+        "scheduled_at": NotRequired["Union[str, None]"],
     },
 )
 
@@ -602,6 +609,22 @@ GenericClassUpdate = TypedDict(
 
 GoogleClass: TypeAlias = "Mapping[str, Any]"
 
+Reschedule = TypedDict(
+    "Reschedule",
+    {
+        "scheduled_at": "str",
+    },
+)
+
+ScheduledJob = TypedDict(
+    "ScheduledJob",
+    {
+        "job_id": "str",
+        "status": "Literal['pending']",
+        "scheduled_at": "str",
+    },
+)
+
 Job: TypeAlias = "Union[JobValue1, JobValue2, JobValue3, JobValue4]"
 
 JobValue1 = TypedDict(
@@ -609,6 +632,7 @@ JobValue1 = TypedDict(
     {
         "job_id": "str",
         "status": "Literal['pending', 'running']",
+        "scheduled_at": NotRequired["str"],
     },
 )
 
@@ -662,7 +686,7 @@ JobValue3 = TypedDict(
 SuppressedResult = TypedDict(
     "SuppressedResult",
     {
-        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased']",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
     },
 )
 
@@ -672,6 +696,14 @@ JobValue4 = TypedDict(
         "job_id": "str",
         "status": "Literal['suppressed']",
         "result": "SuppressedResult",
+    },
+)
+
+CanceledJob = TypedDict(
+    "CanceledJob",
+    {
+        "job_id": "str",
+        "status": "Literal['suppressed']",
     },
 )
 
@@ -1675,6 +1707,26 @@ class Operations(Caller):
         )
         return answer
 
+    def reschedule_job(
+        self,
+        id: str,
+        body: Reschedule,
+        *,
+        timeout: float | None = None,
+    ) -> ScheduledJob:
+        """Move a scheduled job to another time. A time that is past, or now, sends it at once. 409 once its time has
+        come. Needs a key with the scope `send`.
+        """
+        answer: ScheduledJob = self._call(
+            "PATCH",
+            "/v1/jobs/{id}",
+            path_values={"id": id},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
     def get_job(
         self,
         id: str,
@@ -1687,6 +1739,25 @@ class Operations(Caller):
             "/v1/jobs/{id}",
             path_values={"id": id},
             repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def cancel_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> CanceledJob:
+        """Cancel a job that was not handed over. It ends as `suppressed` with the reason `canceled`, is not billed,
+        and a pass gives its token back. Repeated, the answer is the same. 409 if its delivery has begun, or may
+        have. Needs a key with the scope `send`.
+        """
+        answer: CanceledJob = self._call(
+            "POST",
+            "/v1/jobs/{id}/cancel",
+            path_values={"id": id},
+            repeat="unsafe",
             timeout=timeout,
         )
         return answer

@@ -13,6 +13,7 @@ import type { Exchange } from "../../http/exchange.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
+import { schedulable, takeSchedule } from "../../http/sending/schedule.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
 import { resultOf } from "../../http/store-results.ts";
@@ -103,6 +104,8 @@ const PASS_SEND = {
   fails: { ...SEND_FAILS, 402: NO_TOKENS },
 } as const;
 
+const SchedulablePass = schedulable(PassRequest);
+
 interface PassRoute {
   /** Part of the scope of an Idempotency-Key. */
   readonly scope: string;
@@ -129,7 +132,7 @@ export function sendWalletEndpoints(ports: SendWalletPorts): readonly Endpoint[]
       summary: "Queue a wallet pass",
       description: `${DESCRIPTION} A Google pass is a generic one unless \`class_type\` says otherwise.`,
       body: {
-        schema: PassRequest,
+        schema: SchedulablePass,
         examples: { apple: { summary: "Apple", value: APPLE }, google: { summary: "Google", value: GENERIC } },
       },
       handle: (door, exchange) => servePass(ports, door, exchange, SEND),
@@ -142,7 +145,7 @@ export function sendWalletEndpoints(ports: SendWalletPorts): readonly Endpoint[]
       summary: "Queue a wallet pass, a Google one as an event ticket",
       description: `${DESCRIPTION} A Google pass is an event ticket unless \`class_type\` says otherwise.`,
       body: {
-        schema: PassRequest,
+        schema: SchedulablePass,
         examples: { apple: { summary: "Apple", value: APPLE_TICKET }, google: { summary: "Google", value: TICKET } },
       },
       handle: (door, exchange) => servePass(ports, door, exchange, CREATE),
@@ -165,9 +168,11 @@ async function servePass(
   const first = idempotency === null ? null : await queue.queuedUnder(tenant, idempotency);
   // A request accepted before gets the same reply, even if it would be refused now.
   if (first?.isSame === true) return replay(exchange, first.jobId);
+  const timed = takeSchedule(body, door.ports.clock.nowMs());
+  if (!timed.ok) throw new ApiError(timed.refusal.status, timed.refusal.message);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const context = { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind };
-  const accepted = orRefuse(acceptPass(body, context));
+  const accepted = orRefuse(acceptPass(timed.body, context));
   await requireOwn(ports, tenant, accepted);
   // Before any check that concerns tokens or the serial.
   if (first !== null) throw keyConflict();
@@ -175,7 +180,13 @@ async function servePass(
   const pass = newPass(ports, tenant, accepted);
   const twin = await storeOnce(ports, tenant, { pass, idempotency });
   if (twin !== null) return replay(exchange, twin);
-  return queueJob(ports, door, exchange, { tenant, pass, idempotency, template: accepted.template });
+  return queueJob(ports, door, exchange, {
+    tenant,
+    pass,
+    idempotency,
+    template: accepted.template,
+    dueMs: timed.dueMs,
+  });
 }
 
 /** Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use. */
@@ -265,13 +276,15 @@ interface Queueing extends Storing {
   readonly tenant: Tenant;
   /** The template that the pass uses, or null. */
   readonly template: string | null;
+  /** When it is to be sent (unix ms); null: at once. */
+  readonly dueMs: number | null;
 }
 
 async function queueJob(
   ports: SendWalletPorts,
   door: FrontDoor,
   exchange: Exchange,
-  { tenant, pass, idempotency, template }: Queueing,
+  { tenant, pass, idempotency, template, dueMs }: Queueing,
 ): Promise<Response> {
   const undo = () => undoCreate(ports, pass);
   const { passId, jobId } = pass;
@@ -279,7 +292,8 @@ async function queueJob(
   // Nobody unsubscribes from passes: the recipient is the pass itself.
   const named = template === null ? null : { template };
   const work = { channel: "wallet", recipient: passId, payload } as const;
-  const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named };
+  const timed = dueMs === null ? null : { dueMs };
+  const job = { jobId, ...work, quota: quotaOf(tenant.plan), idempotency, ...named, ...timed };
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   return answerAccepted(door, exchange, tenant, answer);

@@ -48,7 +48,7 @@ export class Dispatcher {
   private readonly lookups: TenantLookups;
   private readonly notes: JobNotes;
   private readonly keeper: ShardKeeper;
-  private unsubscribe: (() => void) | null = null;
+  private subscriptions: readonly (() => void)[] = [];
   private isStopping = false;
   private stopped: Promise<void> | null = null;
 
@@ -73,8 +73,12 @@ export class Dispatcher {
   }
 
   start(): void {
-    if (this.unsubscribe !== null) return;
-    this.unsubscribe = this.options.queue.onJobs((shard) => this.owners.get(shard)?.wake());
+    if (this.subscriptions.length > 0) return;
+    const { queue } = this.options;
+    this.subscriptions = [
+      queue.onJobs((shard) => this.owners.get(shard)?.wake()),
+      queue.onCancel((shard, tenantQueue, jobId) => this.owners.get(shard)?.cancel(tenantQueue, jobId)),
+    ];
     this.keeper.start();
   }
 
@@ -125,7 +129,7 @@ export class Dispatcher {
     await Promise.all(this.ending.values());
     abort.cancel();
     abandon.cancel();
-    this.unsubscribe?.();
+    for (const unsubscribe of this.subscriptions) unsubscribe();
     this.notes.stop();
   }
 

@@ -29,14 +29,21 @@ const SWEEP_MS = 60_000;
  */
 const UNQUEUED_MS = 15 * 60_000;
 
+/** A job that waits for its time is looked at this often: it may be cancelled, or its tenant deleted. */
+const WAITING_LOOK_MS = 60 * 60_000;
+/** Of more than these each sweep asks the queue: some 10 MB. */
+const WAITING_MAX = 100_000;
+
 /**
- * Removes large payloads whose job has ended or never existed: its accept was refused, or its process died in between.
+ * Removes stored payloads whose job has ended or never existed: its accept was refused, or its process died in between.
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
  * S2. A question that cannot be answered now is asked again at the next sweep.
  */
 export class PayloadSweep {
   private readonly sweeps: Repeated;
+  /** Jobs that wait for a time, and until when (unix ms) nobody needs to ask for them. */
+  private waiting = new Map<string, number>();
 
   constructor(private readonly ports: PayloadSweepPorts) {
     this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
@@ -56,14 +63,20 @@ export class PayloadSweep {
   async sweep(): Promise<void> {
     const { payloads, telemetry } = this.ports;
     let kept = 0;
+    const waiting = new Map<string, number>();
     try {
       for await (const piece of payloads.all()) {
         for (const ref of piece) {
           if (this.sweeps.isStopping) return;
-          if (await this.isNeeded(ref)) kept += 1;
-          else await payloads.remove(ref);
+          const untilMs = this.waitsUntilMs(ref) ?? (await this.neededUntilMs(ref));
+          if (untilMs === null) await payloads.remove(ref);
+          else {
+            kept += 1;
+            if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(ref.jobId, untilMs);
+          }
         }
       }
+      this.waiting = waiting;
       telemetry.gauge("stored_payloads", kept);
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
@@ -71,15 +84,25 @@ export class PayloadSweep {
     }
   }
 
-  private async isNeeded({ tenantId, jobId }: PayloadRef): Promise<boolean> {
+  private waitsUntilMs({ jobId }: PayloadRef): number | null {
+    const untilMs = this.waiting.get(jobId) ?? 0;
+    return untilMs > this.ports.clock.nowMs() ? untilMs : null;
+  }
+
+  /** Null: it is not needed. 0: it is, for a time that nobody knows. */
+  private async neededUntilMs({ tenantId, jobId }: PayloadRef): Promise<number | null> {
     const { clock, directory, queue, eventStore } = this.ports;
     const tenant = await directory.byId(tenantId);
-    if (tenant === null) return false;
+    if (tenant === null) return null;
     const queued = await queue.job(tenant, jobId);
-    // What a failed job was to send is copied when its end is recorded: until it has left the queue, that may be to come.
-    if (queued !== null) return !isFinal(queued.status) || queued.status === "failed";
-    if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return true;
+    if (queued !== null) {
+      const { status, dueMs = 0 } = queued;
+      // What a failed job was to send is copied when its end is recorded: until it has left the queue, that may be to come.
+      if (isFinal(status)) return status === "failed" ? 0 : null;
+      return Math.min(dueMs, clock.nowMs() + WAITING_LOOK_MS);
+    }
+    if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return 0;
     const recorded = await eventStore.job(tenantId, jobId);
-    return recorded !== null && !isFinal(recorded.status);
+    return recorded !== null && !isFinal(recorded.status) ? 0 : null;
   }
 }

@@ -43,8 +43,11 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
       };
     }
     case "suppressed": {
-      const result = { reason: outcome.reason };
-      return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result } };
+      const { reason } = outcome;
+      const result = { reason };
+      // A report that waits with the job tells that its provider has it, so it was not cancelled in time.
+      const doubt = reason === "canceled" ? ({ isGivenUp: true } as const) : {};
+      return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result }, ...doubt };
     }
     case "retry": {
       const { isUncounted } = outcome;

@@ -69,6 +69,11 @@ export class ShardOwner {
     this.wakeup.notify();
   }
 
+  /** A tenant cancels a job: it ends, unless its delivery has begun. */
+  cancel(tenantQueue: TenantQueue, jobId: string): void {
+    this.actor(tenantQueue)?.cancel(jobId);
+  }
+
   /** Ends when the shard can be handed over. */
   async run(): Promise<void> {
     await this.pullUntilOver();

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
-import { lifeBeganMs } from "../../domain/ids.ts";
+import { acceptedMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { OwnersAnswer } from "../../domain/job-questions.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
@@ -191,6 +191,16 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.addBytes(-job.payload.length);
     if (this.open === 0 && !this.tenantQueueMayHaveMore) this.wakeWhenPaceIsForgotten();
     this.options.onChange(this);
+  }
+
+  /** Ends a job that waits here. One that it does not have, or that has begun, stays as it is. */
+  cancel(jobId: string): void {
+    const at = this.waiting.findIndex((job) => job.jobId === jobId);
+    if (at === -1 || !this.options.mayDeliver()) return;
+    const [job] = this.waiting.splice(at, 1);
+    this.heldUntilMs = null;
+    if (job !== undefined)
+      this.options.start({ job: { ...job, suppressed: "canceled" }, tenant: null, unit: null, slot: null });
   }
 
   /** Ends the term for jobs that have not started. */
@@ -401,7 +411,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   private isPurged(job: QueuedJob): boolean {
-    return this.purgedBeforeMs !== null && lifeBeganMs(job) < this.purgedBeforeMs;
+    return this.purgedBeforeMs !== null && acceptedMs(job) < this.purgedBeforeMs;
   }
 
   /** Leaves the waiting jobs to the tenant queue, unless a job is in flight: read again, it could start twice. */

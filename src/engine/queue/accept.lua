@@ -19,7 +19,7 @@
 --   5       number of its items
 --   6       "<base job id> <fingerprint> <idempotency key>" of a batch whose messages they are ("" none)
 -- and for each item:
---   1       queue entry ("" only counts)
+--   1       queue entry ("" only counts); of a job that is to be sent later, behind "<LATER><unix ms> <ms until then> "
 --   2       "<fingerprint> <idempotency key>" ("" none); of a batch under a key the message's index, which rises
 --
 -- Returns one text per item:
@@ -114,6 +114,13 @@ local function seconds_until_room(tenant, key)
   return math.max(1, math.ceil(math.min(room_at - now, slices * slice_ms) / 1000))
 end
 
+-- When an item's job is to be sent (Unix time in ms, false at once), in how many ms, and its entry.
+local LATER_BYTE, ITEM_OF_LATER = LATER:byte(), '^' .. LATER .. '(%d+) (%d+) (.*)$'
+local function read_item(text)
+  if text:byte() ~= LATER_BYTE then return false, 0, text end
+  return text:match(ITEM_OF_LATER)
+end
+
 -- Caches the last record key: the jobs of one call arrive at about the same time and mostly share it.
 local last_stem, last_key
 local function record_key(prefix, job)
@@ -182,7 +189,7 @@ for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
   local tenants, last_entry = read_tenants(prefix, groups)
-  local ready, writes = {}, {}
+  local ready, writes, parked, later = {}, {}, {}, {}
   last_stem = nil
 
   for _ = 1, groups do
@@ -194,7 +201,8 @@ for k = 1, #KEYS do
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
 
     for item = at, at + ITEM_ARGS * (items - 1), ITEM_ARGS do
-      local entry, idem = ARGV[item], ARGV[item + 1]
+      local idem = ARGV[item + 1]
+      local due, wait_ms, entry = read_item(ARGV[item])
       local job, index, answer = entry_job(entry), batch and tonumber(idem), nil
       if batch and batch.refusal then
         answer = batch.refusal
@@ -229,16 +237,23 @@ for k = 1, #KEYS do
         else
           answer = ACCEPTED .. remaining
           local channel, key = entry_channel(entry), record_key(prefix, job)
-          local queued_at = tenant[channel]
-          if not queued_at then
-            local tenant_queue = name .. '/' .. channel
-            queued_at = queue_key(prefix, tenant_queue)
-            tenant[channel], tenant.changed = queued_at, true
-            ready[#ready + 1] = tenant_queue
+          local id
+          if due then
+            id, tenant.changed = LATER .. due, true
+            parked[#parked + 1], parked[#parked + 2] = job, parked_text(name .. '/' .. channel, '', entry)
+            later[#later + 1], later[#later + 2] = waits_from(prefix) + wait_ms, job
+          else
+            local queued_at = tenant[channel]
+            if not queued_at then
+              local tenant_queue = name .. '/' .. channel
+              queued_at = queue_key(prefix, tenant_queue)
+              tenant[channel], tenant.changed = queued_at, true
+              ready[#ready + 1] = tenant_queue
+            end
+            last_entry = next_entry(last_entry)
+            id = entry_id(last_entry)
+            add_entry(queued_at, id, entry)
           end
-          last_entry = next_entry(last_entry)
-          local id = entry_id(last_entry)
-          add_entry(queued_at, id, entry)
           local records = writes[key]
           if not records then
             records = {}
@@ -258,6 +273,10 @@ for k = 1, #KEYS do
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end
+  if #parked > 0 then
+    call('HSET', prefix .. ':parked', unpack(parked))
+    call('ZADD', prefix .. ':later', unpack(later))
+  end
   local states = { '', entry_number(last_entry) }
   for name, tenant in pairs(tenants) do
     if tenant.changed then

@@ -7,7 +7,7 @@ import type { AcceptResult, NewJob, QueueQuota, RateState } from "../../domain/q
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
-import { type ChannelLetters, encodeEntry } from "./codec.ts";
+import { type ChannelLetters, encodeEntry, encodeLater } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
@@ -115,7 +115,7 @@ export class Acceptor {
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
-    const args = encodeCall(this.options.letters, shards);
+    const args = encodeCall(this.options.letters, shards, this.clock.nowMs());
     let unknown: TransportError | null = null;
     for (let tries = 0; ; tries += 1) {
       args[0] = tries === 0 ? 0 : 1;
@@ -195,7 +195,7 @@ function isFull(error: UnavailableError): boolean {
 }
 
 /** The arguments of a first try; a repeat differs in the first of them. */
-function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): ScriptArgument[] {
+function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[], nowMs: number): ScriptArgument[] {
   const args: ScriptArgument[] = [0, firstJobOf(shards), engineLimits.jobKeptMs];
   args.push(RATE_SLICES, engineLimits.rateSliceMs, engineLimits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
@@ -205,12 +205,18 @@ function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): 
       args.push(quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, entrants.length);
       args.push(batch === undefined ? "" : `${batch.baseId} ${batch.fingerprint} ${batch.key}`);
       for (const { job, inBatch } of entrants) {
-        args.push(job === null ? "" : encodeEntry(letters, job));
+        args.push(job === null ? "" : encodeItem(letters, job, nowMs));
         args.push(inBatch?.index ?? encodeIdempotency(job?.idempotency ?? null));
       }
     }
   }
   return args;
+}
+
+function encodeItem(letters: ChannelLetters, job: NewJob, nowMs: number): string {
+  const entry = encodeEntry(letters, job);
+  const { dueMs = 0 } = job;
+  return dueMs > nowMs ? encodeLater(entry, dueMs, dueMs - nowMs) : entry;
 }
 
 /**

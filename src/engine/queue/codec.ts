@@ -98,6 +98,8 @@ const SCREENING = "q";
 const KEPT = "!";
 /** Begins the line of a job's result. */
 const RESULT = "=";
+/** In the place of an entry's id: the job waits for the time (unix ms) behind it. */
+const LATER = "~";
 /** Takes the place of a suppression's reason: according to a report, the provider has the message. */
 const REPORTED = "!";
 
@@ -119,9 +121,11 @@ export const FORMAT_IN_LUA = {
   STATUS_RUNNING: STATUS_LETTER.running,
   STATUS_SUCCESS: STATUS_LETTER.success,
   STATUS_FAILED: STATUS_LETTER.failed,
+  STATUS_SUPPRESSED: STATUS_LETTER.suppressed,
   STATUSES: Object.values(STATUS_LETTER).join("") + HELD_PENDING,
   EVENT_SENT: EVENT_LETTER.sent,
   EVENT_CLICKED: EVENT_LETTER.clicked,
+  EVENT_SUPPRESSED: EVENT_LETTER.suppressed,
   EVENT_EPOCH_MS,
   EVENT_IDS_PER_MS,
   JOB_ID_CHARS,
@@ -133,7 +137,9 @@ export const FORMAT_IN_LUA = {
   REPORTED,
   ERASED_NAME,
   ERASED_JOB,
+  LATER,
   ERASED: "erased" satisfies EndReason,
+  REASON_CANCELED: "canceled" satisfies EndReason,
   TRIES_MAX: limits.attemptsKeptMax,
 } as const;
 
@@ -193,6 +199,7 @@ export function decodeRecord(
     attempts: Number.parseInt(state.slice(2), 10),
     result: isFinal(status) ? (result ?? {}) : null,
     events,
+    ...(entryId.startsWith(LATER) && { dueMs: Number(entryId.slice(1)) }),
     ...(tries.length > 0 && { tries }),
     ...(life !== undefined && { began: Number.parseInt(life, 10) }),
   };
@@ -206,6 +213,7 @@ function decodeTries(text: string): readonly Attempt[] {
 function decodeStatus(letter: string, entryId: string, cursor: string): JobStatus {
   if (letter === HELD_PENDING) return "pending";
   const status = statusOf(letter);
+  if (entryId.startsWith(LATER)) return status;
   return status === "pending" && cursor !== "" && compareEntryIds(entryId, cursor) <= 0 ? "running" : status;
 }
 
@@ -247,6 +255,11 @@ export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
   if (stored === undefined) return `${head}${named}\n${payload}`;
   return `${head}${named}\t${stored.sha256} ${stored.bytes}${extrasOfStored(job)}\n${payload}`;
+}
+
+/** The queue entry of a job that is to be sent in `waitMs`, as accept.lua takes it. */
+export function encodeLater(entry: string, dueMs: number, waitMs: number): string {
+  return `${LATER}${Math.round(dueMs)} ${Math.ceil(waitMs)} ${entry}`;
 }
 
 /** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */

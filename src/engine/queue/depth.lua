@@ -4,7 +4,8 @@
 --
 -- ARGV      tenant queues
 --
--- Returns for each its length and the job id of its first entry ("" none).
+-- Returns for each its length, the job id of its first entry ("" none), and when that was to be sent (Unix time in ms, ""
+-- as soon as it was accepted).
 
 local prefix = KEYS[1]
 local answer = {}
@@ -13,5 +14,6 @@ for _, tenant_queue in ipairs(ARGV) do
   local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
   answer[#answer + 1] = redis.call('XLEN', key)
   answer[#answer + 1] = first and entry_job(text_of(first)) or ''
+  answer[#answer + 1] = first and entry_due(text_of(first)) or ''
 end
 return answer

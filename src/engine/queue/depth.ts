@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from "ioredis";
-import { isJobId, jobTimeMs } from "../../domain/ids.ts";
+import { isJobId, lifeBeganMs } from "../../domain/ids.ts";
 import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import type { ChannelLetters } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
@@ -54,14 +54,14 @@ async function measure(
   const measured: TenantQueueDepth[] = [];
   for (let at = 0; at < names.length; at += PIECE_MAX) {
     const piece = names.slice(at, at + PIECE_MAX);
-    // The script answers two values for each tenant queue.
+    // The script answers three values for each tenant queue.
     const reply = (await script.run(connection, [prefix], piece)) as readonly (number | string)[];
     for (const [i, name] of piece.entries()) {
-      const [jobs, first] = [Number(reply[2 * i]), String(reply[2 * i + 1])];
+      const [jobs, first, due] = [Number(reply[3 * i]), String(reply[3 * i + 1]), Number(reply[3 * i + 2])];
       const slash = name.lastIndexOf("/");
       const letter = name.slice(slash + 1);
       if (jobs === 0 || slash < 1 || !letters.knows(letter)) continue;
-      const oldestMs = isJobId(first) ? jobTimeMs(first) : null;
+      const oldestMs = isJobId(first) ? lifeBeganMs({ jobId: first, dueMs: due }) : null;
       measured.push({ tenantId: name.slice(0, slash), channel: letters.channelOf(letter), jobs, oldestMs });
     }
   }

@@ -1,20 +1,22 @@
--- Makes parked jobs of some tenant queues due at once, a piece of the shard's parked jobs at a time.
+-- Makes parked jobs of some tenant queues due, a piece of the shard's parked jobs at a time: at once, or those that are
+-- scheduled after a moment.
 --
 -- KEYS[1]   the shard's prefix
 --
 -- ARGV[1]   where to go on in P:later ("0" at first)
 -- ARGV[2]   about how many parked jobs to look at
--- ARGV[3..] the tenant queues
+-- ARGV[3]   ms until those are due that are scheduled: their owner must know by then that they are not to be sent
+-- ARGV[4..] the tenant queues
 --
 -- Returns where to go on ("0" at the end), and how many jobs of the tenant queues were seen. A lent job is seen and left
 -- alone: it is in flight. A job that is parked, or comes back, meanwhile may be missed, or seen twice.
 
 local prefix, wanted = KEYS[1], {}
-for at = 3, #ARGV do wanted[ARGV[at]] = true end
+for at = 4, #ARGV do wanted[ARGV[at]] = true end
 
 local later = prefix .. ':later'
 local page = redis.call('ZSCAN', later, ARGV[1], 'COUNT', ARGV[2])
-local time, seen = agreed_ms(prefix), 0
+local time, moment, seen = agreed_ms(prefix), tonumber(ARGV[3]), 0
 for at = 1, #page[2], 2 do
   local job, due = page[2][at], tonumber(page[2][at + 1])
   -- The record names the tenant queue, and is short; what is parked holds the payload.
@@ -23,7 +25,8 @@ for at = 1, #page[2], 2 do
   if tenant and wanted[tenant .. '/' .. channel] then
     seen = seen + 1
     local is_lent = redis.call('HEXISTS', prefix .. ':loans', job) == 1
-    if due > time and not is_lent then redis.call('ZADD', later, 'XX', string.format('%.0f', time), job) end
+    local from = record_due(record) and time + moment or time
+    if due > from and not is_lent then redis.call('ZADD', later, 'XX', string.format('%.0f', from), job) end
   end
 end
 return { page[1], seen }

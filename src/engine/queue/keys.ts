@@ -27,6 +27,8 @@ export function jobField(jobId: string): string {
   return jobId.slice(12);
 }
 
+/** Asks a shard's owner to end a job that it has not begun: "<shard> <tenant queue> <job id>". */
+export const CANCEL_CHANNEL = "wb:cancel";
 /** Announces that shard 7 has queued jobs as "7". */
 export const JOBS_CHANNEL = "wb:mail";
 /** A tenant's id, or "" for all. */

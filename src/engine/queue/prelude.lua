@@ -13,8 +13,9 @@
 --   P:ready                set     tenant queues with entries that nobody has pulled
 --   P:held                 set     tenant queues with entries that the owner knows of
 --   P:cursor               hash    tenant queue -> last entry that was pulled
---   P:later                zset    job id -> when its retry is due (shard time, ms)
---   P:parked               hash    job id -> "<tenant queue> <entry>" of a job that waits in P:later;
+--   P:later                zset    job id -> when it is due (shard time, ms)
+--   P:parked               hash    job id -> "<tenant queue> <entry>" of a job that waits in P:later, for its retry or for
+--                                  the time that it is scheduled for;
 --                                  "<tenant queue>!<token> <entry>" of one that was lent under the lease with that
 --                                  token
 --   P:loans                hash    job id -> how long (ms) it was lent for, while it waits in P:later
@@ -56,7 +57,8 @@
 -- A job record is text. Its first line: "<tenant> <channel><status><count> <entry id><life> <tries>", what follows the count
 -- only if there is any; tries that did not end the job are JSON objects with a tab between them. A job that was retried
 -- after a failure has a <life>, "@<event id>:<unix ms>": events up to this id belong to earlier lives, and the operator
--- retried it then. A former release reads it as part of the entry's id. Then one line per event:
+-- retried it then. A former release reads it as part of the entry's id. A job that waits for the time that it is scheduled
+-- for has LATER .. <unix ms> in the place of the entry's id. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
 -- result): "<KEPT><type> <result>".
@@ -84,6 +86,8 @@ local function shard_clock(prefix)
   local time = now_ms() + tonumber(skew or '0')
   return time, tonumber(agreed or '') or time
 end
+-- The time that a wait begins at: if Redis' clock was set back since the last pull, that pull's.
+local function waits_from(prefix) return math.max(shard_clock(prefix)) end
 -- The time by which finished jobs leave.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
@@ -142,12 +146,26 @@ local function escape(char)
   return short_escapes[char] or string.format('\\u%04x', char:byte())
 end
 local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' end
--- The tags of a job, "" none: of its extras, which follow the trace if there is one.
-local function entry_tags(text)
-  return text:match('^[^\n]*\n{"%$job":"([^|"]*)|')
-    or text:match('^[^\n]*\n{"%$trace":"[^"]*","%$job":"([^|"]*)|')
-    or text:match('^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t([^|\n]*)|')
-    or ''
+-- What begins a job's extras, which follow the trace if there is one (extras.ts).
+local EXTRAS = {
+  '^[^\n]*\n{"%$job":"',
+  '^[^\n]*\n{"%$trace":"[^"]*","%$job":"',
+  '^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t',
+}
+-- A job's tags ("" none), the time that it is scheduled for (Unix time in ms, "" none), and where that is in the text.
+local function entry_extras(text)
+  for _, before in ipairs(EXTRAS) do
+    local _, last = text:find(before)
+    local tags, at, due = text:match('^([^|"\n]*)|()(%d*)', (last or #text) + 1)
+    if tags then return tags, due, at end
+  end
+  return '', '', nil
+end
+local function entry_tags(text) return (entry_extras(text)) end
+local function entry_due(text) return (select(2, entry_extras(text))) end
+local function with_due(text, due)
+  local _, before, at = entry_extras(text)
+  return at and text:sub(1, at - 1) .. due .. text:sub(at + #before) or text
 end
 local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
@@ -161,6 +179,24 @@ local function text_of(entry) return entry[2][2] end
 local function find_entry(prefix, tenant_queue, id)
   local entry = redis.call('XRANGE', queue_key(prefix, tenant_queue), id, id)[1]
   return entry and text_of(entry)
+end
+
+-- Whether an entry comes after a tenant queue's cursor (false: there is none).
+local function is_beyond(entry, cursor)
+  local ms, seq = entry:match('^(%d+)-(%d+)$')
+  local cursor_ms, cursor_seq = (cursor or ''):match('^(%d+)-(%d+)$')
+  if not cursor_ms then return true end
+  ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
+  return ms > cursor_ms or (ms == cursor_ms and tonumber(seq) > tonumber(cursor_seq))
+end
+local function remove_entries(prefix, tenant_queue, ids)
+  local key = queue_key(prefix, tenant_queue)
+  if #ids > 0 then redis.call('XDEL', key, unpack(ids)) end
+  if redis.call('XLEN', key) == 0 then
+    redis.call('DEL', key)
+    redis.call('HDEL', prefix .. ':cursor', tenant_queue)
+    redis.call('SREM', prefix .. ':held', tenant_queue)
+  end
 end
 
 -- A parked job: its tenant queue, the token of the lease that it was lent under ("" not lent) and its entry.
@@ -278,6 +314,9 @@ local function end_of_head(place, tries)
   if tries ~= '' then return ' ' .. place .. ' ' .. tries end
   return place == '' and '' or ' ' .. place
 end
+-- What a job that waits for its time has in the place of its entry's id; `place` takes it.
+local function record_due(record) return record:match('^%S+ %S+ ' .. LATER .. '(%d+)') end
+local function with_place(record, place) return (record:gsub(' ' .. LATER .. '%d+', ' ' .. place, 1)) end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 

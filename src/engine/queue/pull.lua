@@ -3,7 +3,7 @@
 -- KEYS[n]   prefix of a shard in the call
 --
 -- ARGV[1]   ms that a shard's time may be off
--- ARGV[2]   most due retries per shard
+-- ARGV[2]   most due jobs per shard
 -- ARGV[3]   most ready tenant queues per shard
 -- ARGV[4]   most bytes of entries in the call
 -- then for each shard:
@@ -19,7 +19,7 @@
 --
 -- Returns for each shard false when the lease is not held, otherwise:
 --   1       1 if more is waiting
---   2       ms until the next retry is due (-1 none)
+--   2       ms until the next parked job is due (-1 none)
 --   3       tenant queues with unpulled jobs
 --   4       a list per tenant queue: 1 if it has more, then for each job the entry's id, the entry, and the reason for
 --           which its recipient is suppressed ("" none), or REPORTED if its provider has it according to a report;
@@ -48,14 +48,6 @@ local function step_for(room, last)
   return math.max(1, math.min(4 * last, math.floor(room * seen / math.max(1, seen_bytes)) + 1))
 end
 local function saw(bytes) seen, seen_bytes = seen + 1, seen_bytes + bytes end
-
-local function is_beyond(entry, cursor)
-  local ms, seq = entry:match('^(%d+)-(%d+)$')
-  local cursor_ms, cursor_seq = (cursor or ''):match('^(%d+)-(%d+)$')
-  if not cursor_ms then return true end
-  ms, cursor_ms = tonumber(ms), tonumber(cursor_ms)
-  return ms > cursor_ms or (ms == cursor_ms and tonumber(seq) > tonumber(cursor_seq))
-end
 
 -- Pulls for one shard: ARGV from `at` on. `readers`: shards that read from here on, including this one.
 local function pull(prefix, at, readers)
@@ -93,7 +85,14 @@ local function pull(prefix, at, readers)
 
   if survey == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
-  -- Moves due jobs back into their tenant queues. Returns whether more are due than may be moved at once.
+  -- The time has come that a job was scheduled for: its record names its entry, like that of any other job.
+  local function arrive(job, id)
+    local bucket, field = bucket_key(prefix, job), bucket_field(job)
+    local record = redis.call('HGET', bucket, field)
+    if record and record_due(record) then redis.call('HSET', bucket, field, with_place(record, id)) end
+  end
+
+  -- Moves due jobs into their tenant queues. Returns whether more are due than may be moved at once.
   local function move_due()
     local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
     if #due == 0 or due_room <= 0 then return #due > 0 end
@@ -110,6 +109,8 @@ local function pull(prefix, at, readers)
         if is_tenant_queue(tenant_queue) and is_entry(text) then
           number = next_entry(number)
           add_entry(queue_key(prefix, tenant_queue), entry_id(number), text)
+          -- One that waits for a retry, or is lent, has a count.
+          if is_untried(text) then arrive(job, entry_id(number)) end
           due_room = due_room - #text
           saw(#text)
           if not is_filled[tenant_queue] then

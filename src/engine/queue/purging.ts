@@ -10,6 +10,8 @@ const script = new Script(hastenLua, "run");
 
 /** Parked jobs of a shard that one call looks at. */
 const PIECE_JOBS = 256;
+/** Each process knows of a change within a second. */
+const KNOWN_MS = 5_000;
 /** Of a shard with more parked jobs than these pieces hold, the last ones end when their retries are due. */
 const PIECES_MAX = 20_000;
 
@@ -29,7 +31,10 @@ export async function hastenParked(
   let cursor = "0";
   for (let pieces = 0; pieces < PIECES_MAX; pieces += 1) {
     // The script answers in this form.
-    const [next, seen] = (await script.run(connection, [prefix], [cursor, PIECE_JOBS, ...names])) as [string, number];
+    const [next, seen] = (await script.run(connection, [prefix], [cursor, PIECE_JOBS, KNOWN_MS, ...names])) as [
+      string,
+      number,
+    ];
     unfinished += seen;
     cursor = next;
     if (cursor === "0") break;

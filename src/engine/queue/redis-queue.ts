@@ -17,6 +17,7 @@ import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
+  CancelListener,
   Fenced,
   Idempotency,
   IdempotencyKeys,
@@ -43,6 +44,7 @@ import type { Random } from "../../domain/random.ts";
 import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
 import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
@@ -50,12 +52,13 @@ import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
-import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
+import { ChannelLetters, decodeRecord, decodeTenantQueues, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
 import {
   beatsKey,
+  CANCEL_CHANNEL,
   CHANGED_CHANNEL,
   JOBS_CHANNEL,
   jobBucket,
@@ -77,6 +80,7 @@ import { RedisReplyWindows } from "./redis-reply-windows.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
+import { cancel, reschedule } from "./schedule.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
 import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
@@ -109,7 +113,8 @@ export class RedisQueue
     QueuedJobs,
     AllQueuedJobs,
     JobErasure,
-    TenantQueueRemoval
+    TenantQueueRemoval,
+    WaitingJobs
 {
   readonly probe: ReadinessProbe = {
     name: "redis",
@@ -147,6 +152,7 @@ export class RedisQueue
   private readonly leaseCalls: RedisLeases;
   private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
   private readonly jobsListeners = new Set<(shard: number) => void>();
+  private readonly cancelListeners = new Set<CancelListener>();
   private readonly changeListeners = new Set<(tenantId: string | null) => void>();
 
   constructor(private readonly options: RedisQueueOptions) {
@@ -194,7 +200,8 @@ export class RedisQueue
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL);
+    const channels = [JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL];
+    await this.subscriber.subscribe(...channels);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -241,6 +248,15 @@ export class RedisQueue
 
   retry(call: RetryCall): Promise<readonly RetryResult[]> {
     return this.retrier.retry(call);
+  }
+
+  async reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    if (!isJobId(jobId)) return "unknown";
+    return reschedule(this.front, tenant, jobId, { dueMs, waitMs: dueMs - this.options.clock.nowMs() });
+  }
+
+  async cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {
+    return isJobId(jobId) ? cancel(this.front, tenant, jobId) : "unknown";
   }
 
   unrecordedContents(tenant: TenantRef, jobIds: readonly string[]) {
@@ -445,6 +461,11 @@ export class RedisQueue
     return () => this.jobsListeners.delete(listener);
   }
 
+  onCancel(listener: CancelListener): () => void {
+    this.cancelListeners.add(listener);
+    return () => this.cancelListeners.delete(listener);
+  }
+
   announce(tenantId: string | null): void {
     this.front.publish(CHANGED_CHANNEL, tenantId ?? "").catch((error: unknown) => {
       this.options.telemetry.log("warn", "a change was not announced; other processes see it within a second", {
@@ -462,7 +483,15 @@ export class RedisQueue
     if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
     else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
     else if (channel === QUESTIONS_CHANNEL) void this.questions.hear(text);
+    else if (channel === CANCEL_CHANNEL) this.hearCancel(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
+  }
+
+  private hearCancel(text: string): void {
+    const [shard, name = "", jobId = ""] = text.split(" ");
+    for (const tenantQueue of decodeTenantQueues(this.letters, [name])) {
+      for (const listener of this.cancelListeners) listener(Number(shard), tenantQueue, jobId);
+    }
   }
 
   private hearRelease(text: string): void {

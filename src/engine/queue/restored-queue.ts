@@ -8,8 +8,9 @@ import { RedisInspection } from "./redis-inspection.ts";
 /** What becomes of the jobs that were queued when the backup was taken, and may have been sent since. */
 export type QueuedDecision = "send" | "fail";
 
-/** Unix ms: jobs that were accepted before are not sent any more. */
+/** Unix ms: jobs that were accepted before are not sent any more, unless they are scheduled for a time after the restore. */
 const NOT_SENT_BEFORE = "not_sent_before";
+const RESTORED_AT = "restored_at";
 const WITHIN_MS = 10_000;
 
 export interface RestoredQueueOptions {
@@ -56,15 +57,23 @@ export async function prepareRestoredQueue(options: RestoredQueueOptions, restor
       const last = Number((await node.get(`${prefix}:clock`)) ?? 0);
       if (last < beyond) await node.set(`${prefix}:clock`, String(beyond));
     }
+    await meta.set(RESTORED_AT, String(options.clock.nowMs()));
     // An earlier decision ends with its jobs; two backups in a row may have been restored.
     await meta.set(NOT_SENT_BEFORE, queued === "fail" ? String(cutMs) : "0");
   });
 }
 
-/** Jobs accepted before this time (Unix ms) are not sent: a restore decided so. Null: all are sent. */
-export async function notSentBeforeMs(options: RestoredQueueOptions): Promise<number | null> {
-  const text = await withInspection(options, async ({ meta }) => (await meta.read())[NOT_SENT_BEFORE]);
-  return Number(text ?? 0) || null;
+/** Jobs accepted before `acceptedMs` and to be sent before `dueMs` (Unix ms) are not sent. */
+export interface NotSentBefore {
+  readonly acceptedMs: number;
+  readonly dueMs: number;
+}
+
+/** A restore decided so. Null: all jobs are sent. */
+export async function notSentBefore(options: RestoredQueueOptions): Promise<NotSentBefore | null> {
+  const known = await withInspection(options, async ({ meta }) => meta.read());
+  const acceptedMs = Number(known[NOT_SENT_BEFORE] ?? 0);
+  return acceptedMs === 0 ? null : { acceptedMs, dueMs: Number(known[RESTORED_AT] ?? acceptedMs) };
 }
 
 async function withInspection<T>(options: RestoredQueueOptions, work: (inspection: RedisInspection) => Promise<T>) {

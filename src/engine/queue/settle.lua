@@ -279,13 +279,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
   for job, for_ms in pairs(loans) do redis.call('HSET', prefix .. ':loans', job, for_ms) end
   if were_lent then return { settled, said, reported } end
   for _, tenant_queue in ipairs(tenant_queues) do
-    local key, ids = queue_key(prefix, tenant_queue), done[tenant_queue]
-    if #ids > 0 then redis.call('XDEL', key, unpack(ids)) end
-    if redis.call('XLEN', key) == 0 then
-      redis.call('DEL', key)
-      redis.call('HDEL', prefix .. ':cursor', tenant_queue)
-      redis.call('SREM', prefix .. ':held', tenant_queue)
-    end
+    remove_entries(prefix, tenant_queue, done[tenant_queue])
   end
   return { settled, said, reported }
 end

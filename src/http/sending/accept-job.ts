@@ -1,7 +1,12 @@
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import { isSampled } from "../../domain/ids.ts";
 import type { ChannelName, StoredPayload } from "../../domain/job.ts";
-import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
+import {
+  LASTING_MS,
+  LASTING_PAYLOAD_BYTES_MAX,
+  type PayloadRef,
+  QUEUED_PAYLOAD_BYTES_MAX,
+} from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
@@ -20,7 +25,7 @@ export interface Accepting {
 }
 
 /**
- * Queues the job, with a large payload stored beside the queue. If a store is unavailable, throws an `ApiError` 500 that says
+ * Queues the job, with the payload stored beside the queue if it is large, or waits there for long. If a store is unavailable, throws an `ApiError` 500 that says
  * whether the request may be repeated.
  */
 export function acceptJob(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
@@ -66,7 +71,7 @@ function sendAttributes(channel: string, jobId: string) {
 async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
   const { tenant, requestsPerMinute, job, exchange } = accepting;
   try {
-    const accepted = isLarge(job.payload)
+    const accepted = isStoredElsewhere(door, job)
       ? await acceptLarge(door, accepting)
       : await door.ports.queue.accept(tenant, requestsPerMinute, job);
     if (accepted.kind === "accepted") {
@@ -109,8 +114,13 @@ export function logAccepted({ ports }: FrontDoor, { tenant, exchange, channel, j
 /** The most UTF-8 bytes that one UTF-16 code unit can take. */
 const BYTES_PER_UNIT = 3;
 
-/** Whether the payload is stored outside the queue. */
-export function isLarge(payload: string): boolean {
+/** Whether its payload is too large for the queue, or for as long as it waits there. */
+export function isStoredElsewhere({ ports }: FrontDoor, { payload, dueMs = 0 }: NewJob): boolean {
+  if (isLarge(payload)) return true;
+  return payload.length > LASTING_PAYLOAD_BYTES_MAX && dueMs > ports.clock.nowMs() + LASTING_MS;
+}
+
+function isLarge(payload: string): boolean {
   if (payload.length * BYTES_PER_UNIT <= QUEUED_PAYLOAD_BYTES_MAX) return false;
   return Buffer.byteLength(payload) > QUEUED_PAYLOAD_BYTES_MAX;
 }

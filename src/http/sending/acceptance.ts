@@ -14,7 +14,7 @@ export interface Refusal {
 export type Acceptance =
   | {
       readonly ok: true;
-      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template">;
+      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "dueMs">;
       /**
        * Asks a store, before the job is queued, what else may speak against it; absent: nothing can. Rejects if the
        * store cannot be reached.

@@ -5,6 +5,7 @@ import type { Answers, Endpoint } from "../endpoint.ts";
 import { finished } from "../endpoint.ts";
 import { tenantFailure } from "../failures.ts";
 import { optional, Uuid } from "../schemas.ts";
+import { ScheduledAt } from "./schedule.ts";
 import { REPLAYED_HEADER, type Said, SEND_FAILS, sends, Violations } from "./send-endpoint.ts";
 import { BATCH_BOUNDS, serveBatch } from "./serve-batch.ts";
 import type { SendKind } from "./serve-send.ts";
@@ -31,7 +32,7 @@ export function batchEndpoint({
 }: Batched): Endpoint {
   const kind: SendKind = { channel, scope, accept };
   // What all messages share need not stand in each of them.
-  const part = Type.Partial(Type.Object(message.properties), {
+  const part = Type.Partial(Type.Object({ ...message.properties, scheduled_at: optional(ScheduledAt) }), {
     $id: `${String(message.$id)}InBatch`,
     additionalProperties: false,
   });

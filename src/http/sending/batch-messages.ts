@@ -10,7 +10,7 @@ import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
 import type { FrontDoor } from "../front-door.ts";
-import { isLarge, storeLarge } from "./accept-job.ts";
+import { isStoredElsewhere, storeLarge } from "./accept-job.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "./acceptance.ts";
 
 /** The body of a batch. */
@@ -70,7 +70,7 @@ export class BatchMessages {
     const part = await this.door.inTurn(this.isHeavy ? Number.POSITIVE_INFINITY : 0, () => this.piece(from, ids));
     const messages: MadeMessage[] = [];
     for (const message of await Promise.all(part.messages.map(confirmedMessage))) {
-      const isStored = "job" in message && isLarge(message.job.payload);
+      const isStored = "job" in message && isStoredElsewhere(this.door, message.job);
       // A payload whose job is not queued in the end is left to the sweep: another run of the batch may be about to queue it.
       messages.push(
         isStored ? { index: message.index, job: await storeLarge(this.door, this.tenant, message.job) } : message,

@@ -5,6 +5,7 @@ import { finished } from "../endpoint.ts";
 import { tenantFailure } from "../failures.ts";
 import type { HeaderParameter } from "../parameters.ts";
 import { Uuid } from "../schemas.ts";
+import { schedulable } from "./schedule.ts";
 import { type SendKind, serveSend } from "./serve-send.ts";
 
 export type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
@@ -19,10 +20,15 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
       caller: "tenant",
       channel,
       scope: "send",
-      documentedBody: body,
+      documentedBody: schedulableBody(body),
       serve: (door, exchange) => serveSend(door, exchange, kind),
     },
   );
+}
+
+/** A send's body as the document shows it. */
+export function schedulableBody(body: DocumentedBody): DocumentedBody {
+  return body.schema === null ? body : { ...body, schema: schedulable(body.schema) };
 }
 
 /** What all calls that queue a new message have in common. */

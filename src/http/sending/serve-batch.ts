@@ -8,7 +8,7 @@ import { type FrontDoor, queueFullText } from "../front-door.ts";
 import { isLargeBody } from "../request-body.ts";
 import { countAccepted, logAccepted } from "./accept-job.ts";
 import { BatchMessages, readBatchBody, refusalText } from "./batch-messages.ts";
-import { keyConflict, quotaOf, REPLAYED, readSend, type SendKind } from "./serve-send.ts";
+import { acceptTimed, keyConflict, quotaOf, REPLAYED, readSend, type SendKind } from "./serve-send.ts";
 
 const MIB = 1024 * 1024;
 /** More values than other bodies may have: a hundred for each of a thousand messages. */
@@ -84,10 +84,11 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
   const read = readBatchBody(body);
   const { plan } = tenant;
   const quota = quotaOf(plan);
+  const nowMs = door.ports.clock.nowMs();
   const traced = traceparent === undefined ? {} : { traceparent };
   const messages = new BatchMessages(door, tenant, {
     body: read,
-    accept: (message) => kind.accept(tenant, message),
+    accept: (message) => acceptTimed(kind, tenant, message, nowMs),
     toJob: (jobId, accepted) => ({ jobId, channel, ...accepted, quota, idempotency: null, ...traced }),
   });
   return {

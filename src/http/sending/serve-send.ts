@@ -12,6 +12,7 @@ import { readQuery } from "../parameters.ts";
 import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
 import { type Acceptance, confirmed, type Refusal } from "./acceptance.ts";
+import { takeSchedule } from "./schedule.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
@@ -38,7 +39,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   try {
     send = await readSend(door, exchange, tenant, kind);
     const { body, bytes } = send;
-    const look = () => kind.accept(tenant, body);
+    const look = () => acceptTimed(kind, tenant, body, door.ports.clock.nowMs());
     // A compressed body may turn out to be larger than it looked.
     acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
     if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
@@ -59,6 +60,15 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, exchange });
   if (!isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
+}
+
+/** The body's job, with the time that it is scheduled for, which is no channel's matter. */
+export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body: unknown, nowMs: number): Acceptance {
+  const timed = takeSchedule(body, nowMs);
+  if (!timed.ok) return timed;
+  const acceptance = kind.accept(tenant, timed.body);
+  const { dueMs } = timed;
+  return acceptance.ok && dueMs !== null ? { ...acceptance, job: { ...acceptance.job, dueMs } } : acceptance;
 }
 
 /** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */

@@ -69,20 +69,25 @@ function sweep(laterMs: number, queue: readonly JobRecord[], eventStore: readonl
   return { ...stores, swept, clock };
 }
 
-test("only passes whose job is unknown or failed are undone, and their tokens and serials are free again", async () => {
-  const names = ["unknown", "pending", "running", "failed", "recorded", "done"];
+test("only passes whose job is unknown, failed or cancelled are undone, and their tokens and serials are free again", async () => {
+  const names = ["unknown", "pending", "running", "failed", "canceled", "recorded", "done"];
   for (const name of names) await store(name);
   const before = await balance();
   const { swept } = sweep(
     walletLimits.passUnfinishedMs + 60_000,
-    [aJob("job-pending", "pending"), aJob("job-running", "running"), aJob("job-done", "success")],
+    [
+      aJob("job-pending", "pending"),
+      aJob("job-running", "running"),
+      aJob("job-done", "success"),
+      aJob("job-canceled", "suppressed"),
+    ],
     [aJob("job-failed", "failed"), aJob("job-recorded", "success")],
   );
   await swept.sweep();
   await swept.sweep();
   const states = await Promise.all(names.map(stateOf));
-  expect(states).toEqual(["failed", "creating", "creating", "failed", "ready", "ready"]);
-  expect(await balance()).toBe(before + 2);
+  expect(states).toEqual(["failed", "creating", "creating", "failed", "failed", "ready", "ready"]);
+  expect(await balance()).toBe(before + 3);
   await store("unknown-again");
 });
 

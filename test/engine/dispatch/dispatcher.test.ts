@@ -9,6 +9,7 @@ import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import type { SuppressionFiller } from "../../../src/engine/dispatch/fill-suppressions.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
+import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -52,10 +53,11 @@ function dispatcher(
   channel: RecordingChannel,
   over: RedisQueue = queue,
   suppressions: SuppressionFiller = { fill: async () => true },
+  served: readonly Tenant[] = tenants,
 ): Dispatcher {
   return new Dispatcher({
     queue: over,
-    directory: directoryOf(tenants),
+    directory: directoryOf(served),
     channels: [channel],
     suppressions,
     owner,
@@ -100,6 +102,35 @@ test("every job is delivered once and ends", async () => {
   expect(channel.delivered.length).toBe(2000);
   expect(new Set(channel.delivered).size).toBe(2000);
   await worker.stop();
+});
+
+test("a job that waits with its owner is cancelled by any process, and one in flight is not", async () => {
+  const tenant = aTenant({ tenantId: "tenant-0", shard: 0, plan: { ...aTenant().plan, deliveriesPerSecond: 0.05 } });
+  const release = Promise.withResolvers<void>();
+  const channel = new RecordingChannel(async () => {
+    await release.promise;
+    return { kind: "delivered", result: {} };
+  });
+  const worker = dispatcher("one", channel, queue, { fill: async () => true }, [tenant]);
+  worker.start();
+  const [flying, waiting] = [await accept(tenant), await accept(tenant)];
+  await eventually("one is in flight, the other was pulled", async () => {
+    const jobs = [await queue.job(tenant, flying), await queue.job(tenant, waiting)];
+    return channel.inFlight === 1 && jobs.every((job) => job?.status === "running");
+  });
+  const charges = { giveBack: async () => undefined };
+  const payloads = { remove: async () => undefined };
+  const eventStore = { job: async () => null };
+  const front = await connect();
+  const schedule = new JobScheduler({ queue: front, eventStore, payloads, charges, clock: systemClock, telemetry });
+  expect(await schedule.cancel(tenant, waiting)).toBe("canceled");
+  expect(await queue.job(tenant, waiting)).toMatchObject({ status: "suppressed", result: { reason: "canceled" } });
+  expect(await schedule.cancel(tenant, flying)).toBe("begun");
+  release.resolve();
+  expect(await finalJob(tenant, flying)).toMatchObject({ status: "success" });
+  expect(await schedule.cancel(tenant, flying)).toBe("ended");
+  await worker.stop();
+  expect(channel.delivered).toEqual([flying]);
 });
 
 test("jobs that arrive while the dispatcher idles are delivered without waiting for a poll", async () => {

@@ -15,6 +15,8 @@ export type Command =
     }
   /** A repeat that comes late, behind all that has been done since. */
   | { readonly kind: "accept again"; readonly limit: number | null; readonly job: number }
+  | { readonly kind: "reschedule"; readonly job: JobPick; readonly inMs: number }
+  | { readonly kind: "cancel"; readonly job: JobPick }
   | { readonly kind: "admit"; readonly tenant: number; readonly limit: number }
   | {
       readonly kind: "pull";
@@ -60,7 +62,15 @@ export type Command =
   /** Only a clock that is set also sets the time that owners reckon by. */
   | { readonly kind: "wait" | "set clock"; readonly ms: number };
 
+export interface JobPick {
+  /** Counted from the job that was accepted last; beyond the first one: a job that never was. */
+  readonly job: number;
+  readonly isForeign: boolean;
+}
+
 export interface Order {
+  /** When it is to be sent, from now on. */
+  readonly dueInMs: number | null;
   readonly tenant: number;
   readonly channel: ChannelName;
   readonly recipient: string;
@@ -168,6 +178,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   needsScreening: fc.boolean(),
   storedBytes: fc.constantFrom(null, null, null, 300_000),
   traceparent: fc.constantFrom(null, null, null, `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`),
+  dueInMs: fc.constantFrom(null, null, null, 700, 30_000, 3_600_000, -5_000),
   tags: fc.constantFrom(
     null,
     null,
@@ -189,6 +200,11 @@ const order: fc.Arbitrary<Order> = fc.record({
     fc.record({ key: fc.constantFrom("order 7", "k"), fingerprint: fc.constantFrom("aa", "bb") }),
     { freq: 3 },
   ),
+});
+
+const jobPick: fc.Arbitrary<JobPick> = fc.record({
+  job: fc.nat({ max: 6 }),
+  isForeign: fc.constantFrom(false, false, false, false, false, true),
 });
 
 const report: fc.Arbitrary<Report> = fc.record({
@@ -307,6 +323,15 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
       }),
     },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant("admit" as const), tenant, limit }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant("reschedule" as const),
+        job: jobPick,
+        inMs: fc.constantFrom(0, -1_000, 500, 20_000, 7_200_000),
+      }),
+    },
+    { weight: 5, arbitrary: fc.record({ kind: fc.constant("cancel" as const), job: jobPick }) },
     {
       weight: 12,
       arbitrary: fc.record({

@@ -20,7 +20,16 @@ import { utcDayAt } from "../../../src/domain/warm-up.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
-import type { AllowancePick, Command, LeasePick, Order, OutcomePick, Report, RetryPick } from "./queue-commands.ts";
+import type {
+  AllowancePick,
+  Command,
+  JobPick,
+  LeasePick,
+  Order,
+  OutcomePick,
+  Report,
+  RetryPick,
+} from "./queue-commands.ts";
 import { REFERENCES, SHARDS, TENANTS } from "./queue-commands.ts";
 import { comparableDump, queueTexts } from "./queue-texts.ts";
 import type { TimedRedis } from "./timed-redis.ts";
@@ -108,6 +117,17 @@ export class QueuePair {
         return this.acceptLost(command.limit, command.order, command.way);
       case "accept again":
         return this.acceptAgain(command.limit, command.job);
+      case "reschedule": {
+        const { tenant, jobId } = this.jobAt(command.job);
+        const dueMs = this.nowMs + command.inMs;
+        expect(await queue.reschedule(tenant, jobId, dueMs)).toBe(await this.port.reschedule(tenant, jobId, dueMs));
+        return;
+      }
+      case "cancel": {
+        const { tenant, jobId } = this.jobAt(command.job);
+        expect(await queue.cancel(tenant, jobId)).toBe(await this.port.cancel(tenant, jobId));
+        return;
+      }
       case "admit": {
         const tenant = tenantAt(command.tenant);
         expect(await queue.admit(tenant, command.limit)).toEqual(await this.port.admit(tenant, command.limit));
@@ -147,6 +167,12 @@ export class QueuePair {
     }
   }
 
+  private jobAt({ job: at, isForeign }: JobPick): { readonly tenant: TenantRef; readonly jobId: string } {
+    const accepted = pickFromEnd(this.jobs, at);
+    const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
+    return { tenant, jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000) };
+  }
+
   /** Asked at one time: the first goes out alone, the others in one call. */
   private async accept(limit: number | null, orders: readonly Order[]): Promise<void> {
     const requests = orders.map((order) => this.jobOf(order));
@@ -175,7 +201,18 @@ export class QueuePair {
   }
 
   private jobOf(order: Order) {
-    const { channel, recipient, needsScreening, template, storedBytes, traceparent, tags, quota, idempotency } = order;
+    const {
+      channel,
+      recipient,
+      needsScreening,
+      template,
+      storedBytes,
+      traceparent,
+      tags,
+      dueInMs,
+      quota,
+      idempotency,
+    } = order;
     const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
     const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
@@ -183,6 +220,7 @@ export class QueuePair {
     const special = {
       ...(hasExtras && traceparent !== null && { traceparent }),
       ...(hasExtras && tags !== null && { tags }),
+      ...(hasExtras && dueInMs !== null && { dueMs: this.nowMs + dueInMs }),
       ...screening,
       ...(template !== null && { template }),
       ...(quota !== null && { quota }),

@@ -91,7 +91,8 @@ export class TimedRedis {
   /** A front door whose next call gets lost, on its way there or back; it then repeats it. */
   acceptorThatLoses(way: "there" | "back"): Acceptor {
     this.lossy.loses = way;
-    return new Acceptor(this.lossy.redis, impatientClock, "all", { letters: new ChannelLetters(CHANNELS) });
+    const clock = { ...impatientClock, nowMs: () => this.time.nowMs };
+    return new Acceptor(this.lossy.redis, clock, "all", { letters: new ChannelLetters(CHANNELS) });
   }
 
   /** The same for an operator's retries. */

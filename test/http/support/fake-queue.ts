@@ -13,6 +13,7 @@ import type {
   QueuedUnder,
   RateState,
 } from "../../../src/domain/queue.ts";
+import type { CancelResult, RescheduleResult, WaitingJobs } from "../../../src/domain/schedule.ts";
 import type { SuppressionIndex } from "../../../src/domain/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 
@@ -24,8 +25,18 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * Its windows become empty, and its jobs end, when the test says so.
  */
 export class FakeQueue
-  implements FrontQueue, BatchQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure
+  implements
+    FrontQueue,
+    BatchQueue,
+    IdempotencyKeys,
+    SuppressionIndex,
+    QueuedJobs,
+    AllQueuedJobs,
+    JobErasure,
+    WaitingJobs
 {
+  /** Jobs that their owner has, and does not give up. */
+  readonly held = new Set<string>();
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
@@ -74,6 +85,7 @@ export class FakeQueue
       attempts: 0,
       result: null,
       events: [],
+      ...(job.dueMs !== undefined && { dueMs: job.dueMs }),
     });
     return { kind: "accepted", jobId: job.jobId, rate };
   }
@@ -127,6 +139,27 @@ export class FakeQueue
   /** Rejects the calls after so many. */
   failAfter(calls: number, failure: Error): void {
     this.failing = { calls, failure };
+  }
+
+  async reschedule({ tenantId }: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    if (job === undefined || job.tenantId !== tenantId) return "unknown";
+    if (job.dueMs === undefined) return job.status === "pending" ? "begun" : "ended";
+    this.jobs.set(jobId, { ...job, dueMs });
+    return "moved";
+  }
+
+  async cancel({ tenantId }: TenantRef, jobId: string): Promise<CancelResult> {
+    await this.answer();
+    const job = this.jobs.get(jobId);
+    if (job === undefined || job.tenantId !== tenantId) return "unknown";
+    if (this.held.has(jobId)) return "asked";
+    if (job.result?.["reason"] === "canceled") return "canceled";
+    if (job.status !== "pending") return "ended";
+    const { dueMs: _, ...known } = job;
+    this.jobs.set(jobId, { ...known, status: "suppressed", result: { reason: "canceled" } });
+    return "canceled";
   }
 
   /** All windows have room again. */

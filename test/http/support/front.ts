@@ -9,6 +9,7 @@ import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
+import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
 import type { ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -20,6 +21,7 @@ import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
 import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
+import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
@@ -148,6 +150,14 @@ export class Front {
         eventMetrics: { isFromSums: () => true, metrics: async () => [] },
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
+        schedule: new JobScheduler({
+          queue,
+          payloads: this.payloads,
+          eventStore,
+          charges: walletCharges(stores.passes),
+          clock,
+          telemetry,
+        }),
         retries: { retry: async () => new Map(), contentOf: async () => null },
         clock,
         random,

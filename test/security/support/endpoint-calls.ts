@@ -100,6 +100,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getJob: ofJob,
   getJobEvents: ofJob,
   explainJob: ofJob,
+  rescheduleJob: ({ movedJobId }) => ({
+    path: { id: movedJobId },
+    body: { scheduled_at: new Date(Date.now() + 3_600_000).toISOString() },
+  }),
+  cancelJob: ({ canceledJobId }) => ({ path: { id: canceledJobId } }),
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
   getMetrics: () => ({ query: { ...days, group_by: "template" } }),
   createGoogleClass: ({ classId }, { word }) => ({

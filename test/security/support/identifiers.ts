@@ -5,6 +5,8 @@ import { eventually } from "../../support/eventually.ts";
 import { WalletDevice } from "../../support/wallet-device.ts";
 import type { Account, Target } from "./target.ts";
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 /** What names the things of a tenant, of every kind that the API takes. */
 export interface Identifiers {
   readonly tenantId: string;
@@ -16,6 +18,9 @@ export interface Identifiers {
   readonly jobId: string;
   /** Of a job that failed. */
   readonly failedJobId: string;
+  /** Of jobs that wait for a time: one to be moved, and one to be cancelled. */
+  readonly movedJobId: string;
+  readonly canceledJobId: string;
   readonly passId: string;
   readonly googlePassId: string;
   readonly classId: string;
@@ -85,6 +90,7 @@ export async function equip(target: Target, account: Account): Promise<Identifie
     suppressed: `${own("left")}@example.com`,
     ...(await sendMail(target, account, own("mail"))),
     ...(await failMail(target, account, own("mail"))),
+    ...(await scheduleMails(target, account, own("mail"))),
     ...(await makeApplePass(target, account)),
     ...(await makeGooglePass(target, account)),
   };
@@ -135,6 +141,14 @@ async function failMail(target: Target, account: Account, template_id: string) {
   return { failedJobId };
 }
 
+async function scheduleMails(target: Target, account: Account, template_id: string) {
+  const scheduled_at = new Date(Date.now() + DAY_MS).toISOString();
+  const body = { to_address: `later-reader-of-${account.id}@example.com`, template_id, scheduled_at };
+  const schedule = async (): Promise<string> =>
+    (await target.call(account, "POST", "/v1/send/email", body)).body.job_id;
+  return { movedJobId: await schedule(), canceledJobId: await schedule() };
+}
+
 async function makeApplePass(target: Target, account: Account) {
   const pass_data = { serial_number: `${account.id}-serial`, organization_name: "Club", description: "Ticket" };
   const accepted = await target.call(account, "POST", "/v1/passes/create", { pass_type: "apple", pass_data });
@@ -177,6 +191,8 @@ export function inventedLike(real: Identifiers): Identifiers {
     jobId: anotherUuid(real.jobId),
     failedJobId: anotherUuid(real.failedJobId),
     webhookId: anotherUuid(real.webhookId),
+    movedJobId: anotherUuid(real.movedJobId),
+    canceledJobId: anotherUuid(real.canceledJobId),
     passId: anotherUuid(real.passId),
     googlePassId: anotherUuid(real.googlePassId),
     classId: `${ISSUER}.${word()}`,

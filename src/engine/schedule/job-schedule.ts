@@ -1,0 +1,79 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import type { EventReader } from "../../domain/event-store.ts";
+import type { JobRecord } from "../../domain/job.ts";
+import type { PayloadStore } from "../../domain/payload-store.ts";
+import type { FrontQueue } from "../../domain/queue.ts";
+import type { RetryCharges } from "../../domain/retry.ts";
+import type { CancelOutcome, JobSchedule, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+
+export interface JobSchedulePorts {
+  readonly queue: WaitingJobs & Pick<FrontQueue, "job">;
+  readonly eventStore: Pick<EventReader, "job">;
+  readonly payloads: Pick<PayloadStore, "remove">;
+  readonly charges: Pick<RetryCharges, "giveBack">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** How long a job's owner has to end it, and how often it is asked. */
+const OWNER_MS = 2_000;
+const ASK_AGAIN_MS = 100;
+
+/**
+ * What tenants do with jobs that were not handed over.
+ *
+ * G1. `canceled` is answered only once the job's end is on disk. Whoever repeats the call gets the same answer.
+ * G2. What accepting the job took, and a large payload, are given back afterwards, once each. A process that dies in between
+ *     leaves both to the sweeps.
+ */
+export class JobScheduler implements JobSchedule {
+  constructor(private readonly ports: JobSchedulePorts) {}
+
+  async reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
+    const { queue } = this.ports;
+    const result = await queue.reschedule(tenant, jobId, dueMs);
+    return result === "unknown" && (await this.recorded(tenant, jobId)) !== null ? "ended" : result;
+  }
+
+  async cancel(tenant: TenantRef, jobId: string): Promise<CancelOutcome> {
+    const { queue, clock } = this.ports;
+    const before = await queue.job(tenant, jobId);
+    const giveUpAtMs = clock.monotonicMs() + OWNER_MS;
+    for (;;) {
+      const result = await queue.cancel(tenant, jobId);
+      if (result === "unknown") return this.outcomeOf(await this.recorded(tenant, jobId));
+      if (result === "canceled") {
+        if (before !== null) await this.giveBack(tenant, before);
+        return result;
+      }
+      if (result !== "asked") return result;
+      if (clock.monotonicMs() >= giveUpAtMs) return "begun";
+      await sleep(clock, ASK_AGAIN_MS);
+    }
+  }
+
+  private recorded({ tenantId }: TenantRef, jobId: string): Promise<JobRecord | null> {
+    return this.ports.eventStore.job(tenantId, jobId);
+  }
+
+  private outcomeOf(recorded: JobRecord | null): CancelOutcome {
+    if (recorded === null) return "unknown";
+    const isCanceled = recorded.status === "suppressed" && recorded.result?.["reason"] === "canceled";
+    return isCanceled ? "canceled" : "ended";
+  }
+
+  private async giveBack({ tenantId }: TenantRef, { jobId, channel }: JobRecord): Promise<void> {
+    const { payloads, charges, telemetry } = this.ports;
+    try {
+      await charges.giveBack(tenantId, { jobId, channel });
+      await payloads.remove({ tenantId, jobId });
+    } catch (error) {
+      const level = isOutage(error) ? "warn" : "error";
+      const fields = { job_id: jobId, tenant_id: tenantId, error: String(error) };
+      telemetry.log(level, "what a cancelled job took is left to the sweeps", fields);
+    }
+  }
+}
