@@ -133,6 +133,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
     payloads: payloads.store,
+    contents: payloads.contents,
     ...operating(registry),
     domains: openDomains(config, registry.domains, registry.directory),
     ...historyOf(base, whole.channels),
@@ -157,7 +158,14 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const around = { bundles: wallet.bundles, publicUrl, links, registry };
+  const around = {
+    bundles: wallet.bundles,
+    publicUrl,
+    links,
+    registry,
+    suppressions: queue,
+    contents: payloads.contents,
+  };
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
@@ -201,7 +209,8 @@ async function openBase(
   if (sweeps) startAuditSweep(shutdown, registry);
   if (sweeps)
     startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
-  const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
+  const failedJobs = eventStore.failedJobs(registry.contents);
+  const payloads = await openPayloads(options, shutdown, { registry, failedJobs, sweeps, joins, ...swept });
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
   const status = startStatus(options, shutdown, queue);

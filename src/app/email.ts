@@ -42,7 +42,7 @@ const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(
   smtpUrl: string,
-  { publicUrl, links }: ChannelContext,
+  { publicUrl, links, suppressions, contents }: ChannelContext,
   { config, telemetry, away, dispatchers }: ChannelPorts,
   shutdown: Shutdown,
 ): EmailChannel {
@@ -51,7 +51,15 @@ function openEmail(
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
-  const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
+  const common = {
+    smtpUrl,
+    defaultFrom: config.mailFrom,
+    publicUrl,
+    links,
+    suppressions,
+    contents,
+    clock: systemClock,
+  };
   const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());

@@ -1,4 +1,4 @@
-import type { SuppressionReason } from "./job.ts";
+import type { EndReason, SuppressionReason } from "./job.ts";
 import type { Fenced, Lease } from "./queue.ts";
 import type { TenantRef } from "./tenant.ts";
 
@@ -45,4 +45,10 @@ export interface SuppressionIndex {
     entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced>;
+}
+
+/** Looks up recipients beside a job's own, whom `pull` looks up. Rejects with `UnavailableError` or `TransportError`. */
+export interface SuppressionLookup {
+  /** Those of the normalised addresses that the tenant's messages must not go to, and why. */
+  suppressedAmong(tenant: TenantRef, addresses: readonly string[]): Promise<ReadonlyMap<string, EndReason>>;
 }

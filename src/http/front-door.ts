@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import type { ContentStore } from "../domain/content-store.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
@@ -23,6 +24,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
+  /** Holds files that jobs send. */
+  readonly contents: Pick<ContentStore, "put" | "remove">;
   readonly directory: TenantDirectory;
   /** What operators did. */
   readonly audit: AuditLog;
@@ -147,8 +150,8 @@ export class FrontDoor {
   }
 
   /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
-  json(exchange: Exchange): Promise<JsonBody> {
-    return this.bodies.json(exchange);
+  json(exchange: Exchange, bytesMax?: number): Promise<JsonBody> {
+    return this.bodies.json(exchange, bytesMax);
   }
 
   /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */

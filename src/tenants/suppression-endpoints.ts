@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/email.ts";
+import { parseRecipient } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
@@ -90,7 +90,7 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id, address: text } }) {
         const tenant = await tenantOf(directory, id);
-        const address = parseAddress(text);
+        const address = parseRecipient(text);
         const wasThere = address !== null && resultOf(await suppressions.remove(tenant, address));
         if (!wasThere) throw new ApiError(404, "this address is not suppressed");
         return reply(204, null);
@@ -116,7 +116,7 @@ function putSuppression({ suppressions, directory }: Ports): Endpoint {
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle(door, exchange, raw) {
       const tenant = await tenantOf(directory, params.id.read(raw["id"] ?? null));
-      const address = parseAddress(params.address.read(raw["address"] ?? null));
+      const address = parseRecipient(params.address.read(raw["address"] ?? null));
       if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
       readQuery(exchange.request, []);
       const { reason = "manual" } = await body.read(door, exchange);

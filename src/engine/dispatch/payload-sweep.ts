@@ -18,6 +18,10 @@ export interface PayloadSweepPorts {
    * accepted.
    */
   readonly eventStore: Pick<EventReader, "job">;
+  /** Of jobs that failed and have left the queue: whether what they were to send is kept; absent: of none. */
+  keepsFailed?(ref: PayloadRef): Promise<boolean>;
+  /** The metric of what is needed, default `stored_payloads`. */
+  readonly gauge?: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -30,7 +34,7 @@ const SWEEP_MS = 60_000;
 const UNQUEUED_MS = 15 * 60_000;
 
 /**
- * Removes large payloads whose job has ended or never existed: its accept was refused, or its process died in between.
+ * Removes large payloads, and files of jobs, whose job has ended or never existed: its accept was refused, or its process died in between.
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
  * S2. A question that cannot be answered now is asked again at the next sweep.
@@ -64,7 +68,7 @@ export class PayloadSweep {
           else await payloads.remove(ref);
         }
       }
-      telemetry.gauge("stored_payloads", kept);
+      telemetry.gauge(this.ports.gauge ?? "stored_payloads", kept);
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
       telemetry.log(level, "large payloads could not be swept", { error: String(error) });
@@ -80,6 +84,8 @@ export class PayloadSweep {
     if (queued !== null) return !isFinal(queued.status) || queued.status === "failed";
     if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return true;
     const recorded = await eventStore.job(tenantId, jobId);
-    return recorded !== null && !isFinal(recorded.status);
+    if (recorded === null) return false;
+    if (recorded.status === "failed") return (await this.ports.keepsFailed?.({ tenantId, jobId })) ?? false;
+    return !isFinal(recorded.status);
   }
 }

@@ -4,7 +4,7 @@ import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/er
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, JobRecord } from "../../domain/job.ts";
+import type { ChannelName, EndReason, JobRecord } from "../../domain/job.ts";
 import type {
   AllQueuedJobs,
   JobFilter,
@@ -41,7 +41,7 @@ import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
-import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { IndexedSuppression, SuppressionIndex, SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -65,7 +65,7 @@ import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
-import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
+import { loadSuppressions, putSuppression, removeSuppression, suppressedAmong } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
 export interface RedisQueueOptions {
@@ -91,6 +91,7 @@ export class RedisQueue
     ProviderReferences,
     ChangeFeed,
     SuppressionIndex,
+    SuppressionLookup,
     QueuedJobs,
     AllQueuedJobs,
     JobErasure,
@@ -373,6 +374,10 @@ export class RedisQueue
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced> {
     return loadSuppressions(this.owner, lease, entries, isLast);
+  }
+
+  suppressedAmong(tenant: TenantRef, addresses: readonly string[]): Promise<ReadonlyMap<string, EndReason>> {
+    return suppressedAmong(this.owner, tenant, addresses);
   }
 
   eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {

@@ -105,8 +105,14 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
-    texts.every((text) => text === "") ? "" : texts.join("\n"),
+    texts.every((text) => text === "") ? "" : texts.join("\n") + furtherLines(settlement),
   );
+}
+
+/** One line each for the events about further recipients. */
+function furtherLines(settlement: Settlement): string {
+  if (settlement.kind !== "final" || settlement.further === undefined) return "";
+  return settlement.further.map(({ type, result }) => `\n${EVENT_LETTER[type]}${encodeResult(result)}`).join("");
 }
 
 /**

@@ -1,7 +1,10 @@
+import { hash } from "node:crypto";
+import type { EndReason } from "../../domain/job.ts";
 import { FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
-import type { IndexedSuppression } from "../../domain/suppressions.ts";
+import { ERASED_NAME, type IndexedSuppression } from "../../domain/suppressions.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
-import type { RedisConnection } from "./connection.ts";
+import { suppressionReason } from "./codec.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import suppressLua from "./suppress.lua" with { type: "text" };
@@ -38,4 +41,27 @@ export async function loadSuppressions(
   const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as number | null;
   if (reply === null) return FENCED;
   return reply === 1 ? "loaded" : "loading";
+}
+
+/** As `pull.lua` looks a job's recipient up: by its address, then by its erased name. */
+export async function suppressedAmong(
+  connection: RedisConnection,
+  { tenantId, shard }: TenantRef,
+  addresses: readonly string[],
+): Promise<ReadonlyMap<string, EndReason>> {
+  const key = `${shardPrefix(shard)}:suppressed:${tenantId}`;
+  const read = (fields: readonly string[]) =>
+    connection.hmget(key, ...fields).catch((error: unknown) => Promise.reject(redisFailure(error)));
+  const [erasedKey, ...reasons] = await read([ERASED_NAME, ...addresses]);
+  const found = new Map<string, EndReason>();
+  const note = (address: string, reason: string | null | undefined) => {
+    if (reason) found.set(address, suppressionReason(reason));
+  };
+  for (const [at, address] of addresses.entries()) note(address, reasons[at]);
+  // A removed suppression has an empty reason, which no erased name overrides.
+  const unknown = addresses.filter((_, at) => typeof reasons[at] !== "string");
+  if (!erasedKey || unknown.length === 0) return found;
+  const erased = await read(unknown.map((address) => ERASED_NAME + hash("sha1", erasedKey + address, "hex")));
+  for (const [at, address] of unknown.entries()) note(address, erased[at]);
+  return found;
 }

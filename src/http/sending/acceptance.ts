@@ -1,3 +1,4 @@
+import type { Content } from "../../domain/content-store.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { NewJob } from "../../domain/queue.ts";
 
@@ -12,7 +13,12 @@ export interface Refusal {
 
 /** The outcome of validating a send's body: the parts of its job, or the first reason to refuse it. */
 export type Acceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template"> }
+  | {
+      readonly ok: true;
+      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template">;
+      /** Files that the payload names by their digests, stored before the job is queued; absent: none. */
+      readonly contents?: readonly Content[];
+    }
   | { readonly ok: false; readonly refusal: Refusal };
 
 const QUOTED_CHARS_MAX = 100;

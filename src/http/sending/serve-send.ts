@@ -19,6 +19,8 @@ export interface SendKind {
   readonly channel: ChannelName;
   /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
+  /** The longest body that it takes; absent: `limits.requestBodyBytesMax`. */
+  readonly bodyBytesMax?: number;
   /** Turns the parsed body into a job, or into the first reason to refuse it. */
   accept(tenant: Tenant, body: unknown): Acceptance;
 }
@@ -55,7 +57,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const jobId = door.ports.jobIds.next();
   const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
   const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
-  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, exchange });
+  const { contents } = acceptance;
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, ...(contents && { contents }), exchange });
   if (!isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
 }
@@ -94,12 +97,12 @@ export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
   tenant: Tenant,
-  { channel, scope }: Pick<SendKind, "channel" | "scope">,
+  { channel, scope, bodyBytesMax }: Pick<SendKind, "channel" | "scope" | "bodyBytesMax">,
 ): Promise<Send> {
   requireSending(tenant, channel);
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
-  const { bytes, value } = await door.json(exchange);
+  const { bytes, value } = await door.json(exchange, bodyBytesMax);
   return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
 }
 

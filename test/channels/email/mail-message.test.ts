@@ -160,6 +160,7 @@ async function specimen(next: () => number, signer: MailParts["signer"] = null):
   const composed = composer.compose({ to: "", template: "t", data }, tenant);
   if (composed.kind === "impossible") throw new Error(composed.error);
   const { subject, html, text } = composed.content;
+  if (html === null) throw new Error("a template has HTML");
   const [fromName, toName, to] = [one(NAMES, ""), one(NAMES, ""), one(ADDRESSES, "")];
   const from = mailboxOf({ address: "orders@shop.example.test", name: fromName });
   const recipient = mailboxOf({ address: to, name: toName });

@@ -112,6 +112,7 @@ export class Front {
       {
         queue,
         payloads: this.payloads,
+        contents: stores.jobContents,
         directory,
         registry,
         operators: stores.operators,
