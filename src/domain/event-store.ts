@@ -1,6 +1,7 @@
 import type { DeliveryEvent, EventType } from "./event.ts";
 import type { Attempt, ChannelName, FinalStatus, JobRecord, KeptContent } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 
 /** One event to be written to the event store, with the job's final state if the event ended the job. */
 export interface StoredEventRow {
@@ -27,6 +28,8 @@ export interface FinishedJob {
   readonly began?: number;
   /** Of a failed job: what it is retried with; absent: there was no room for it. */
   readonly kept?: KeptContent;
+  /** Absent: none, or its recipient was erased. */
+  readonly tags?: readonly Tag[];
 }
 
 /**

@@ -54,7 +54,14 @@ export function jobTimeMs(jobId: string): number {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16);
 }
 
-/** When the job's present life began: its id was created, or an operator retried it (unix ms). */
-export function lifeBeganMs({ jobId, retriedAtMs = 0 }: { readonly jobId: string; readonly retriedAtMs?: number }) {
-  return Math.max(jobTimeMs(jobId), retriedAtMs);
+/** When the job's present life began: its id was created, it was due, or an operator retried it (unix ms). */
+export function lifeBeganMs({ jobId, retriedAtMs = 0, dueMs = 0 }: JobTimes): number {
+  return Math.max(jobTimeMs(jobId), retriedAtMs, dueMs);
+}
+
+interface JobTimes {
+  readonly jobId: string;
+  readonly retriedAtMs?: number;
+  /** When it was to be sent. */
+  readonly dueMs?: number;
 }

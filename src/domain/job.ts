@@ -1,5 +1,6 @@
 import type { DeliveryEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 
 /** Of a channel that `src/app/channels.ts` lists: lower-case letters, digits and `_`. It is stored, so it never changes. */
 export type ChannelName = string;
@@ -133,6 +134,10 @@ export interface QueuedJob {
   readonly stored?: StoredPayload;
   /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
   readonly traceparent?: string;
+  /** The tenant's labels, at most ten with different names; absent: none. */
+  readonly tags?: readonly Tag[];
+  /** When it was to be sent (unix ms); absent: as soon as it was accepted. */
+  readonly dueMs?: number;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */
@@ -154,6 +159,8 @@ export interface KeptContent {
   readonly stored?: StoredPayload;
   /** As in `QueuedJob`: its next life goes on in the same trace. */
   readonly traceparent?: string;
+  readonly tags?: readonly Tag[];
+  readonly dueMs?: number;
   /** How many settlements the job has had in all its lives. */
   readonly settlements: number;
 }

@@ -11,6 +11,7 @@ import type {
 } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { FailureCause, FurtherEvent } from "./outcome.ts";
+import type { Tag } from "./tags.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /**
@@ -48,6 +49,10 @@ export interface NewJob {
   readonly idempotency: Idempotency | null;
   /** The step of a trace that its deliveries continue (`Span.traceparent`); absent: it is not traced. */
   readonly traceparent?: string;
+  /** The tenant's labels, at most ten with different names; absent: none. */
+  readonly tags?: readonly Tag[];
+  /** When it is to be sent (unix ms); absent: at once. */
+  readonly dueMs?: number;
 }
 
 /** Limits on a tenant's unfinished jobs. */

@@ -2,9 +2,10 @@ import type { ContentSeal } from "../domain/content-seal.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import type { KeptContent } from "../domain/job.ts";
-import { isJsonObject, parseJsonObject } from "../domain/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/json.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
+import type { Tag } from "../domain/tags.ts";
 import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./table.ts";
 
 /** How long what a failed job was to send is kept. */
@@ -97,7 +98,7 @@ async function whole(
 
 /** As `failedPayloadLines` sealed it; null: it was not. */
 export function readContent(text: string): KeptContent | null {
-  const { recipient, payload, settlements, needsScreening, template, stored, traceparent } =
+  const { recipient, payload, settlements, needsScreening, template, stored, traceparent, tags, dueMs } =
     parseJsonObject(text) ?? {};
   if (typeof recipient !== "string" || typeof payload !== "string" || typeof settlements !== "number") return null;
   return {
@@ -108,5 +109,11 @@ export function readContent(text: string): KeptContent | null {
     ...(typeof template === "string" && { template }),
     ...(isJsonObject(stored) && { stored: { sha256: String(stored["sha256"]), bytes: Number(stored["bytes"]) } }),
     ...(typeof traceparent === "string" && { traceparent }),
+    ...(Array.isArray(tags) && { tags: tags.filter(isJsonObject).map(tagOf) }),
+    ...(typeof dueMs === "number" && { dueMs }),
   };
+}
+
+function tagOf({ name, value }: JsonObject): Tag {
+  return { name: String(name), value: String(value) };
 }

@@ -92,6 +92,8 @@ async function leaseOf(role: "dispatcher" | "recorder"): Promise<Lease> {
   return lease;
 }
 
+const EXTRAS = { tags: [{ name: "campaign", value: "spring" }], dueMs: 1_600_000_000_000 };
+
 async function accept(more: Partial<NewJob> = {}): Promise<string> {
   const jobId = ids.next();
   const job = { jobId, channel: "email", recipient: "ann@example.com", payload: PAYLOAD, idempotency: null, ...more };
@@ -146,7 +148,7 @@ const outcomeOf = async (jobId: string) => (await retries.retry(tenant, [jobId])
 
 for (const where of ["in the outbox", "recorded", "gone from the queue"] as const) {
   test(`a failed job that is ${where} is tried again with what it was to send, and both ends are its history`, async () => {
-    const jobId = await accept({ template: "welcome", needsScreening: true });
+    const jobId = await accept({ template: "welcome", needsScreening: true, ...EXTRAS });
     const [first] = await failAll();
     if (where !== "in the outbox") await record();
     if (where === "gone from the queue") await leaveRedis();
@@ -162,7 +164,7 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     if (again === undefined || first === undefined) throw new Error("both lives are pulled");
     expect(others).toEqual([]);
     const { recipient, payload, template, needsScreening } = first;
-    expect(again).toMatchObject({ jobId, recipient, payload, template, needsScreening, attempts: 0 });
+    expect(again).toMatchObject({ jobId, recipient, payload, template, needsScreening, ...EXTRAS, attempts: 0 });
     expect(waitsInLife(again)).toBe(0);
     expect(Math.abs((again.retriedAtMs ?? 0) - Date.now())).toBeLessThan(10_000);
 

@@ -55,7 +55,7 @@ const MEANT: readonly Excuse[] = [
 
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
-  sendEmail: ["to_address", "template_id"],
+  sendEmail: ["to_address", "template_id", "cc", "bcc", "reply_to", "headers", "attachments"],
   sendWallet: ["template_id", "pass_type", "pass_data"],
   createPass: ["template_id", "pass_type", "pass_data"],
   updatePass: ["pass_data", "notify_message"],

@@ -76,7 +76,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 }
 
 function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent } = job;
+  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs } = job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
@@ -88,6 +88,8 @@ function queue(shard: ShardState, { tenant, job, nowMs }: Accepting, hint: () =>
     ...(template !== undefined && { template }),
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(tags !== undefined && { tags }),
+    ...(dueMs !== undefined && { dueMs }),
   };
   const entryId = enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));

@@ -17,7 +17,7 @@ export function keepContent(
   settlements: number,
 ): { readonly kept?: KeptContent } {
   if (found === null || found.jobId !== job.jobId) return {};
-  const { recipient, needsScreening, template, payload, stored, traceparent } = found;
+  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs } = found;
   if (!hasRoom(shard, { tenantId: job.tenantId, bytes: payloadBytes(found), nowMs })) return {};
   const kept = {
     recipient,
@@ -26,6 +26,8 @@ export function keepContent(
     payload,
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(tags !== undefined && { tags }),
+    ...(dueMs !== undefined && { dueMs }),
     settlements,
   };
   return { kept };

@@ -78,7 +78,7 @@ function add(
   const { tenantId, channel } = job;
   if (isEarly) {
     const entry = shard.parked.get(jobId)?.entry;
-    const { template, recipient = "" } = entry ?? {};
+    const { template, recipient = "", tags } = entry ?? {};
     if (entry !== undefined) count(shard, tenantId, -1, payloadBytes(entry));
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
@@ -94,6 +94,7 @@ function add(
       ...(recipient !== "" && { recipient }),
       ...(job.tries !== undefined && { tries: job.tries }),
       ...(job.life !== undefined && { began: job.life.began }),
+      ...(tags !== undefined && { tags }),
     };
     rows.push({ tenantId, jobId, channel, ...sent, finished });
   }

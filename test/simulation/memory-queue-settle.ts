@@ -226,7 +226,7 @@ function park(shard: ShardState, { settlement, stored, timeMs }: Settling, { del
 
 function end(shard: ShardState, settling: Settling, ending: Ending): StoredEventRow[] {
   const { settlement, stored, nowMs } = settling;
-  const { tenantId, channel, jobId, template, recipient } = settlement.job;
+  const { tenantId, channel, jobId, template, recipient, tags } = settlement.job;
   const { status, result, attempt } = ending;
   const tries = triesWith(stored, attempt);
   const { attempts: counted, waits } = countOf(settlement);
@@ -242,6 +242,7 @@ function end(shard: ShardState, settling: Settling, ending: Ending): StoredEvent
     ...(recipient !== "" && { recipient }),
     ...(tries.length > 0 && { tries }),
     ...(stored.life !== undefined && { began: stored.life.began }),
+    ...(tags !== undefined && { tags }),
     ...(status === "failed" && keepContent(shard, { ...settling, job: settlement.job }, attempts + waits)),
   };
   const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];

@@ -11,6 +11,7 @@ import type {
 } from "../../src/domain/job.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
+import type { Tag } from "../../src/domain/tags.ts";
 
 /** A job's entry in its tenant queue; a parked job keeps it in the same form. */
 export interface QueueEntry {
@@ -25,7 +26,12 @@ export interface QueueEntry {
   readonly payload: string;
   readonly stored?: StoredPayload;
   readonly traceparent?: string;
+  readonly tags?: readonly Tag[];
+  readonly dueMs?: number;
 }
+
+/** What counts as a job's payload. */
+type Content = Pick<QueueEntry, "payload" | "stored" | "traceparent" | "tags" | "dueMs">;
 
 /** Entries by id, oldest first. */
 export interface QueueEntries {
@@ -220,15 +226,28 @@ export function count(shard: ShardState, tenantId: string, jobs: 1 | -1, bytes: 
 }
 
 /** What a job counts for. */
-export function payloadBytes(entry: Pick<QueueEntry, "payload" | "stored" | "traceparent">): number {
+export function payloadBytes(entry: Content): number {
   return entry.stored?.bytes ?? Buffer.byteLength(payloadText(entry));
 }
 
 /** A payload as the queue writes it. */
-function payloadText({ payload, stored, traceparent }: Pick<QueueEntry, "payload" | "stored" | "traceparent">): string {
-  return stored === undefined && traceparent !== undefined
-    ? payload.replace("{", `{"$trace":"${traceparent}",`)
-    : payload;
+function payloadText(entry: Content): string {
+  const { payload, stored, traceparent } = entry;
+  if (stored !== undefined) return payload;
+  const extras = extrasText(entry);
+  const members = [
+    ...(traceparent === undefined ? [] : [`"$trace":"${traceparent}",`]),
+    ...(extras === "" ? [] : [`"$job":"${extras}",`]),
+  ];
+  return payload.replace("{", `{${members.join("")}`);
+}
+
+function extrasText({ tags, dueMs }: Content): string {
+  return tags === undefined && dueMs === undefined ? "" : `${tagsText(tags)}|${dueMs ?? ""}`;
+}
+
+function tagsText(tags: readonly Tag[] = []): string {
+  return tags.map(({ name, value }) => `${name}=${value}`).join(";");
 }
 
 export function isBeyond(entryId: string, other: string): boolean {
@@ -290,10 +309,11 @@ export function countText({ attempts, waits }: { readonly attempts: number; read
 
 /** What ends the text of a finished job's row; `channel` is one letter. */
 export function endingOf(job: EndedJob, finished: FinishedJob): readonly unknown[] {
-  const { template, recipient = "", tries = [], began, kept } = finished;
+  const { template, recipient = "", tries = [], began, kept, tags } = finished;
   const rest = {
     ...(began !== undefined && { began }),
     ...(kept !== undefined && { kept: keptText(job, finished.attempts, kept) }),
+    ...(tags !== undefined && { tags: tagsText(tags) }),
   };
   if (Object.keys(rest).length > 0) return [template ?? null, recipient, tries, rest];
   if (recipient === "" && tries.length === 0) return template === undefined ? [] : [template];
@@ -313,9 +333,12 @@ function keptText(job: EndedJob, attempts: number, { settlements, ...kept }: Kep
 
 /** An entry as the queue writes it, `channel` being one letter. */
 export function entryText(entry: QueueEntry, channel: string): string {
-  const { jobId, recipient, needsScreening, template, payload: _, stored, traceparent, ...count } = entry;
+  const { jobId, recipient, needsScreening, template, stored, traceparent = "", attempts, waits } = entry;
   const payload = payloadText(entry);
-  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
+  const extras = extrasText(entry);
+  const behind = extras === "" ? traceparent : `${traceparent}\t${extras}`;
+  const traced = behind === "" ? "" : `\t${behind}`;
+  const count = { attempts, ...(waits !== undefined && { waits }) };
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;
   const elsewhere =
     stored === undefined ? "" : `${named === "" ? "\t" : ""}\t${stored.sha256} ${stored.bytes}${traced}`;

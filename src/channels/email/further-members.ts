@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
+import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
 import { optional } from "../../http/schemas.ts";
 import { emailLimits } from "./limits.ts";
 import type { Addressee, EmailPayload } from "./payload.ts";
@@ -47,6 +48,33 @@ export const FURTHER_MEMBERS = {
     }),
   ),
 };
+
+const TagWord = Type.String({ pattern: TAG_WORD.source });
+
+export const Tags = optional(
+  Type.Array(Type.Object({ name: TagWord, value: TagWord }, { additionalProperties: false }), {
+    maxItems: TAGS_MAX,
+    description: "Labels that the history is searched and summed by, each name once. Never put anybody's address here.",
+  }),
+);
+
+/** A text says what is wrong. */
+export function readTags(given: Json): readonly Tag[] | string {
+  if (!Array.isArray(given)) return "tags must be an array of names and values";
+  if (given.length > TAGS_MAX) return `tags must not hold more than ${TAGS_MAX}`;
+  const tags: Tag[] = [];
+  for (const [at, tag] of given.entries()) {
+    const { name, value, ...unknown } = isJsonObject(tag) ? tag : {};
+    const [more] = Object.keys(unknown);
+    if (more !== undefined) return `${more.slice(0, 100)} is not a member of tags[${at}]: known are name, value`;
+    if (typeof name !== "string" || typeof value !== "string" || !TAG_WORD.test(name) || !TAG_WORD.test(value)) {
+      return `tags[${at}] must have a name and a value, each 1 to 256 of A-Z a-z 0-9 _ -`;
+    }
+    if (tags.some((other) => other.name === name)) return `tags must name ${name.slice(0, 100)} only once`;
+    tags.push({ name, value });
+  }
+  return tags;
+}
 
 export type FurtherMembers = Pick<EmailPayload, "cc" | "bcc" | "replyTo" | "headers">;
 

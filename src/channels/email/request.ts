@@ -2,12 +2,13 @@ import { Type } from "@sinclair/typebox";
 import { normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
+import type { Tag } from "../../domain/tags.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { Attachments, type ReadAttachments, readAttachments } from "./attachments.ts";
 import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
-import { FURTHER_MEMBERS, type FurtherMembers, readFurtherMembers } from "./further-members.ts";
+import { FURTHER_MEMBERS, type FurtherMembers, readFurtherMembers, readTags, Tags } from "./further-members.ts";
 import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
@@ -44,6 +45,7 @@ export const EmailSend = Type.Object(
     ),
     ...FURTHER_MEMBERS,
     attachments: Attachments,
+    tags: Tags,
     data: optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: "What the placeholders of body and subject are filled from.",
@@ -89,15 +91,16 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
 }
 
 const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html", "text"] as const;
-const MORE = [...Object.keys(FURTHER_MEMBERS), "attachments"];
+const MORE = [...Object.keys(FURTHER_MEMBERS), "attachments", "tags"];
 const MEMBERS = [...STRING_FIELDS, "data", ...MORE];
 
 /** What few messages have. */
 interface More extends FurtherMembers {
   readonly attached: ReadAttachments | null;
+  readonly tags: readonly Tag[];
 }
 
-const NO_MORE: More = { attached: null };
+const NO_MORE: More = { attached: null, tags: [] };
 
 function hasMore(body: JsonObject): boolean {
   for (const name of MORE) if (body[name] !== undefined) return true;
@@ -108,9 +111,11 @@ function hasMore(body: JsonObject): boolean {
 function readMore(body: JsonObject): More | string {
   const further = readFurtherMembers(body);
   if (typeof further === "string") return further;
-  const { attachments } = body;
+  const { attachments, tags: given } = body;
+  const tags = given === undefined ? [] : readTags(given);
+  if (typeof tags === "string") return tags;
   const attached = attachments === undefined ? null : readAttachments(attachments);
-  return typeof attached === "string" ? attached : { ...further, attached };
+  return typeof attached === "string" ? attached : { ...further, attached, tags };
 }
 /** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
@@ -199,7 +204,7 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
  * Runs after all rules have passed, so the types of the fields are known. `data` is passed on unchanged; none of its
  * keys is ever assigned.
  */
-function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, ...further }: More): Acceptance {
+function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, tags, ...further }: More): Acceptance {
   const { to_name, subject, template_id, html, text, data } = body;
   const isInline = typeof html === "string" || (typeof text === "string" && (template_id ?? "") === "");
   const template = typeof template_id === "string" && !isInline ? template_id : undefined;
@@ -226,6 +231,7 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, 
     // Only what the tenant's own staff did not write.
     ...((template === undefined || typeof text === "string") && { needsScreening: true as const }),
     ...(template !== undefined && { template }),
+    ...(tags.length > 0 && { tags }),
   };
   return attached === null || attached.contents.length === 0
     ? { ok: true, job }

@@ -17,7 +17,8 @@ import { limits } from "../../domain/limits.ts";
 import type { NewJob, TenantQueue } from "../../domain/queue.ts";
 import type { Retry } from "../../domain/retry.ts";
 import { ERASED_NAME } from "../../domain/suppressions.ts";
-import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
+import { decodeTags } from "../../domain/tags.ts";
+import { extraBytesOf, extrasOfStored, type JobExtras, readExtras, withExtras } from "./extras.ts";
 
 /** A channel as the queue writes it. */
 export interface QueuedChannel {
@@ -233,38 +234,18 @@ export function decodeTenantQueues(letters: ChannelLetters, tenantQueues: readon
 
 /** The queue entry of a new job. */
 export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
-  const { jobId, channel, recipient, needsScreening, template, stored, traceparent } = job;
-  const payload = traceparent === undefined ? job.payload : withTrace(job.payload, traceparent);
+  const { jobId, channel, recipient, needsScreening, template, stored } = job;
+  const payload = withExtras(job.payload, job);
   const head = `${jobId} ${letters.letterOf(channel)}0${needsScreening ? SCREENING : ""} ${recipient}`;
   if (template === undefined && stored === undefined) return `${head}\n${payload}`;
   const named = `\t${template === undefined ? "" : JSON.stringify(template)}`;
   if (stored === undefined) return `${head}${named}\n${payload}`;
-  const traced = traceparent === undefined ? "" : `\t${traceparent}`;
-  return `${head}${named}\t${stored.sha256} ${stored.bytes}${traced}\n${payload}`;
-}
-
-/*
- * A traced job's `traceparent` is the first member of its payload, which former releases ignore there; of a payload that
- * is stored elsewhere it follows digest and size. A payload that is no object with members carries none.
- */
-const TRACE_BEFORE = '{"$trace":"';
-const TRACE_AFTER = '",';
-const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
-/** Bytes that a `traceparent` adds to a payload. */
-const TRACE_BYTES = TRACE_END + TRACE_AFTER.length - 1;
-
-function withTrace(payload: string, traceparent: string): string {
-  return payload.startsWith('{"') ? TRACE_BEFORE + traceparent + TRACE_AFTER + payload.slice(1) : payload;
-}
-
-function isTraced(payload: string): boolean {
-  return payload.startsWith(TRACE_BEFORE) && payload.startsWith(TRACE_AFTER, TRACE_END);
+  return `${head}${named}\t${stored.sha256} ${stored.bytes}${extrasOfStored(job)}\n${payload}`;
 }
 
 /** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */
-export function payloadBytesOf({ payload, stored, traceparent }: QueuedJob): number {
-  if (stored !== undefined) return stored.bytes;
-  return Buffer.byteLength(payload) + (traceparent === undefined ? 0 : TRACE_BYTES);
+export function payloadBytesOf(job: Pick<KeptContent, "payload" | "stored" | keyof JobExtras>): number {
+  return job.stored === undefined ? Buffer.byteLength(job.payload) + extraBytesOf(job) : job.stored.bytes;
 }
 
 /** The queue entry of a job that is retried; the script writes its count. */
@@ -275,7 +256,7 @@ export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }
 /** The content of a failed job, from its entry as it was when the job ended. */
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
-  const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
+  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs, attempts, waits = 0 } = job;
   return {
     recipient,
     ...(needsScreening && { needsScreening }),
@@ -283,15 +264,17 @@ export function decodeKept(letters: ChannelLetters, entry: string): KeptContent 
     payload,
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(tags !== undefined && { tags }),
+    ...(dueMs !== undefined && { dueMs }),
     settlements: attempts + waits,
   };
 }
 
 /**
- * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>[\t<trace>]]]\n<payload>`:
- * the "q" if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a
- * payload that is stored elsewhere; `mark` is the reason for which its recipient is suppressed, "!" if the job is
- * reported, or "", and of a job that was retried `@<unix ms>` behind it.
+ * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the "q"
+ * if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload that
+ * is stored elsewhere; `extras.ts` says what begins the payload, or follows the size. `mark` is the reason for which its
+ * recipient is suppressed, "!" if the job is reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -302,10 +285,7 @@ export function decodeEntry(
   const end = entry.indexOf("\n");
   const space = entry.indexOf(" ", COUNT_AT);
   const plus = entry.slice(COUNT_AT, space).indexOf("+");
-  const [recipient = "", template = "", stored, traceOfStored] = entry.slice(space + 1, end).split("\t");
-  const written = entry.slice(end + 1);
-  const hasTrace = isTraced(written);
-  const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
+  const [recipient = "", template = "", stored, ...more] = entry.slice(space + 1, end).split("\t");
   const [reason = "", retriedAt] = mark.split("@");
   return {
     jobId: entry.slice(0, JOB_ID_CHARS),
@@ -320,9 +300,8 @@ export function decodeEntry(
     ...(retriedAt !== undefined && { retriedAtMs: Number(retriedAt) }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     ...(template !== "" && { template: decodeTemplate(template) }),
-    payload: hasTrace ? `{${written.slice(TRACE_END + TRACE_AFTER.length)}` : written,
+    ...readExtras(entry.slice(end + 1), more),
     ...(stored !== undefined && { stored: decodeStored(stored) }),
-    ...(traceparent !== undefined && { traceparent }),
   };
 }
 
@@ -351,13 +330,15 @@ interface RowRest {
   readonly began?: number;
   /** The entry of a failed job. */
   readonly kept?: string;
+  /** As `encodeTags` writes them. */
+  readonly tags?: string;
 }
 
 export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow {
   // Written by settle.lua and observe.lua in exactly this form.
   const fields = JSON.parse(line) as OutboxLine;
   const [tenantId, jobId, channel, eventId, type, result, status, attempts = 0, jobResult = {}, ...ending] = fields;
-  const [template = null, recipient = "", tries = [], { began, kept } = {}] = ending;
+  const [template = null, recipient = "", tries = [], { began, kept, tags } = {}] = ending;
   return {
     tenantId,
     jobId,
@@ -377,6 +358,7 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
             ...(tries.length > 0 && { tries }),
             ...(began !== undefined && { began }),
             ...(kept !== undefined && { kept: decodeKept(letters, kept) }),
+            ...(tags !== undefined && { tags: decodeTags(tags) }),
           },
   };
 }

@@ -56,7 +56,7 @@ for k = 1, #KEYS do
         record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0)
           .. end_of_head(life, tries) .. lines .. record_line(EVENT_SENT, id, '')
         local template, recipient = entry_template(text), entry_recipient_json(text)
-        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries, more_in_row(life, ''))
+        local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries, more_in_row(life, '', entry_tags(text)))
         rows[#rows + 1] = row .. event_in_row(EVENT_SENT, id, '') .. ended_as .. ']'
       end
       if not (parked and type == EVENT_SENT) then

@@ -4,9 +4,9 @@
 --   P:box:<tenant queue>   stream  one entry per job, field p = "<job id> <channel><count> <recipient>\n<payload>";
 --                                  SCREENING after the count: pending until its content was screened; after the
 --                                  recipient a tab and the template as JSON text ("" none), and a tab, the SHA-256 and
---                                  the bytes of a payload that is stored elsewhere, each only if there is one; a
---                                  traced job's traceparent is the payload's first member, "$trace", or follows a tab
---                                  after these bytes;
+--                                  the bytes of a payload that is stored elsewhere, each only if there is one; what
+--                                  the engine itself knows of few jobs begins the payload, or follows these bytes
+--                                  (extras.ts);
 --                                  ids "<n>-0" with n from the counter in P:tenants;
 --                                  a tenant queue's name is "<tenant>/<channel>": each channel of a tenant has its
 --                                  own, so that none waits for another
@@ -138,6 +138,13 @@ local function escape(char)
   return short_escapes[char] or string.format('\\u%04x', char:byte())
 end
 local function json_text(text) return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' end
+-- The tags of a job, "" none: of its extras, which follow the trace if there is one.
+local function entry_tags(text)
+  return text:match('^[^\n]*\n{"%$job":"([^|"]*)|')
+    or text:match('^[^\n]*\n{"%$trace":"[^"]*","%$job":"([^|"]*)|')
+    or text:match('^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t([^|\n]*)|')
+    or ''
+end
 local function entry_recipient_json(text) return json_text(entry_recipient(text) or '') end
 local function is_untried(text) return text:find(NEVER_TRIED, COUNT_AT) ~= nil end
 local function with_count(text, count) return (text:gsub('^(%S+ %a)%d+%+?%d*', '%1' .. count, 1)) end
@@ -175,7 +182,7 @@ local function rows_of(entry) return tonumber(entry[2][2]), entry[2][4] end
 -- A job's share of its tenant's load: the bytes of its payload, wherever that is stored.
 local function payload_bytes(entry)
   local head = entry:find('\n', 1, true) or #entry
-  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)\t?[%x-]*\n$') or '0')
+  return #entry > head and #entry - head or tonumber(entry:match('\t%x+ (%d+)[^\n]*\n$') or '0')
 end
 
 -- A tenant's state: unfinished jobs and their bytes, and its rate window. Unreadable state counts as nothing.
@@ -324,10 +331,12 @@ local function end_in_row(status, attempts, result, template, recipient, tries, 
   return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
 end
 
--- When the life of a retried job began, and a failed job's entry, "" not kept.
-local function more_in_row(life, kept)
-  if life == '' and kept == '' then return '' end
-  local began = life ~= '' and '"began":' .. life:match('%d+') or ''
-  if kept == '' then return '{' .. began .. '}' end
-  return '{' .. began .. (began == '' and '' or ',') .. '"kept":' .. json_text(kept) .. '}'
+-- When the life of a retried job began, a failed job's entry, "" not kept, and the job's tags, "" none.
+local function more_in_row(life, kept, tags)
+  if life == '' and kept == '' and tags == '' then return '' end
+  local more = {}
+  if life ~= '' then more[#more + 1] = '"began":' .. life:match('%d+') end
+  if kept ~= '' then more[#more + 1] = '"kept":' .. json_text(kept) end
+  if tags ~= '' then more[#more + 1] = '"tags":"' .. tags .. '"' end
+  return '{' .. table.concat(more, ',') .. '}'
 end

@@ -1,7 +1,7 @@
 import type { StoredEventRow } from "../../domain/event-store.ts";
 import type { RecordAnswer, RecordBatch, RecordPiece, RecordTurn } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
-import { type ChannelLetters, decodeRow } from "./codec.ts";
+import { type ChannelLetters, decodeRow, payloadBytesOf } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardOfPrefix, shardPrefix } from "./keys.ts";
 import type { Quarantine, Unreadable } from "./quarantine.ts";
@@ -113,8 +113,7 @@ function contentsIn(rows: readonly StoredEventRow[]): string {
   const sums = new Map<string, number>();
   for (const { tenantId, finished } of rows) {
     if (finished?.kept === undefined) continue;
-    const { stored, payload } = finished.kept;
-    const bytes = stored?.bytes ?? Buffer.byteLength(payload);
+    const bytes = payloadBytesOf(finished.kept);
     if (bytes > 0) sums.set(tenantId, (sums.get(tenantId) ?? 0) + bytes);
   }
   return Array.from(sums, ([tenantId, bytes]) => `${tenantId} ${bytes}`).join(" ");

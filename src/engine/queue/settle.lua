@@ -19,8 +19,8 @@
 --             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), else -
 --             type:   of the event, - none
 --   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
---           retry's or loan's event result is the ms until it is due; of a final status then a line
---           "<type><result>" for each event about a further recipient
+--           retry's or loan's event result is the ms until it is due; behind them "\n<tags>" if it has tags; of a final
+--           status behind that ("" no tags) a line "<type><result>" for each event about a further recipient
 --
 -- Returns for each shard false when the lease is not held, otherwise how many settlements were new, what was quarantined,
 -- and the jobs that ended with success because of a report.
@@ -33,9 +33,9 @@
 
 local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
-local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$'
+local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n?(.*)$'
 -- Most ends say no more than whose message it was.
-local NO_RESULTS, RECIPIENT_AND_TRY = '\n\n\n', '^([^\n]*)\n(.*)$'
+local NO_RESULTS, REST_OF_TEXTS = '\n\n\n', '^([^\n]*)\n([^\n]*)\n?(.*)$'
 local KEPT_REPORT = KEPT_LINE .. '(%a) ?([^\n]*)'
 
 local function take_kept(lines)
@@ -168,15 +168,15 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     local tenant_queue, job, id, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
     local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
     attempts, waits = tonumber(attempts), tonumber(waits)
-    local detail, result, template, recipient, try = '', '', '', '', ''
+    local detail, result, template, recipient, try, tags = '', '', '', '', '', ''
     if texts:sub(1, 3) == NO_RESULTS then
-      recipient, try = texts:match(RECIPIENT_AND_TRY, 4)
+      recipient, try, tags = texts:match(REST_OF_TEXTS, 4)
     elseif texts ~= '' then
-      detail, result, template, recipient, try = texts:match(TEXTS)
+      detail, result, template, recipient, try, tags = texts:match(TEXTS)
     end
     local further = ''
-    local end_of_try = try:find('\n', 1, true)
-    if end_of_try then try, further = try:sub(1, end_of_try - 1), try:sub(end_of_try + 1) end
+    local end_of_tags = tags:find('\n', 1, true)
+    if end_of_tags then tags, further = tags:sub(1, end_of_tags - 1), tags:sub(end_of_tags + 1) end
     local tenant, channel = tenant_queue:sub(1, -3), tenant_queue:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
@@ -237,7 +237,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         if status == STATUS_FAILED and entry and entry_job(entry) == job and contents.take(tenant, payload_bytes(entry)) then
           content = with_count(entry, count)
         end
-        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries, more_in_row(life, content))
+        local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries, more_in_row(life, content, tags))
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if further ~= '' then record = take_further(record, row, further) end

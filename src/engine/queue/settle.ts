@@ -1,4 +1,5 @@
 import { FENCED, type Fenced, type Lease, type Settled, type Settlement } from "../../domain/queue.ts";
+import { encodeTags } from "../../domain/tags.ts";
 import { engineLimits } from "../limits.ts";
 import {
   type ChannelLetters,
@@ -96,16 +97,19 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const [letters, detail, result] = encodeOutcome(settlement);
   const template = job.template === undefined ? "" : JSON.stringify(job.template);
   // The history does not take in anew who was erased.
-  const isNamed = job.recipient !== "" && job.suppressed !== "erased";
-  const recipient = isNamed ? JSON.stringify(job.recipient) : "";
+  const isErased = job.suppressed === "erased";
+  const recipient = job.recipient === "" || isErased ? "" : JSON.stringify(job.recipient);
   const attempt = "attempt" in settlement ? settlement.attempt : undefined;
   const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
+  const further = furtherLines(settlement);
+  if (job.tags !== undefined && !isErased) texts.push(encodeTags(job.tags));
+  else if (further !== "") texts.push("");
   args.push(
     encodeTenantQueue(channels, job),
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
-    texts.every((text) => text === "") ? "" : texts.join("\n") + furtherLines(settlement),
+    further === "" && texts.every((text) => text === "") ? "" : texts.join("\n") + further,
   );
 }
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import type { EventType } from "../../../src/domain/event.ts";
 import type { ChannelName } from "../../../src/domain/job.ts";
 import type { LeaseRole, QueueQuota } from "../../../src/domain/queue.ts";
+import type { Tag } from "../../../src/domain/tags.ts";
 
 /** Whom a call concerns. Numbers pick from what there is when the command runs, so that any part of a list can run. */
 export type Command =
@@ -72,6 +73,7 @@ export interface Order {
   readonly storedBytes: number | null;
   /** The trace that it belongs to, where its payload has room for one. */
   readonly traceparent: string | null;
+  readonly tags: readonly Tag[] | null;
   readonly quota: QueueQuota | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
@@ -166,6 +168,15 @@ const order: fc.Arbitrary<Order> = fc.record({
   needsScreening: fc.boolean(),
   storedBytes: fc.constantFrom(null, null, null, 300_000),
   traceparent: fc.constantFrom(null, null, null, `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`),
+  tags: fc.constantFrom(
+    null,
+    null,
+    [{ name: "campaign", value: "spring_26" }],
+    [
+      { name: "a", value: "-" },
+      { name: "user", value: "42" },
+    ],
+  ),
   quota: fc.constantFrom(
     null,
     { jobs: 100, bytes: 1_000_000 },

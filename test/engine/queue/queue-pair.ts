@@ -175,13 +175,14 @@ export class QueuePair {
   }
 
   private jobOf(order: Order) {
-    const { channel, recipient, needsScreening, template, storedBytes, traceparent, quota, idempotency } = order;
+    const { channel, recipient, needsScreening, template, storedBytes, traceparent, tags, quota, idempotency } = order;
     const tenant = tenantAt(order.tenant);
     const screening = needsScreening ? ({ needsScreening: true } as const) : {};
     const stored = storedBytes === null ? null : { sha256: "ab".repeat(32), bytes: storedBytes };
-    const isTraced = traceparent !== null && (stored !== null || order.payload !== "{}");
+    const hasExtras = stored !== null || order.payload !== "{}";
     const special = {
-      ...(isTraced && { traceparent }),
+      ...(hasExtras && traceparent !== null && { traceparent }),
+      ...(hasExtras && tags !== null && { tags }),
       ...screening,
       ...(template !== null && { template }),
       ...(quota !== null && { quota }),
@@ -295,8 +296,9 @@ export class QueuePair {
     const seen = this.memory.jobNow(tenant, job.jobId);
     const failed = { ...this.knownToEventStore(tenant, job.jobId), channel: job.channel, status: "failed" } as const;
     const earlier = isLate ? this.retried.get(job.jobId) : undefined;
-    const { recipient, needsScreening, template, payload, stored } = job;
+    const { recipient, needsScreening, template, payload, stored, tags } = job;
     const content = {
+      ...(tags !== undefined && { tags }),
       recipient,
       ...(needsScreening && { needsScreening }),
       ...(template !== undefined && { template }),

@@ -1,0 +1,75 @@
+import { decodeTags, encodeTags, type Tag } from "../../domain/tags.ts";
+import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
+
+/**
+ * What the engine itself has to know of few jobs. It travels with the payload, and not in the entry's head, because a
+ * former release reads each field of the head strictly and ignores members of a payload that it does not know.
+ *
+ * A payload begins with the members that there are, in this order: `{"$trace":"<traceparent>","$job":"<extras>",`. Of a
+ * payload that is stored elsewhere they follow digest and size, each behind a tab: `<traceparent or nothing>`,
+ * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing. A payload that is no object with
+ * members carries none.
+ */
+export interface JobExtras {
+  readonly traceparent?: string;
+  readonly tags?: readonly Tag[];
+  readonly dueMs?: number;
+}
+
+const TRACE_BEFORE = '{"$trace":"';
+const EXTRAS_BEFORE = '{"$job":"';
+const AFTER = '",';
+const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
+
+/** The payload with its job's extras. */
+export function withExtras(payload: string, job: JobExtras): string {
+  if (job.traceparent === undefined && !hasExtras(job)) return payload;
+  if (!payload.startsWith('{"')) return payload;
+  const extras = hasExtras(job) ? EXTRAS_BEFORE + extrasText(job) + AFTER + payload.slice(1) : payload;
+  return job.traceparent === undefined ? extras : TRACE_BEFORE + job.traceparent + AFTER + extras.slice(1);
+}
+
+/** What follows the size of a payload that is stored elsewhere. */
+export function extrasOfStored(job: JobExtras): string {
+  const { traceparent } = job;
+  if (!hasExtras(job)) return traceparent === undefined ? "" : `\t${traceparent}`;
+  return `\t${traceparent ?? ""}\t${extrasText(job)}`;
+}
+
+/** Bytes that its extras add to a job's payload. */
+export function extraBytesOf(job: JobExtras): number {
+  const trace = job.traceparent === undefined ? 0 : TRACE_END + AFTER.length - 1;
+  return trace + (hasExtras(job) ? EXTRAS_BEFORE.length + extrasText(job).length + AFTER.length - 1 : 0);
+}
+
+/** `stored`: the texts behind the size of a payload that is stored elsewhere. */
+export function readExtras(written: string, stored: readonly string[]): JobExtras & { readonly payload: string } {
+  const [traceOfStored = "", extrasOfIt = ""] = stored;
+  const hasTrace = written.startsWith(TRACE_BEFORE) && written.startsWith(AFTER, TRACE_END);
+  let payload = hasTrace ? `{${written.slice(TRACE_END + AFTER.length)}` : written;
+  let extras = extrasOfIt;
+  if (payload.startsWith(EXTRAS_BEFORE)) {
+    const end = payload.indexOf(AFTER, EXTRAS_BEFORE.length);
+    extras = payload.slice(EXTRAS_BEFORE.length, end);
+    payload = `{${payload.slice(end + AFTER.length)}`;
+  }
+  const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
+  return {
+    payload,
+    ...(traceparent !== "" && { traceparent }),
+    ...(extras !== "" && decodeExtras(extras)),
+  };
+}
+
+function hasExtras({ tags, dueMs }: JobExtras): boolean {
+  return dueMs !== undefined || (tags !== undefined && tags.length > 0);
+}
+
+function extrasText({ tags = [], dueMs }: JobExtras): string {
+  return `${encodeTags(tags)}|${dueMs ?? ""}`;
+}
+
+function decodeExtras(text: string): JobExtras {
+  const [tags = "", due = ""] = text.split("|");
+  return { ...(tags !== "" && { tags: decodeTags(tags) }), ...(due !== "" && { dueMs: Number(due) }) };
+}
