@@ -26,11 +26,13 @@ export class ContentFiles implements ContentStore {
     private readonly folder: string,
     /** Open as long as the process lives, to sync new names to disk. */
     private readonly directory: FileHandle,
+    private readonly unusedMs: number,
   ) {}
 
-  static async open(folder: string): Promise<ContentFiles> {
+  /** `unusedMs`: the age at which a shared name that no job uses is removed, default 15 minutes. */
+  static async open(folder: string, unusedMs = UNUSED_MS): Promise<ContentFiles> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new ContentFiles(folder, await open(folder, "r"));
+    return new ContentFiles(folder, await open(folder, "r"), unusedMs);
   }
 
   async put(ref: PayloadRef, contents: readonly Content[]): Promise<void> {
@@ -76,7 +78,7 @@ export class ContentFiles implements ContentStore {
     const all = [...refs.values()];
     for (let at = 0; at < all.length; at += PIECE) yield all.slice(at, at + PIECE);
     // Left by a process that died before its job had a link, or while a backup had one.
-    for (const name of names) if (SHARED.test(name)) await this.removeUnused(join(this.folder, name), UNUSED_MS);
+    for (const name of names) if (SHARED.test(name)) await this.removeUnused(join(this.folder, name), this.unusedMs);
   }
 
   async close(): Promise<void> {
@@ -114,7 +116,7 @@ export class ContentFiles implements ContentStore {
   /** The shared name, if no job has a link and it is that old. */
   private async removeUnused(path: string, ageMs = 0): Promise<void> {
     const found = await stat(path).catch(() => null);
-    if (found === null || found.nlink > 1 || Date.now() - found.ctimeMs < ageMs) return;
+    if (found === null || found.nlink > 1 || (ageMs > 0 && Date.now() - found.ctimeMs < ageMs)) return;
     await rm(path, { force: true });
   }
 

@@ -282,7 +282,7 @@ local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. 
 local FURTHER_MAX = 50
 local function told_apart_by(type, result)
   if type == EVENT_CLICKED then return result end
-  return result:match('^{"recipient":".-"[,}]') or ''
+  return result:match('^{"recipient":(".-")[,}]') or ''
 end
 
 -- At most one event per type, life and what tells it apart.

@@ -137,11 +137,12 @@ function addFile(
   { filename, contentType, contentId, body }: Attachment,
   pieces: (string | Uint8Array)[],
 ) {
-  const node = new MimeNode(contentType, { filename });
+  // A part and not a message, which would get a date.
+  const node = new MimeNode("multipart/mixed").createChild(contentType, { filename });
   const isShownImage = contentId !== undefined && /^image\//i.test(String(node.getHeader("Content-Type")));
   if (contentId !== undefined) node.setHeader("Content-ID", `<${contentId}>`);
-  node.setHeader("Content-Disposition", isShownImage ? "inline" : "attachment");
   node.setHeader("Content-Transfer-Encoding", "base64");
+  node.setHeader("Content-Disposition", isShownImage ? "inline" : "attachment");
   pieces.push(`\r\n--${boundary}\r\n${node.buildHeaders()}\r\n\r\n`, body);
 }
 
