@@ -49,6 +49,13 @@ export interface SuppressionIndex {
 
 /** Looks up recipients beside a job's own, whom `pull` looks up. Rejects with `UnavailableError` or `TransportError`. */
 export interface SuppressionLookup {
-  /** Those of the normalised addresses that the tenant's messages must not go to, and why. */
-  suppressedAmong(tenant: TenantRef, addresses: readonly string[]): Promise<ReadonlyMap<string, EndReason>>;
+  /**
+   * Those of the normalised addresses that a message accepted then (unix ms) must not go to, and why. Who was erased since is
+   * among them, suppressed or not.
+   */
+  suppressedAmong(
+    tenant: TenantRef,
+    addresses: readonly string[],
+    acceptedMs: number,
+  ): Promise<ReadonlyMap<string, EndReason>>;
 }

@@ -1,4 +1,5 @@
 import { recipientKey } from "../../domain/email.ts";
+import { jobTimeMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { FurtherEvent, Outcome } from "../../domain/outcome.ts";
@@ -55,7 +56,8 @@ export class Copies {
   /** Rejects with `UnavailableError` or `TransportError` while suppressions cannot be looked up. */
   static async of(job: QueuedJob, { tenant, to, cc, bcc }: Recipients, lookup?: SuppressionLookup): Promise<Copies> {
     const keys = new Set([...cc, ...bcc].map(({ address }) => recipientKey(address)));
-    const suppressed = keys.size === 0 ? undefined : await lookup?.suppressedAmong(tenant, [...keys]);
+    const suppressed =
+      keys.size === 0 ? undefined : await lookup?.suppressedAmong(tenant, [...keys], jobTimeMs(job.jobId));
     const leftOut = new Map<string, FurtherEvent>();
     const sendable = (addressees: readonly Addressee[]) =>
       addressees.flatMap(({ address, name }): Copy[] => {

@@ -37,6 +37,8 @@
 --                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
 --                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
 --                                  recipient was erased; ERASED_JOB -> their number
+--   P:erased-copy:<tenant>:<SHA-256 of the recipient>
+--                          string  when the recipient was erased (unix ms): what was accepted before goes to them no more as a copy
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)

@@ -4,7 +4,7 @@ import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/er
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, EndReason, JobRecord } from "../../domain/job.ts";
+import type { ChannelName, JobRecord } from "../../domain/job.ts";
 import type {
   AllQueuedJobs,
   JobFilter,
@@ -376,12 +376,12 @@ export class RedisQueue
     return loadSuppressions(this.owner, lease, entries, isLast);
   }
 
-  suppressedAmong(tenant: TenantRef, addresses: readonly string[]): Promise<ReadonlyMap<string, EndReason>> {
-    return suppressedAmong(this.owner, tenant, addresses);
+  suppressedAmong(tenant: TenantRef, addresses: readonly string[], acceptedMs: number) {
+    return suppressedAmong(this.owner, tenant, addresses, acceptedMs);
   }
 
   eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
-    return eraseJobs(this.bulk, this.survey, tenant, recipient);
+    return eraseJobs({ connection: this.bulk, survey: this.survey, clock: this.options.clock }, tenant, recipient);
   }
 
   async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {

@@ -98,8 +98,17 @@ test("suppressions are looked up as for a job's own recipient, one that was remo
   const erased = new Bun.CryptoHasher("sha1").update(`${key}dan@example.com`).digest("hex");
   await queue.putSuppression(tenant, `sha:${erased}`, "unsubscribed");
   const asked = ["ann@example.com", "bob@example.com", "cy@example.com", "dan@example.com"];
-  expect([...(await queue.suppressedAmong(tenant, asked))]).toEqual([
+  expect([...(await queue.suppressedAmong(tenant, asked, Date.now()))]).toEqual([
     ["bob@example.com", "bounced"],
     ["dan@example.com", "unsubscribed"],
   ]);
+});
+
+test("who was erased gets nothing more that was accepted before, and what is accepted later", async () => {
+  const { tenant } = await world();
+  const acceptedMs = Date.now();
+  await queue.eraseJobs(tenant, "bob@example.com");
+  const asked = ["ann@example.com", "bob@example.com"];
+  expect([...(await queue.suppressedAmong(tenant, asked, acceptedMs))]).toEqual([["bob@example.com", "erased"]]);
+  expect([...(await queue.suppressedAmong(tenant, asked, Date.now() + 60_000))]).toEqual([]);
 });
