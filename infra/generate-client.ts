@@ -163,7 +163,7 @@ const NO_MEMBERS = "{ readonly [name: string]: undefined }";
 function objectType(schema: Schema, outer: Members = {}): string {
   const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema;
   const [values] = Object.values(patternProperties);
-  if (values !== undefined && typeOf(values) !== "Json") throw new Error(`no type says ${JSON.stringify(schema)}`);
+  if (values !== undefined && typeOf(values) !== "Json") return `{ readonly [name: string]: ${typeOf(values)} }`;
   const known: Members = { ...Object.fromEntries(required.map((name) => [name, outer[name] ?? {}])), ...properties };
   const members = Object.entries(known).map(([name, each]) => member(name, required.includes(name), each));
   if (members.length === 0) return additionalProperties === false ? NO_MEMBERS : "JsonObject";

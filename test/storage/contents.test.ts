@@ -5,12 +5,16 @@ import { join } from "node:path";
 import type { Content, ContentStore } from "../../src/domain/content-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { PayloadRef } from "../../src/domain/payload-store.ts";
+import { PayloadSweep } from "../../src/engine/dispatch/payload-sweep.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { openMadePglite } from "../support/made-postgres.ts";
 import { must } from "../support/must.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { aTenant, directoryOf } from "../support/tenants.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
 import { openTestRegistry } from "../tenants/open-test-registry.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
@@ -133,6 +137,26 @@ test("a shared name that a process left when it died goes with a sweep once it i
     expect(await store.get(job, A.sha256)).toEqual(Buffer.from(A.body));
   } finally {
     await Promise.all([store.close(), later.close()]);
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("what a process stored before it died, without queueing the job, is gone after the sweep", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
+  const store = await ContentFiles.open(folder);
+  const clock = new VirtualClock();
+  const nobody = { job: async () => null };
+  const common = { directory: directoryOf([aTenant()]), clock, telemetry: new QuietTelemetry() };
+  const sweep = new PayloadSweep({ ...common, payloads: store, queue: nobody, eventStore: nobody });
+  try {
+    await store.put({ tenantId: "acme", jobId: new JobIds(clock, systemRandom).next() }, [A, B]);
+    await sweep.sweep();
+    expect(await readdir(folder)).toHaveLength(4);
+    await clock.advance(15 * 60_000);
+    await sweep.sweep();
+    expect(await readdir(folder)).toEqual([]);
+  } finally {
+    await store.close();
     await rm(folder, { recursive: true, force: true });
   }
 });
