@@ -5,6 +5,7 @@ import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { ContentStore } from "../domain/content-store.ts";
+import type { DomainSigning } from "../domain/domain.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
@@ -85,7 +86,11 @@ export interface ChannelContext {
   readonly suppressions: SuppressionLookup;
   /** Files that jobs send. */
   readonly contents: Pick<ContentStore, "get">;
-  readonly registry: { readonly passes: PassStore; readonly devices: PassDevices };
+  readonly registry: {
+    readonly passes: PassStore;
+    readonly devices: PassDevices;
+    readonly senderDomain: { readonly signing: DomainSigning | null };
+  };
   readonly bundles: AppleBundles;
 }
 
