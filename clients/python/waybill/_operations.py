@@ -16,7 +16,64 @@ EmailSend = TypedDict(
         "subject": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
+        "text": NotRequired["Union[str, None]"],
+        "cc": NotRequired["Union[list[Union[str, EmailSendCc1Item2]], None]"],
+        "bcc": NotRequired["Union[list[Union[str, EmailSendBcc1Item2]], None]"],
+        "reply_to": NotRequired["Union[Union[Union[str, EmailSendReplyTo112], list[Union[str, EmailSendReplyTo12Item2]]], None]"],
+        "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "attachments": NotRequired["Union[list[EmailSendAttachments1Item], None]"],
+        "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+EmailSendCc1Item2 = TypedDict(
+    "EmailSendCc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendBcc1Item2 = TypedDict(
+    "EmailSendBcc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendReplyTo112 = TypedDict(
+    "EmailSendReplyTo112",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendReplyTo12Item2 = TypedDict(
+    "EmailSendReplyTo12Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendAttachments1Item = TypedDict(
+    "EmailSendAttachments1Item",
+    {
+        "filename": "str",
+        "content": "str",
+        "content_type": NotRequired["Union[str, None]"],
+        "content_id": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendTags1Item = TypedDict(
+    "EmailSendTags1Item",
+    {
+        "name": "str",
+        "value": "str",
     },
 )
 
@@ -500,12 +557,19 @@ JobEventValue1 = TypedDict(
     },
 )
 
+RecipientResult = TypedDict(
+    "RecipientResult",
+    {
+        "recipient": NotRequired["str"],
+    },
+)
+
 JobEventValue2 = TypedDict(
     "JobEventValue2",
     {
         "event_id": "int",
         "event_type": "Literal['delivered']",
-        "result": "EmptyResult",
+        "result": "RecipientResult",
         "created_at": "str",
     },
 )
@@ -550,6 +614,7 @@ JobEventValue5 = TypedDict(
 BouncedResult = TypedDict(
     "BouncedResult",
     {
+        "recipient": NotRequired["str"],
         "code": "Union[int, None]",
         "enhanced_code": "Union[str, None]",
         "diagnostic": "str",
@@ -579,6 +644,7 @@ JobEventValue7 = TypedDict(
 FailedResult = TypedDict(
     "FailedResult",
     {
+        "recipient": NotRequired["str"],
         "error": "str",
     },
 )
@@ -593,12 +659,20 @@ JobEventValue8 = TypedDict(
     },
 )
 
+SuppressedEventResult = TypedDict(
+    "SuppressedEventResult",
+    {
+        "recipient": NotRequired["str"],
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased']",
+    },
+)
+
 JobEventValue9 = TypedDict(
     "JobEventValue9",
     {
         "event_id": "int",
         "event_type": "Literal['suppressed']",
-        "result": "SuppressedResult",
+        "result": "SuppressedEventResult",
         "created_at": "str",
     },
 )
@@ -633,7 +707,7 @@ EventValue2 = TypedDict(
         "job_id": "str",
         "channel": "Literal['email', 'whatsapp', 'wallet']",
         "event_type": "Literal['delivered']",
-        "result": "EmptyResult",
+        "result": "RecipientResult",
         "created_at": "str",
     },
 )
@@ -717,7 +791,7 @@ EventValue9 = TypedDict(
         "job_id": "str",
         "channel": "Literal['email', 'whatsapp', 'wallet']",
         "event_type": "Literal['suppressed']",
-        "result": "SuppressedResult",
+        "result": "SuppressedEventResult",
         "created_at": "str",
     },
 )
