@@ -17,7 +17,7 @@ import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
 import type { Readiness } from "./readiness.ts";
-import { type JsonBody, RequestBodies } from "./request-body.ts";
+import { type JsonBody, type LargeJson, RequestBodies } from "./request-body.ts";
 
 /** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
@@ -150,8 +150,8 @@ export class FrontDoor {
   }
 
   /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
-  json(exchange: Exchange, bytesMax?: number): Promise<JsonBody> {
-    return this.bodies.json(exchange, bytesMax);
+  json(exchange: Exchange, large?: LargeJson): Promise<JsonBody> {
+    return this.bodies.json(exchange, large);
   }
 
   /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */

@@ -11,6 +11,13 @@ export interface JsonBody {
   readonly value: unknown;
 }
 
+/** Bodies that may be longer than `limits.requestBodyBytesMax`. */
+export interface LargeJson {
+  readonly bytesMax: number;
+  /** Whether this one (undefined: it could not be parsed) has a reason to be. */
+  isAllowed(value: unknown): boolean;
+}
+
 /** Longer bodies are processed one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 
@@ -35,12 +42,19 @@ export class RequestBodies {
    * Throws an `ApiError`: 400 if the body is not `application/json` in valid UTF-8 or costs too much to parse, otherwise as
    * `decoded` does.
    */
-  async json(exchange: Exchange, bytesMax?: number): Promise<JsonBody> {
+  async json(exchange: Exchange, large?: LargeJson): Promise<JsonBody> {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
-    const bytes = await this.decoded(exchange, bytesMax);
-    if (bytes.length <= LARGE_BYTES) return { bytes, value: parseJson(bytes) };
-    return { bytes, value: await this.large.inTurn(() => parseJson(bytes)) };
+    const bytes = await this.decoded(exchange, large?.bytesMax);
+    if (bytes.length <= limits.requestBodyBytesMax) return { bytes, value: await this.parsed(bytes) };
+    // Whatever is wrong with such a body, it is too large unless it has a reason to be.
+    const value = await this.parsed(bytes).catch(() => undefined);
+    if (large?.isAllowed(value) !== true) throw tooLarge(limits.requestBodyBytesMax);
+    return { bytes, value };
+  }
+
+  private async parsed(bytes: Uint8Array): Promise<unknown> {
+    return bytes.length <= LARGE_BYTES ? parseJson(bytes) : this.large.inTurn(() => parseJson(bytes));
   }
 
   /** Processes a body of the given size; a large one waits for its own turn. */
@@ -166,8 +180,9 @@ function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
 }
 
+/** Says the usual bound where it is the lower one: which bodies may be longer is known once they are read. */
 function tooLarge(bytesMax: number): ApiError {
-  return new ApiError(413, `the body is larger than ${bytesMax} bytes`);
+  return new ApiError(413, `the body is larger than ${Math.min(bytesMax, limits.requestBodyBytesMax)} bytes`);
 }
 
 function tooSlow(): ApiError {

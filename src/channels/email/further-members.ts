@@ -146,15 +146,12 @@ function readAddressee(where: string, value: Json): Addressee | string {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
 /** Those whose values mail software reads as identifiers or words: they are never encoded. */
-const STANDARD = new Set([
-  "in-reply-to",
-  "references",
-  "auto-submitted",
-  "precedence",
-  "importance",
-  "feedback-id",
-  "list-id",
-]);
+const STANDARD: ReadonlyMap<string, string> = new Map(
+  ["In-Reply-To", "References", "Auto-Submitted", "Precedence", "Importance", "Feedback-ID", "List-ID"].map((name) => [
+    name.toLowerCase(),
+    name,
+  ]),
+);
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 function readHeaders(given: Json): Readonly<Record<string, string>> | string {
@@ -170,7 +167,7 @@ function readHeaders(given: Json): Readonly<Record<string, string>> | string {
     if (wrong !== null || typeof value !== "string") return wrong ?? "";
     if (seen.has(key)) return `headers must name ${key} only once`;
     seen.add(key);
-    read.push([name, value.trim()]);
+    read.push([STANDARD.get(key) ?? name, value.trim()]);
   }
   return Object.fromEntries(read);
 }
@@ -180,7 +177,7 @@ function wrongHeader(name: string, value: Json): string | null {
   const shown = name.slice(0, 100);
   const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill");
   if (!HEADER_NAME.test(name) || !(isOwn || STANDARD.has(key))) {
-    return `headers must not set ${JSON.stringify(shown)}: allowed are X-… (not X-Waybill-…) and ${[...STANDARD].join(", ")}`;
+    return `headers must not set ${JSON.stringify(shown)}: allowed are X-… (not X-Waybill-…) and ${[...STANDARD.values()].join(", ")}`;
   }
   if (typeof value !== "string" || value.trim() === "") return `the header ${shown} must be a string that is not blank`;
   if (CONTROL.test(value) || !value.isWellFormed()) return `the header ${shown} must not contain control characters`;

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../domain/json.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { emailLimits } from "./limits.ts";
@@ -12,7 +13,10 @@ export const sendEmail: Endpoint = sendEndpoint({
   description: "Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.",
   channel: "email",
   scope: "email",
-  bodyBytesMax: emailLimits.sendBytesMax,
+  largeBodies: {
+    bytesMax: emailLimits.sendBytesMax,
+    isAllowed: (body) => isJsonObject(body) && Array.isArray(body["attachments"]) && body["attachments"].length > 0,
+  },
   body: {
     schema: EmailSend,
     examples: {

@@ -11,8 +11,8 @@ type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "descr
 
 /** A call that queues a job from nothing but its body. */
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
-  const { path, name, operation, summary, description, channel, scope, body, bodyBytesMax, accept, fails } = declared;
-  const kind: SendKind = { channel, scope, ...(bodyBytesMax && { bodyBytesMax }), accept };
+  const { path, name, operation, summary, description, channel, scope, body, largeBodies, accept, fails } = declared;
+  const kind: SendKind = { channel, scope, ...(largeBodies && { largeBodies }), accept };
   return finished(
     { ...sends("Send"), path, name, operation, summary, description, fails: { ...SEND_FAILS, ...fails } },
     { caller: "tenant", channel, documentedBody: body, serve: (door, exchange) => serveSend(door, exchange, kind) },

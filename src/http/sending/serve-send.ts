@@ -9,7 +9,7 @@ import { requireSending } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
-import { isLargeBody } from "../request-body.ts";
+import { isLargeBody, type LargeJson } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
 import type { Acceptance, Refusal } from "./acceptance.ts";
 
@@ -19,8 +19,8 @@ export interface SendKind {
   readonly channel: ChannelName;
   /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
-  /** The longest body that it takes; absent: `limits.requestBodyBytesMax`. */
-  readonly bodyBytesMax?: number;
+  /** Which bodies may be longer than usual; absent: none. */
+  readonly largeBodies?: LargeJson;
   /** Turns the parsed body into a job, or into the first reason to refuse it. */
   accept(tenant: Tenant, body: unknown): Acceptance;
 }
@@ -97,12 +97,12 @@ export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
   tenant: Tenant,
-  { channel, scope, bodyBytesMax }: Pick<SendKind, "channel" | "scope" | "bodyBytesMax">,
+  { channel, scope, largeBodies }: Pick<SendKind, "channel" | "scope" | "largeBodies">,
 ): Promise<Send> {
   requireSending(tenant, channel);
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
-  const { bytes, value } = await door.json(exchange, bodyBytesMax);
+  const { bytes, value } = await door.json(exchange, largeBodies);
   return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
 }
 

@@ -42,7 +42,7 @@ test("copies, a place for answers, headers, tags and files become part of the jo
     cc: ["bob@example.com", { address: "cy@BÜCHER.example", name: "Cy" }],
     bcc: [{ address: "dan@example.com", name: null }],
     reply_to: "help@example.com",
-    headers: { "X-Ref": " 1 ", "In-Reply-To": "<a@b>", "X-None": null },
+    headers: { "X-Ref": " 1 ", "in-reply-to": "<a@b>", "X-None": null },
     attachments: [
       { ...FILE, content_type: "text/calendar; charset=utf-8; method=REQUEST", content_id: "a@b" },
       { ...FILE, filename: "b.txt" },
