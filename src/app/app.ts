@@ -132,8 +132,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     queue,
-    payloads: payloads.store,
-    contents: payloads.contents,
+    ...payloads.served,
     ...operating(registry),
     ...openDomains(config, registry),
     ...historyOf(base, whole.channels),
@@ -158,14 +157,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const around = {
-    bundles: wallet.bundles,
-    publicUrl,
-    links,
-    registry,
-    suppressions: queue,
-    contents: payloads.contents,
-  };
+  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...base.mailed };
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
@@ -231,6 +223,7 @@ async function openBase(
     away,
     status,
     clickhouseUrl,
+    mailed: { suppressions: queue, contents: payloads.served.contents },
     api: { suppressions, purging: queue },
   };
 }

@@ -21,8 +21,8 @@ import type { Shutdown } from "./shutdown.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
-  /** Files that jobs send. */
-  readonly contents: ContentStore;
+  /** What the API accepts into, besides the queue: large payloads, and files that jobs send. */
+  readonly served: { readonly payloads: PayloadStore; readonly contents: ContentStore };
   /** Wraps a channel to fetch its jobs' large payloads. */
   over(channel: Channel): Channel;
 }
@@ -62,7 +62,7 @@ export async function openPayloads(
     }
   }
   const stored = new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry });
-  return { store, contents, over: (channel) => stored.over(channel) };
+  return { store, served: { payloads: store, contents }, over: (channel) => stored.over(channel) };
 }
 
 /** How long it is remembered that a failed job's content is kept: the sweep asks every minute. */

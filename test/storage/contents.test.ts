@@ -10,6 +10,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { migrate } from "../../src/storage/migrate.ts";
+import { contents } from "../../src/storage/tables.ts";
 import { openMadePglite } from "../support/made-postgres.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -61,8 +62,8 @@ const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
     const { registry, jobContents: store, stop } = await openTestRegistry(database);
     for (const id of ["acme", "globex"]) await must(registry.createTenant({ id, name: id }));
     const stored = async () => {
-      const rows = await database.db.execute("SELECT count(*)::int AS n FROM contents");
-      return Number((rows as unknown as { rows: { n: number }[] }).rows[0]?.n);
+      const rows = await database.db.select({ sha256: contents.sha256 }).from(contents);
+      return rows.length;
     };
     const close = async () => {
       await stop();

@@ -26,6 +26,14 @@ interface Copy {
   readonly mailbox: Mailbox;
 }
 
+interface Parties {
+  readonly main: Mailbox | null;
+  /** The main recipient, as events would name it. */
+  readonly to: string;
+  readonly cc: readonly Copy[];
+  readonly bcc: readonly Copy[];
+}
+
 /** Tries of a message that wait for a copy whom the relay puts off; later ones do without it. */
 const TRIES_FOR_COPIES = 3;
 
@@ -44,10 +52,7 @@ export class Copies {
 
   private constructor(
     private readonly job: QueuedJob,
-    private readonly main: Mailbox | null,
-    private readonly to: string,
-    private readonly cc: readonly Copy[],
-    private readonly bcc: readonly Copy[],
+    private readonly parties: Parties,
     private readonly leftOut: readonly FurtherEvent[],
     /** Of the Message-ID, the same at every attempt: "" where nobody but the main recipient is named. */
     readonly mark: string,
@@ -75,14 +80,14 @@ export class Copies {
     const mark = [...keys].every((key) => key === own) ? "" : recipientMark(to);
     const [inCc, inBcc] = [sendable(cc), sendable(bcc)];
     leftOut.delete(own);
-    return new Copies(job, main, own, inCc, inBcc, [...leftOut.values()], mark);
+    return new Copies(job, { main, to: own, cc: inCc, bcc: inBcc }, [...leftOut.values()], mark);
   }
 
   parts(): Pick<MailParts, "cc" | "further"> {
     const addresses = this.envelope().map(({ mailbox }) => mailbox.address);
     const judge = (refused: ReadonlyMap<string, SmtpFailure>) => this.judge(refused, addresses.length + 1);
     return {
-      cc: this.cc.map(({ mailbox }) => mailbox),
+      cc: this.parties.cc.map(({ mailbox }) => mailbox),
       ...(addresses.length > 0 && { further: { addresses, judge } }),
     };
   }
@@ -104,15 +109,15 @@ export class Copies {
 
   /** The copies, each once, without the main recipient. */
   private envelope(): readonly Copy[] {
-    const copies = new Map([...this.cc, ...this.bcc].map((copy) => [copy.key, copy]));
-    copies.delete(this.to);
+    const copies = new Map([...this.parties.cc, ...this.parties.bcc].map((copy) => [copy.key, copy]));
+    copies.delete(this.parties.to);
     return [...copies.values()];
   }
 
   private judge(refused: ReadonlyMap<string, SmtpFailure>, recipients: number): SmtpFailure | null {
     const { attempts } = this.job;
     const isPutOff = ({ replyCode }: SmtpFailure) => replyCode !== null && replyCode < 500;
-    const main = refused.get(this.main?.address ?? "");
+    const main = refused.get(this.parties.main?.address ?? "");
     const isLast = attempts + 1 >= limits.attemptsMax;
     if (main !== undefined && isPutOff(main) && !isLast) return main;
     const putOff = [...refused.values()].find(isPutOff);

@@ -206,7 +206,7 @@ describe("what is reported of a message later", () => {
     await deliver(channelTo(url), payload);
     await eventually("all reports are there", () => reports.length === 3);
     const told = reports.map(
-      ({ type, result, suppressRecipient }) => `${type} ${result["recipient"]} ${suppressRecipient}`,
+      ({ type, result, suppressRecipient }) => `${type} ${String(result["recipient"])} ${suppressRecipient}`,
     );
     expect(told.toSorted()).toEqual([
       "bounced bob@bounce.test bob@bounce.test",

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, hash, type KeyObject, sign } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
 import type { VerifiedDomain } from "../../../domain/domain.ts";
-import type { MessageRest } from "./multipart.ts";
+import type { MessageRest } from "./message-rest.ts";
 
 /** A header field: its name, and the text after the colon, folded as sent. */
 export type HeaderField = readonly [name: string, lines: string];

@@ -5,7 +5,8 @@ import type { SmtpFailure } from "../smtp-replies.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
 import { type Mailbox, subjectValue } from "./header-values.ts";
-import { type Attachment, alternative, type MessageRest, withAttachments } from "./multipart.ts";
+import type { MessageRest } from "./message-rest.ts";
+import { type Attachment, alternative, withAttachments } from "./multipart.ts";
 
 /** A message that is ready to be sent, several times if necessary. */
 export interface MailMessage {

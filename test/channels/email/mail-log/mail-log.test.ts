@@ -167,7 +167,7 @@ test("of a message with copies, each outcome names whose it is, over a restart, 
   world.write("postfix/qmgr[1]: 4jWcZx67mFzMCQZ: from=<a@b.test>, status=expired, returned to sender");
   await eventually("all are reported", () => world.reports.length === 4);
   const told = world.reports.map(
-    ({ type, result, suppressRecipient }) => `${type} ${result["recipient"]} ${suppressRecipient}`,
+    ({ type, result, suppressRecipient }) => `${type} ${String(result["recipient"])} ${suppressRecipient}`,
   );
   expect(told.toSorted()).toEqual([
     "bounced bob@far.test bob@far.test",
