@@ -11,11 +11,16 @@ export interface JsonBody {
   readonly value: unknown;
 }
 
-/** Bodies that may be longer than `limits.requestBodyBytesMax`. */
-export interface LargeJson {
+/** Bounds on a body, where they are not those of every call. */
+export interface BodyBounds {
   readonly bytesMax: number;
-  /** Whether this one (undefined: it could not be parsed) has a reason to be. */
-  isAllowed(value: unknown): boolean;
+  /** JSON values: members, elements and containers together; absent: as of every call. */
+  readonly valuesMax?: number;
+  /**
+   * Whether a body over `limits.requestBodyBytesMax` (undefined: one that could not be parsed) has a reason to be so long;
+   * absent: any.
+   */
+  isAllowed?(value: unknown): boolean;
 }
 
 /** Longer bodies are processed one at a time. */
@@ -42,19 +47,18 @@ export class RequestBodies {
    * Throws an `ApiError`: 400 if the body is not `application/json` in valid UTF-8 or costs too much to parse, otherwise as
    * `decoded` does.
    */
-  async json(exchange: Exchange, large?: LargeJson): Promise<JsonBody> {
+  async json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
-    const bytes = await this.decoded(exchange, large?.bytesMax);
-    if (bytes.length <= limits.requestBodyBytesMax) return { bytes, value: await this.parsed(bytes) };
+    const bytes = await this.decoded(exchange, bounds?.bytesMax);
+    const parsed = async () => this.inTurn(bytes.length, () => parseJson(bytes, bounds?.valuesMax));
+    if (bounds?.isAllowed === undefined || bytes.length <= limits.requestBodyBytesMax) {
+      return { bytes, value: await parsed() };
+    }
     // Whatever is wrong with such a body, it is too large unless it has a reason to be.
-    const value = await this.parsed(bytes).catch(() => undefined);
-    if (large?.isAllowed(value) !== true) throw tooLarge(limits.requestBodyBytesMax);
+    const value = await parsed().catch(() => undefined);
+    if (!bounds.isAllowed(value)) throw tooLarge(limits.requestBodyBytesMax);
     return { bytes, value };
-  }
-
-  private async parsed(bytes: Uint8Array): Promise<unknown> {
-    return bytes.length <= LARGE_BYTES ? parseJson(bytes) : this.large.inTurn(() => parseJson(bytes));
   }
 
   /** Processes a body of the given size; a large one waits for its own turn. */

@@ -1,5 +1,6 @@
 import { isJsonObject } from "../../domain/json.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
+import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { emailLimits } from "./limits.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
@@ -13,7 +14,7 @@ export const sendEmail: Endpoint = sendEndpoint({
   description: "Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.",
   channel: "email",
   scope: "email",
-  largeBodies: {
+  bounds: {
     bytesMax: emailLimits.sendBytesMax,
     isAllowed: (body) => isJsonObject(body) && Array.isArray(body["attachments"]) && body["attachments"].length > 0,
   },
@@ -50,6 +51,25 @@ export const sendEmail: Endpoint = sendEndpoint({
         },
       },
     },
+  },
+  accept: acceptEmail,
+});
+
+/** `POST /v1/send/email/batch`. */
+export const sendEmailBatch: Endpoint = batchEndpoint({
+  path: "/v1/send/email/batch",
+  name: "send_email_batch",
+  operation: "sendEmailBatch",
+  summary: "Queue up to 1,000 e-mails",
+  channel: "email",
+  scope: "email",
+  message: EmailSend,
+  example: {
+    defaults: { template_id: "welcome" },
+    messages: [
+      { to_address: "ada@example.com", data: { name: "Ada" } },
+      { to_address: "bob@example.com", data: { name: "Bob" } },
+    ],
   },
   accept: acceptEmail,
 });

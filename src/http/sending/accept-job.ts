@@ -1,7 +1,7 @@
 import type { Content } from "../../domain/content-store.ts";
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import { isSampled } from "../../domain/ids.ts";
-import type { StoredPayload } from "../../domain/job.ts";
+import type { ChannelName, StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -73,7 +73,10 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
       accepting.contents !== undefined || isLarge(job.payload)
         ? await acceptLarge(door, accepting)
         : await door.ports.queue.accept(tenant, requestsPerMinute, job);
-    if (accepted.kind === "accepted") noteAccepted(door, accepting);
+    if (accepted.kind === "accepted") {
+      countAccepted(door, job.channel, 1);
+      logAccepted(door, { tenant, exchange, channel: job.channel, jobId: job.jobId, traceparent: job.traceparent });
+    }
     return accepted;
   } catch (error) {
     if (!isOutage(error)) throw error;
@@ -87,20 +90,31 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
   }
 }
 
-function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
-  const { jobId, channel } = job;
-  ports.telemetry.count("messages", { channel, outcome: "accepted" });
-  ports.watched?.noteAccepted(channel);
+export function countAccepted({ ports }: FrontDoor, channel: ChannelName, jobs: number): void {
+  ports.telemetry.count("messages", { channel, outcome: "accepted" }, jobs);
+  ports.watched?.noteAccepted(channel, jobs);
+}
+
+interface Accepted {
+  readonly tenant: Tenant;
+  readonly exchange: Exchange;
+  readonly channel: ChannelName;
+  readonly jobId: string;
+  readonly traceparent: string | undefined;
+}
+
+/** Writes a line about the job if it belongs to the share that is logged. */
+export function logAccepted({ ports }: FrontDoor, { tenant, exchange, channel, jobId, traceparent }: Accepted): void {
   if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
-  const trace = traceInLog(job.traceparent);
-  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...trace };
+  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...traceInLog(traceparent) };
   ports.telemetry.log("info", "a job was accepted", { ...ids, channel });
 }
 
 /** The most UTF-8 bytes that one UTF-16 code unit can take. */
 const BYTES_PER_UNIT = 3;
 
-function isLarge(payload: string): boolean {
+/** Whether the payload is stored outside the queue. */
+export function isLarge(payload: string): boolean {
   if (payload.length * BYTES_PER_UNIT <= QUEUED_PAYLOAD_BYTES_MAX) return false;
   return Buffer.byteLength(payload) > QUEUED_PAYLOAD_BYTES_MAX;
 }
@@ -114,17 +128,11 @@ async function acceptLarge(
   door: FrontDoor,
   { tenant, requestsPerMinute, job, contents = [] }: Accepting,
 ): Promise<AcceptResult> {
-  const { queue } = door.ports;
-  const { tenantId } = tenant;
-  const ref = { tenantId, jobId: job.jobId };
-  const payload = Buffer.from(job.payload);
-  const { sha256, bytes } = await door.inTurn(payload.length, () => nameOfPayload(payload));
-  // Files count in the tenant's share of the queue, and in the room that a delivery takes, like the payload.
-  const stored = { sha256, bytes: contents.reduce((sum, { body }) => sum + body.length, bytes) };
-  await put(door, ref, payload, contents);
+  const ref = { tenantId: tenant.tenantId, jobId: job.jobId };
+  const stored = await storeLarge(door, tenant, job, contents);
   let answer: AcceptResult;
   try {
-    answer = await queue.accept(tenant, requestsPerMinute, { ...job, payload: "", stored });
+    answer = await door.ports.queue.accept(tenant, requestsPerMinute, stored);
   } catch (error) {
     if (!(error instanceof TransportError)) await discard(door, ref, contents.length > 0);
     throw error;
@@ -133,7 +141,25 @@ async function acceptLarge(
   return answer;
 }
 
-/** If this fails, the job was certainly not queued, whatever happened to the payload. */
+/**
+ * Stores the job's payload and the files that it names; returns the job as it is queued. If this fails, the job was certainly
+ * not queued.
+ */
+export async function storeLarge(
+  door: FrontDoor,
+  { tenantId }: Tenant,
+  job: NewJob,
+  contents: readonly Content[] = [],
+): Promise<NewJob> {
+  const payload = Buffer.from(job.payload);
+  const { sha256, bytes } = await door.inTurn(payload.length, () => nameOfPayload(payload));
+  await put(door, { tenantId, jobId: job.jobId }, payload, contents);
+  // Files count in the tenant's share of the queue, and in the room that a delivery takes, like the payload.
+  const stored = { sha256, bytes: contents.reduce((sum, { body }) => sum + body.length, bytes) };
+  return { ...job, payload: "", stored };
+}
+
+/** Rejects with `UnavailableError` whatever happened to the payload. */
 async function put(
   { ports: { payloads, contents: files } }: FrontDoor,
   ref: PayloadRef,

@@ -18,8 +18,19 @@ export type Acceptance =
       readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "tags">;
       /** Files that the payload names by their digests, stored before the job is queued; absent: none. */
       readonly contents?: readonly Content[];
+      /**
+       * Asks a store, before the job is queued, what else may speak against it; absent: nothing can. Rejects if the
+       * store cannot be reached.
+       */
+      confirm?(): Promise<Refusal | null>;
     }
   | { readonly ok: false; readonly refusal: Refusal };
+
+/** The outcome once stores were asked. */
+export async function confirmed(acceptance: Acceptance): Promise<Acceptance> {
+  const refusal = acceptance.ok ? await acceptance.confirm?.() : null;
+  return refusal ? { ok: false, refusal } : acceptance;
+}
 
 const QUOTED_CHARS_MAX = 100;
 
