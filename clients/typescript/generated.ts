@@ -86,7 +86,10 @@ export type BatchAnswer = {
 };
 
 export type EmailSendInBatch = {
-  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  /**
+   * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+   * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+   */
   to_address?: string;
   /** The recipient's display name. */
   to_name?: string | null;
@@ -96,6 +99,45 @@ export type EmailSendInBatch = {
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
+  /**
+   * Inline text, with placeholders: beside HTML or a template what readers without HTML see, alone the whole
+   * message. Needs the permission allow_raw_html.
+   */
+  text?: string | null;
+  /**
+   * Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left
+   * out.
+   */
+  cc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Further recipients, whom nobody else sees. */
+  bcc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Where answers go; by default to the sender. */
+  reply_to?:
+    | (
+        | (string | { address: string; name?: string | null })
+        | readonly (string | { address: string; name?: string | null })[]
+      )
+    | null;
+  /**
+   * Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence,
+   * Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.
+   */
+  headers?: { readonly [name: string]: string } | null;
+  /** At most 10 MiB in all, decoded. */
+  attachments?:
+    | readonly {
+        /** Without slashes and control characters. */
+        filename: string;
+        /** The file in base64. */
+        content: string;
+        /** By default what the filename's ending says, else application/octet-stream. */
+        content_type?: string | null;
+        /** The HTML shows the file as `cid:<content_id>`. One file each. */
+        content_id?: string | null;
+      }[]
+    | null;
+  /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
+  tags?: readonly { name: string; value: string }[] | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
 };
@@ -2824,7 +2866,10 @@ export type Operations = {
       slug: string;
     };
     body: {
-      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      /**
+       * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+       * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+       */
       to_address: string;
       /** The recipient's display name. */
       to_name?: string | null;

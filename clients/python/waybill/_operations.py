@@ -101,7 +101,64 @@ EmailSendInBatch = TypedDict(
         "subject": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
+        "text": NotRequired["Union[str, None]"],
+        "cc": NotRequired["Union[list[Union[str, EmailSendInBatchCc1Item2]], None]"],
+        "bcc": NotRequired["Union[list[Union[str, EmailSendInBatchBcc1Item2]], None]"],
+        "reply_to": NotRequired["Union[Union[Union[str, EmailSendInBatchReplyTo112], list[Union[str, EmailSendInBatchReplyTo12Item2]]], None]"],
+        "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "attachments": NotRequired["Union[list[EmailSendInBatchAttachments1Item], None]"],
+        "tags": NotRequired["Union[list[EmailSendInBatchTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+EmailSendInBatchCc1Item2 = TypedDict(
+    "EmailSendInBatchCc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchBcc1Item2 = TypedDict(
+    "EmailSendInBatchBcc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchReplyTo112 = TypedDict(
+    "EmailSendInBatchReplyTo112",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchReplyTo12Item2 = TypedDict(
+    "EmailSendInBatchReplyTo12Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchAttachments1Item = TypedDict(
+    "EmailSendInBatchAttachments1Item",
+    {
+        "filename": "str",
+        "content": "str",
+        "content_type": NotRequired["Union[str, None]"],
+        "content_id": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchTags1Item = TypedDict(
+    "EmailSendInBatchTags1Item",
+    {
+        "name": "str",
+        "value": "str",
     },
 )
 
