@@ -9,6 +9,7 @@ const SCENE: DemoScene = {
   ],
   outage: { daysBefore: 5, tenant: "globex", fromHour: 14, toHour: 16 },
   badList: { daysBefore: 4, tenant: "acme" },
+  refusal: { daysBefore: 3, tenant: "globex", domain: "example.net", fromHour: 14 },
 };
 
 /** Three tenants' messages of the first week of November 2026, the same in every run. */

@@ -1016,6 +1016,84 @@ export type JobEvent =
 
 export type JobEvents = { job_id: string; events: readonly JobEvent[] };
 
+export type ListedJob = {
+  job_id: string;
+  channel: "email" | "whatsapp" | "wallet";
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Deliveries that were started and counted. */
+  attempts: number;
+  created_at: string;
+  finished_at?: string;
+  /** It waits for this try. */
+  next_attempt_at?: string;
+  /** Why it failed, as the tenant sees it. */
+  error?: string;
+  /** The template that it was made from. */
+  template?: string;
+  /** Of an e-mail: the part after the @. */
+  recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
+};
+
+export type JobPage = {
+  jobs: readonly ListedJob[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+  /** More jobs are waiting in the queue than are looked through: older ones may be missing. */
+  incomplete: boolean;
+};
+
+export type JobAttempt = {
+  at: string;
+  /** A snooze was a wait that cost no attempt. */
+  outcome: "retry" | "snooze" | "sent" | "failed";
+  /** The mail server or provider that was asked. */
+  relay?: string;
+  /** What it said, without the recipient; or why it was not asked. */
+  reply?: string;
+  /** How long it took, in milliseconds. */
+  ms?: number;
+  /** Why it did not succeed. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "other";
+  next_attempt_at?: string;
+};
+
+export type JobExplanation = {
+  job_id: string;
+  status: "pending" | "running" | "success" | "failed" | "suppressed";
+  /** Null: it has ended, or its delivery is under way. */
+  waits_for:
+    | "turn"
+    | "plan_pace"
+    | "warm_up"
+    | "destination_pace"
+    | "throttled"
+    | "relay_away"
+    | "schedule"
+    | "retry"
+    | "paused"
+    | null;
+  /** The same for people. */
+  detail: string;
+  /** The latest tries, oldest first; at most 20. */
+  attempts: readonly JobAttempt[];
+  /** When it is tried next, as far as that can be foreseen. */
+  estimated_at?: string;
+  /** Jobs of the tenant on this channel that are before it. */
+  ahead?: number;
+};
+
 export type OperatorJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
@@ -1032,6 +1110,8 @@ export type OperatorJob = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
 };
 
 export type OperatorJobPage = {
@@ -1043,17 +1123,6 @@ export type OperatorJobPage = {
 };
 
 export type JobResult = PassResult | FailedJobResult | SuppressedResult | EmptyResult;
-
-export type JobAttempt = {
-  at: string;
-  /** A snooze was a wait that cost no attempt. */
-  outcome: "retry" | "snooze" | "sent" | "failed";
-  /** The mail server or provider that was asked. */
-  relay?: string;
-  /** What it said, without the recipient; or why it was not asked. */
-  reply?: string;
-  next_attempt_at?: string;
-};
 
 export type JobHistory = {
   job_id: string;
@@ -1074,6 +1143,8 @@ export type JobHistory = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
   result?: JobResult;
 };
 
@@ -1095,6 +1166,8 @@ export type FoundJob = {
   template?: string;
   /** Of an e-mail: the part after the @. */
   recipient_domain?: string;
+  /** As it was sent with them. */
+  tags?: readonly { name: string; value: string }[];
 };
 
 export type FoundJobPage = {
@@ -1258,6 +1331,153 @@ export type EventPage = {
   has_more: boolean;
   /** Pass it as `cursor`; 0 on the last page. */
   next_cursor: number;
+};
+
+export type WebhookWithSecret = {
+  webhook_id: string;
+  url: string;
+  /** Null: all. */
+  event_types:
+    | readonly (
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed"
+      )[]
+    | null;
+  /** Null: all. */
+  channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
+  description: string | null;
+  /** 1: an event a call, as an object; more: arrays. */
+  batch_max: number;
+  status: "enabled" | "disabled";
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  disabled_reason: "gone" | "failing" | null;
+  /** The first failed call since the last success; null: the last call succeeded. */
+  failing_since: string | null;
+  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  next_attempt_at: string | null;
+  /** Why the last call failed. */
+  last_error: string | null;
+  /** Everything through this event was told. */
+  last_event_id: number;
+  /** What is still to be told again: the events behind the first one, through the last. */
+  replay: { after_event_id: number; through_event_id: number } | null;
+  created_at: string;
+  /** What calls are signed with. It is not shown again. */
+  secret: string;
+};
+
+export type Webhook = {
+  webhook_id: string;
+  url: string;
+  /** Null: all. */
+  event_types:
+    | readonly (
+        | "sent"
+        | "delivered"
+        | "read"
+        | "opened"
+        | "clicked"
+        | "bounced"
+        | "complained"
+        | "failed"
+        | "suppressed"
+      )[]
+    | null;
+  /** Null: all. */
+  channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
+  description: string | null;
+  /** 1: an event a call, as an object; more: arrays. */
+  batch_max: number;
+  status: "enabled" | "disabled";
+  /** Null while it is enabled. */
+  disabled_at: string | null;
+  /** `gone`: the receiver answered 410; `failing`: it took nothing for three days. */
+  disabled_reason: "gone" | "failing" | null;
+  /** The first failed call since the last success; null: the last call succeeded. */
+  failing_since: string | null;
+  /** When the call that failed is repeated; null: nothing waits to be repeated. */
+  next_attempt_at: string | null;
+  /** Why the last call failed. */
+  last_error: string | null;
+  /** Everything through this event was told. */
+  last_event_id: number;
+  /** What is still to be told again: the events behind the first one, through the last. */
+  replay: { after_event_id: number; through_event_id: number } | null;
+  created_at: string;
+};
+
+export type WebhookList = { webhooks: readonly Webhook[] };
+
+export type WebhookAttempt = {
+  at: string;
+  kind: "events" | "test";
+  /** The header `webhook-id`. */
+  message_id: string;
+  /** Events in the call. */
+  events: number;
+  /** Null: a test. */
+  first_event_id: number | null;
+  /** Null: a test. */
+  last_event_id: number | null;
+  /** Whether the receiver answered 2xx. */
+  delivered: boolean;
+  /** Of the answer; null: there was none. */
+  status: number | null;
+  /** Why it counts as failed. */
+  error: string | null;
+  duration_ms: number;
+};
+
+export type WebhookAttemptPage = {
+  attempts: readonly WebhookAttempt[];
+  /** Pass it as `cursor`; null on the last page. */
+  next_cursor: string | null;
+};
+
+export type MetricsRow = {
+  /** When the interval begins, in UTC. */
+  at?: string;
+  /** Empty: it has none, or is not known. */
+  group?: string;
+  sent?: number;
+  delivered?: number;
+  read?: number;
+  opened?: number;
+  clicked?: number;
+  bounced?: number;
+  complained?: number;
+  failed?: number;
+  suppressed?: number;
+  /** delivered / sent; null: there were none. */
+  delivery_rate?: number | null;
+  /** opened / delivered; null: there were none. */
+  open_rate?: number | null;
+  /** clicked / delivered; null: there were none. */
+  click_rate?: number | null;
+  /** read / delivered; null: there were none. */
+  read_rate?: number | null;
+  /** bounced / sent; null: there were none. */
+  bounce_rate?: number | null;
+  /** complained / delivered; null: there were none. */
+  complaint_rate?: number | null;
+};
+
+export type Metrics = {
+  from: string;
+  to: string;
+  timezone: string;
+  interval: "hour" | "day" | "week" | "month" | null;
+  group_by: "channel" | "domain" | "template" | "tag" | null;
+  rows: readonly MetricsRow[];
 };
 
 export type Tenant = {
@@ -2321,6 +2541,45 @@ export type Operations = {
     answer: JobEvents;
   };
   /**
+   * The tenant's jobs, newest first. Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`. A
+   * job is on one page only, even if it ends meanwhile. Needs a key with the scope `read`.
+   */
+  listOwnJobs: {
+    query?: {
+      /** Only this status. */
+      status?: "pending" | "running" | "success" | "failed" | "suppressed";
+      /** Only this channel. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** Only to this e-mail address or phone number. */
+      recipient?: string;
+      /** Only from this template. */
+      template?: string;
+      /** Only with this tag, as `name:value`. */
+      tag?: string;
+      /** First UTC day on which a job was accepted, inclusive. */
+      from?: string;
+      /** Last UTC day, inclusive. */
+      to?: string;
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: JobPage;
+  };
+  /**
+   * Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
+   * server that is away) is left out where that process does not answer at once. Needs a key with the scope
+   * `read`.
+   */
+  explainJob: {
+    path: {
+      /** The job_id that the send answered. */
+      id: string;
+    };
+    answer: JobExplanation;
+  };
+  /**
    * A tenant's jobs, newest first. Unfinished and finished ones. A job is on one page only, even if it ends
    * meanwhile.
    */
@@ -2338,6 +2597,8 @@ export type Operations = {
       recipient?: string;
       /** Only from this template. */
       template?: string;
+      /** Only with this tag, as `name:value`. */
+      tag?: string;
       /** First UTC day on which a job was accepted, inclusive. */
       from?: string;
       /** Last UTC day, inclusive. */
@@ -2459,6 +2720,188 @@ export type Operations = {
       cursor?: number;
     };
     answer: EventPage;
+  };
+  /**
+   * Have an address told of events. It is told of the events from now on. The answer has the secret that calls are
+   * signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
+   */
+  createWebhook: {
+    body: {
+      /** an https address of at most 2048 characters */
+      url: string;
+      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      event_types?:
+        | readonly (
+            | "sent"
+            | "delivered"
+            | "read"
+            | "opened"
+            | "clicked"
+            | "bounced"
+            | "complained"
+            | "failed"
+            | "suppressed"
+          )[]
+        | null;
+      /** an array of email, whatsapp, wallet; null: all */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** 1 to 200 characters without control characters, or null */
+      description?: string | null;
+      /** an integer from 1 (each event is a call of its own) to 500 (arrays of up to so many) */
+      batch_max?: number | null;
+    };
+    answer: WebhookWithSecret;
+  };
+  /** The tenant's webhooks. Needs a key with the scope `read`. */
+  listWebhooks: { answer: WebhookList };
+  /** One webhook, and how its receiver does. Needs a key with the scope `read`. */
+  getWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: Webhook;
+  };
+  /**
+   * Change a webhook. Members that are left out stay as they are; null is the default. A new address is called at
+   * once. Needs a key with the scope `manage`.
+   */
+  changeWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    body: {
+      /** an https address of at most 2048 characters */
+      url?: string;
+      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      event_types?:
+        | readonly (
+            | "sent"
+            | "delivered"
+            | "read"
+            | "opened"
+            | "clicked"
+            | "bounced"
+            | "complained"
+            | "failed"
+            | "suppressed"
+          )[]
+        | null;
+      /** an array of email, whatsapp, wallet; null: all */
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** 1 to 200 characters without control characters, or null */
+      description?: string | null;
+      /** an integer from 1 (each event is a call of its own) to 500 (arrays of up to so many) */
+      batch_max?: number | null;
+    };
+    answer: Webhook;
+  };
+  /** Delete a webhook and its log. Needs a key with the scope `manage`. */
+  deleteWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: null;
+  };
+  /**
+   * Sign with a new secret. For 24 hours, the former secret signs, too: calls then carry two signatures. Needs a
+   * key with the scope `manage`.
+   */
+  rotateWebhookSecret: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: WebhookWithSecret;
+  };
+  /**
+   * Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and also
+   * while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+   */
+  testWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: WebhookAttempt;
+  };
+  /**
+   * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
+   * (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids that
+   * they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs a key
+   * with the scope `manage`.
+   */
+  replayWebhookEvents: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    body: {
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the first moment) */
+      from?: string | null;
+      /** an ISO 8601 time with its zone, such as 2026-11-21T08:00:00Z (the moment after the last; by default now) */
+      to?: string | null;
+      /** an event id, behind which everything is told again */
+      after_event_id?: number | null;
+    };
+    answer: Webhook;
+  };
+  /**
+   * Enable a webhook that was disabled. It goes on where it stopped. One that waits for a repeat is called at
+   * once. Needs a key with the scope `manage`.
+   */
+  enableWebhook: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    answer: Webhook;
+  };
+  /**
+   * A webhook's latest calls, newest first. About the last 500 of the last seven days. Where many calls a second
+   * succeed, some are left out. Needs a key with the scope `read`.
+   */
+  listWebhookAttempts: {
+    path: {
+      /** The webhook's id. */
+      id: string;
+    };
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: WebhookAttemptPage;
+  };
+  /**
+   * Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
+   * rise. By time and channel at any volume and for 366 days; by domain, template and tag, and in zones that are
+   * half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+   */
+  getMetrics: {
+    query: {
+      /**
+       * What to show, with commas between: sent, delivered, read, opened, clicked, bounced, complained, failed,
+       * suppressed, delivery_rate, open_rate, click_rate, read_rate, bounce_rate, complaint_rate. Without it: all.
+       */
+      metrics?: string;
+      /** First day, inclusive. */
+      from: string;
+      /** Last day, inclusive. */
+      to: string;
+      /** Without it: all days together. */
+      interval?: "hour" | "day" | "week" | "month";
+      /** Without it: all messages together. A message counts for each of its tags. */
+      group_by?: "channel" | "domain" | "template" | "tag";
+      /** Only this channel. */
+      channel?: "email" | "whatsapp" | "wallet";
+      /** IANA name of the zone whose days count. */
+      timezone?: string;
+    };
+    answer: Metrics;
   };
   /**
    * Download the events of some days. All channels, ordered by `tenant_id` and `event_id`: `tenant_id`,
@@ -3275,6 +3718,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putWalletWebhook: { method: "PUT", path: "/dash/api/tenants/{id}/wallet-webhook", repeat: "safe" },
   getJob: { method: "GET", path: "/v1/jobs/{id}", repeat: "safe" },
   getJobEvents: { method: "GET", path: "/v1/jobs/{id}/events", repeat: "safe" },
+  listOwnJobs: { method: "GET", path: "/v1/jobs", repeat: "safe" },
+  explainJob: { method: "GET", path: "/v1/jobs/{id}/explain", repeat: "safe" },
   listJobs: { method: "GET", path: "/dash/api/tenants/{id}/jobs", repeat: "safe" },
   getJobHistory: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}", repeat: "safe" },
   searchJobs: { method: "GET", path: "/dash/api/jobs", repeat: "safe" },
@@ -3282,6 +3727,17 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   retryJobs: { method: "POST", path: "/dash/api/tenants/{id}/jobs/retry", repeat: "unsafe" },
   getJobContent: { method: "GET", path: "/dash/api/tenants/{id}/jobs/{job_id}/content", repeat: "safe" },
   listEvents: { method: "GET", path: "/v1/events", repeat: "safe" },
+  createWebhook: { method: "POST", path: "/v1/webhooks", repeat: "unsafe" },
+  listWebhooks: { method: "GET", path: "/v1/webhooks", repeat: "safe" },
+  getWebhook: { method: "GET", path: "/v1/webhooks/{id}", repeat: "safe" },
+  changeWebhook: { method: "PATCH", path: "/v1/webhooks/{id}", repeat: "unsafe" },
+  deleteWebhook: { method: "DELETE", path: "/v1/webhooks/{id}", repeat: "safe" },
+  rotateWebhookSecret: { method: "POST", path: "/v1/webhooks/{id}/rotate-secret", repeat: "unsafe" },
+  testWebhook: { method: "POST", path: "/v1/webhooks/{id}/test", repeat: "unsafe" },
+  replayWebhookEvents: { method: "POST", path: "/v1/webhooks/{id}/replay", repeat: "unsafe" },
+  enableWebhook: { method: "POST", path: "/v1/webhooks/{id}/enable", repeat: "unsafe" },
+  listWebhookAttempts: { method: "GET", path: "/v1/webhooks/{id}/attempts", repeat: "safe" },
+  getMetrics: { method: "GET", path: "/v1/metrics", repeat: "safe" },
   exportEvents: { method: "GET", path: "/dash/api/export", repeat: "safe", streams: true },
   createTenant: { method: "POST", path: "/dash/api/tenants", repeat: "unsafe" },
   listTenants: { method: "GET", path: "/dash/api/tenants", repeat: "safe" },

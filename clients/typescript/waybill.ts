@@ -77,6 +77,11 @@ export class Waybill {
   };
 
   readonly jobs = {
+    /** The tenant's jobs, newest first, page after page. */
+    list: (query: Query<"listOwnJobs"> = {}, options?: CallOptions) =>
+      this.calls.list("listOwnJobs", { query }, ({ jobs }) => jobs, options),
+    /** Why it waits, and how each of its tries ended. */
+    explain: (id: string, options?: CallOptions) => this.calls.call("explainJob", { path: { id } }, options),
     get: (id: string, options?: CallOptions) => this.calls.call("getJob", { path: { id } }, options),
     /** The job's events, oldest first. */
     events: (id: string, options?: CallOptions) => this.calls.call("getJobEvents", { path: { id } }, options),
@@ -89,6 +94,34 @@ export class Waybill {
     list: (query: Query<"listEvents">, options?: CallOptions) =>
       this.calls.list("listEvents", { query }, ({ events }) => events, options),
   };
+
+  readonly webhooks = {
+    /** The answer has the secret that calls are signed with, which is not shown again. */
+    create: (webhook: Body<"createWebhook">, options?: CallOptions) =>
+      this.calls.call("createWebhook", { body: webhook }, options),
+    list: (options?: CallOptions) => this.calls.call("listWebhooks", {}, options),
+    get: (id: string, options?: CallOptions) => this.calls.call("getWebhook", { path: { id } }, options),
+    change: (id: string, change: Body<"changeWebhook">, options?: CallOptions) =>
+      this.calls.call("changeWebhook", { path: { id }, body: change }, options),
+    delete: (id: string, options?: CallOptions) => this.calls.call("deleteWebhook", { path: { id } }, options),
+    /** For a day, the former secret signs, too. */
+    rotateSecret: (id: string, options?: CallOptions) =>
+      this.calls.call("rotateWebhookSecret", { path: { id } }, options),
+    /** Calls it now, with a message that stands for no event. */
+    test: (id: string, options?: CallOptions) => this.calls.call("testWebhook", { path: { id } }, options),
+    /** Tells events of a time, or behind an event, again. */
+    replay: (id: string, span: Body<"replayWebhookEvents">, options?: CallOptions) =>
+      this.calls.call("replayWebhookEvents", { path: { id }, body: span }, options),
+    enable: (id: string, options?: CallOptions) => this.calls.call("enableWebhook", { path: { id } }, options),
+    /** Its latest calls, newest first. */
+    attempts: (id: string, query: Query<"listWebhookAttempts"> = {}, options?: CallOptions) =>
+      this.calls.list("listWebhookAttempts", { path: { id }, query }, ({ attempts }) => attempts, options),
+  };
+
+  /** Sums of the tenant's events, and rates. */
+  metrics(query: Query<"getMetrics">, options?: CallOptions) {
+    return this.calls.call("getMetrics", { query }, options);
+  }
 
   readonly domains = {
     list: (options?: CallOptions) => this.calls.call("listDomains", {}, options),

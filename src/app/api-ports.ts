@@ -5,7 +5,9 @@ import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import type { Domains, SenderDomain } from "../domain/domain.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
+import type { EventMetrics } from "../domain/event-metrics.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
+import type { JobQuestions } from "../domain/job-questions.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
@@ -22,6 +24,7 @@ import type { Overview } from "../operators/overview/overview.ts";
 import type { Registry } from "../storage/registry.ts";
 import type { Purging } from "../tenants/steering-endpoints.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
+import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 
 /** The dependencies of all rooms' endpoints. */
 export interface ApiPorts extends DoorPorts {
@@ -31,6 +34,8 @@ export interface ApiPorts extends DoorPorts {
     AllQueuedJobs &
     JobErasure &
     Pick<TenantQueueRemoval, "unfinishedJobs">;
+  /** What the processes that deliver know of jobs. */
+  readonly questions: Pick<JobQuestions, "ask">;
   /** How many shards the queue has. */
   readonly shards: number;
   readonly registry: Registry;
@@ -40,6 +45,7 @@ export interface ApiPorts extends DoorPorts {
   readonly senderDomain: SenderDomain;
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
+  readonly eventMetrics: EventMetrics;
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly random: Random;
@@ -64,6 +70,8 @@ export interface ApiPorts extends DoorPorts {
   /** Serves devices that hold passes. */
   readonly passKit: PassKitPorts;
   readonly wallet: WalletPorts;
+  /** Tries tenants' webhooks. */
+  readonly webhooks: WebhookEndpointPorts["webhooks"];
   /** Null: real providers are in use. */
   readonly sandbox: SandboxView | null;
 }

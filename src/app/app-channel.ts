@@ -23,6 +23,7 @@ import type { SealedColumn } from "../storage/sealed-column.ts";
 import { registryKeys } from "../storage/tables.ts";
 import type { TenantPart } from "../storage/tenant-part.ts";
 import { credentials } from "../tenants/tables.ts";
+import { SEALED_WEBHOOK_COLUMNS } from "../webhooks/webhook-rows.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AwayParts } from "./away-parts.ts";
 import type { Shutdown } from "./shutdown.ts";
@@ -124,7 +125,8 @@ const REGISTRY_KEYS: SealedColumn = {
 
 /** Every column that holds secrets which the vault sealed. */
 export function sealedColumnsOf(channels: readonly AppChannel[]): readonly SealedColumn[] {
-  return [CREDENTIALS, REGISTRY_KEYS, ...channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? [])];
+  const ofChannels = channels.flatMap(({ tenantPart }) => tenantPart?.sealed ?? []);
+  return [CREDENTIALS, REGISTRY_KEYS, ...SEALED_WEBHOOK_COLUMNS, ...ofChannels];
 }
 
 /** Of all channels that take something. */

@@ -3,7 +3,7 @@ import { LinkTokens } from "../channels/email/links/link-tokens.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
-import type { EventRates, EventWriter } from "../domain/event-store.ts";
+import type { EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { ReadinessProbe, SandboxInbox } from "../domain/report.ts";
@@ -18,14 +18,13 @@ import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
-import type { Readiness } from "../http/readiness.ts";
-import { Overview } from "../operators/overview/overview.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
+import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -41,6 +40,7 @@ import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
 import { NO_EVENT_STORE } from "./no-event-store.ts";
+import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
@@ -56,6 +56,7 @@ import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
+import { openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
@@ -128,7 +129,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   base.late.sandbox = providers.inbox;
-  const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
+  const metrics = measured({ ...options, place, queue, ...registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
@@ -207,7 +208,9 @@ async function openBase(
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
   const status = startStatus(options, shutdown, queue);
-  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status });
+  const hooks = { config: options.config, registry, eventStore, telemetry };
+  const webhooks = () => webhookSender(hooks, queue);
+  startRecorder(options, shutdown, { queue, eventStore: writer, owner, status, webhooks });
   const away = new AwayParts(systemClock);
   startMailLog(options, shutdown, { reports, away });
   return {
@@ -225,7 +228,7 @@ async function openBase(
     status,
     clickhouseUrl,
     mailed: { suppressions: queue, contents: payloads.served.contents },
-    api: { suppressions, purging: queue },
+    api: { suppressions, purging: queue, webhooks: openWebhooks(hooks) },
   };
 }
 
@@ -234,7 +237,7 @@ function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
   channels: readonly AppChannel[],
 ) {
-  const { reader, exports, finishedJobs, failedJobs, erasure } = eventStore;
+  const { reader, metrics: eventMetrics, exports, finishedJobs, failedJobs, erasure } = eventStore;
   const { recipients } = registry;
   const failed = failedJobs(registry.contents);
   const retries = new Retries({
@@ -248,7 +251,9 @@ function historyOf(
     clock: systemClock,
   });
   const found = finishedJobs(recipients);
-  return { eventStore: reader, exports, finishedJobs: found, history: erasure(recipients), recipients, retries };
+  const history = erasure(recipients);
+  const { questions } = queue;
+  return { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, retries, questions };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -288,15 +293,24 @@ interface Measured {
   readonly place: Place;
   readonly queue: RedisQueue;
   readonly registry: RegistryMetricsPorts["registry"];
+  readonly webhookDeliveries: RegistryMetricsPorts["webhookDeliveries"];
 }
 
 /** Updates time-dependent metrics before they are read. Of a start, the main process measures queue and registry for all. */
 function measured(
-  { channels, config, telemetry, place, queue, registry }: AppOptions & Measured,
+  { channels, config, telemetry, place, queue, registry, webhookDeliveries }: AppOptions & Measured,
   wallet: OpenWallet,
 ): Pick<OwnAnswers, "metricsText" | "metricsParts"> {
   const names = channels.map(({ name }) => name);
-  const ports = { queue, registry, shards: config.shards, channels: names, clock: systemClock, telemetry };
+  const ports = {
+    queue,
+    registry,
+    webhookDeliveries,
+    shards: config.shards,
+    channels: names,
+    clock: systemClock,
+    telemetry,
+  };
   const ofAll = place.kind === "child" ? [] : [new QueueMetrics(ports), new RegistryMetrics(ports)];
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
     wallet.measure();
@@ -339,14 +353,20 @@ function startRecorder(
     readonly eventStore: EventWriter;
     readonly owner: string;
     readonly status: StatusReport;
+    readonly webhooks: () => WebhookSender;
   },
 ): void {
   if (!config.roles.includes("recorder")) return;
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
-  const recorder = new Recorder({ ...common, ...ports });
+  const sender = ports.webhooks();
+  const recorder = new Recorder({ ...common, ...ports, follower: sender });
+  sender.start();
   recorder.start();
   ports.status.records(recorder);
-  shutdown.add("history", "recorder", () => recorder.stop());
+  shutdown.add("history", "recorder", async () => {
+    await recorder.stop();
+    await sender.stop();
+  });
 }
 
 /** Lets commands reach the engines that this process holds. */
@@ -406,6 +426,7 @@ async function startDelivering(
   dispatcher.start();
   away.addRelays(dispatcher);
   status.delivers(dispatcher);
+  queue.questions.onQuestion((shard, job) => dispatcher.whyWaits(shard, job));
   shutdown.add("work", "dispatcher", () => dispatcher.stop());
 }
 
@@ -417,35 +438,4 @@ function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown:
   status.start();
   shutdown.add("clients", "status", () => status.stop());
   return status;
-}
-
-/** How the whole service is, for operators. */
-function openOverview(
-  { channels, config, telemetry }: AppOptions,
-  {
-    queue,
-    eventStore,
-    registry: { registry },
-    readiness,
-    wallet,
-  }: {
-    readonly queue: RedisQueue;
-    readonly eventStore: { readonly reader: EventRates };
-    readonly registry: Pick<OpenRegistry, "registry">;
-    readonly readiness: Pick<Readiness, "look">;
-    readonly wallet: Pick<OpenWallet, "platformExpiring">;
-  },
-): Overview {
-  return new Overview({
-    queue,
-    statuses: queue.statuses,
-    rates: eventStore.reader,
-    registry,
-    platformExpiring: () => wallet.platformExpiring(),
-    readiness,
-    shards: config.shards,
-    channels: channels.map(({ name }) => name),
-    clock: systemClock,
-    telemetry,
-  });
 }

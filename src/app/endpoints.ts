@@ -1,8 +1,11 @@
 import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
+import { explainEndpoint } from "../events/explain-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
+import { jobListEndpoint } from "../events/job-list-endpoint.ts";
 import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
+import { metricsEndpoint } from "../events/metrics-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -14,6 +17,7 @@ import { overviewEndpoints } from "../operators/overview/overview-endpoints.ts";
 import { sandboxEndpoints } from "../operators/sandbox-endpoints.ts";
 import { sessionEndpoints } from "../operators/session-endpoints.ts";
 import { tenantRoomEndpoints } from "../tenants/endpoints.ts";
+import { webhookEndpoints } from "../webhooks/webhook-endpoints.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import { type AppChannel, credentialKindsOf, templateKindsOf } from "./app-channel.ts";
 
@@ -29,6 +33,8 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   return [
     ...channels.flatMap((channel) => channel.endpoints(ports)),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
+    jobListEndpoint(ports, names),
+    explainEndpoint(ports),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
     ...retryEndpoints(
@@ -37,6 +43,8 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
       channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
     ),
     eventEndpoint(ports, names),
+    ...webhookEndpoints(ports, names),
+    metricsEndpoint(ports, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {
       channels: names,

@@ -12,6 +12,11 @@ export const NO_EVENT_STORE = {
     minutes: () => Promise.reject(new UnavailableError("this process has no event store")),
     sumsSince: () => Promise.reject(new UnavailableError("this process has no event store")),
   },
+  feed: {
+    settleMs: 0,
+    after: () => Promise.reject(new UnavailableError("this process has no event store")),
+    marks: () => Promise.reject(new UnavailableError("this process has no event store")),
+  },
   finishedJobs: () => ({
     finished: () => Promise.reject(new UnavailableError("this process has no event store")),
     finishedJob: () => Promise.reject(new UnavailableError("this process has no event store")),
@@ -25,5 +30,9 @@ export const NO_EVENT_STORE = {
   }),
   erasure: () => ({ eraseRecipient: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   removal: { removeHistory: () => Promise.reject(new UnavailableError("this process has no event store")) },
+  metrics: {
+    isFromSums: () => true,
+    metrics: () => Promise.reject(new UnavailableError("this process has no event store")),
+  },
   exports: { open: () => Promise.reject(new UnavailableError("this process has no event store")) },
 };

@@ -37,6 +37,8 @@ import { tenantRegistry } from "../tenants/endpoints.ts";
 import { KeyRepository } from "../tenants/key-repository.ts";
 import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
+import { DeliveryRepository } from "../webhooks/delivery-repository.ts";
+import { webhookRegistry } from "../webhooks/endpoints.ts";
 import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
@@ -63,6 +65,7 @@ export interface OpenRegistry {
   readonly payloads: PayloadStore;
   /** Files that jobs send. */
   readonly jobContents: ContentStore;
+  readonly webhookDeliveries: DeliveryRepository;
   readonly directory: TenantDirectory;
   readonly operators: OperatorDirectory;
   readonly operatorAccounts: OperatorRepository;
@@ -136,6 +139,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
+    webhookDeliveries: new DeliveryRepository(tools),
     directory: snapshots,
     operators,
     operatorAccounts: accounts,
@@ -186,8 +190,9 @@ function registryOf({ channels, shards }: RegistryOptions, tools: RegistryTools)
     credentialKinds: credentialKindsOf(channels),
     shards,
   });
-  // Each member of the type is one of the tenants room's or of a listed channel's.
-  return Object.assign(ofTenants, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
+  const ofWebhooks = webhookRegistry(tools);
+  // Each member of the type is one of these rooms' or of a listed channel's.
+  return Object.assign(ofTenants, ofWebhooks, ...channels.map((channel) => channel.registry?.(tools))) as Registry;
 }
 
 /** Initializes a new registry or checks an existing one, and returns its version. */

@@ -3,12 +3,15 @@ import type { ChannelName } from "../domain/job.ts";
 import { recently } from "../domain/recently.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 import type { TenantRegistry } from "../tenants/registry.ts";
+import type { DeliveryRepository } from "../webhooks/delivery-repository.ts";
 
 const FRESH_MS = 60_000;
 const WAIT_MS = 1_000;
+const SERIES = ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds", "webhooks_disabled"];
 
 export interface RegistryMetricsPorts {
   readonly registry: Pick<TenantRegistry, "attention">;
+  readonly webhookDeliveries: Pick<DeliveryRepository, "disabled">;
   readonly channels: readonly ChannelName[];
   readonly clock: Clock;
   readonly telemetry: SeriesGauges & Pick<Telemetry, "log">;
@@ -25,9 +28,14 @@ export class RegistryMetrics {
 
   /** A measurement that failed counts as one, too. */
   private async measure(): Promise<true> {
-    const { registry, channels, clock, telemetry } = this.ports;
+    const { registry, webhookDeliveries, channels, clock, telemetry } = this.ports;
     try {
       const { paused, held, expiringKeys } = await registry.attention();
+      const disabled = await webhookDeliveries.disabled();
+      telemetry.series(
+        "webhooks_disabled",
+        disabled.map(({ tenantId: tenant, webhookId: webhook }) => [{ tenant, webhook }, 1]),
+      );
       const byChannel = (counts: ReadonlyMap<ChannelName, number>) =>
         channels.map((channel) => [{ channel }, counts.get(channel) ?? 0] as const);
       telemetry.series("tenants_paused", byChannel(paused));
@@ -42,7 +50,7 @@ export class RegistryMetrics {
       );
     } catch (error) {
       telemetry.log("debug", "the registry could not be measured", { error: String(error) });
-      for (const name of ["tenants_paused", "tenants_on_hold", "api_key_expiry_seconds"]) telemetry.series(name, []);
+      for (const name of SERIES) telemetry.series(name, []);
     }
     return true;
   }

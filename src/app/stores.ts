@@ -4,6 +4,7 @@ import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
+import type { EventFeed } from "../domain/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -12,6 +13,8 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
+import { ClickHouseEventFeed } from "../events/clickhouse-event-feed.ts";
+import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
@@ -107,6 +110,7 @@ export interface OpenEventStore {
   /** Stores recipients by this index, and what failed jobs were to send under this seal. */
   writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  readonly feed: EventFeed;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
   /** Opens what was sealed so. */
@@ -114,6 +118,7 @@ export interface OpenEventStore {
   /** Erases recipients by this index. */
   erasure(recipients: RecipientIndex): HistoryErasure;
   readonly removal: TenantHistory;
+  readonly metrics: ClickHouseEventMetrics;
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
@@ -186,11 +191,13 @@ function eventStoreOver(
     // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
     reader: new ClickHouseEventReader(reading, target, clock),
+    feed: new ClickHouseEventFeed(reading, target),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     erasure: (recipients) =>
       new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
     removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
+    metrics: new ClickHouseEventMetrics(reading, target),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),

@@ -11,6 +11,8 @@ export interface StoredEventRow {
   readonly eventId: number;
   readonly type: EventType;
   readonly result: JsonObject;
+  /** When it happened by the provider's own clock (unix ms); absent: the provider did not say. */
+  readonly occurredAtMs?: number;
   readonly finished: FinishedJob | null;
 }
 
@@ -124,4 +126,38 @@ export interface EventReader {
   page(query: EventQuery): Promise<EventPage>;
   /** A finished job with all its events, or null. */
   job(tenantId: string, jobId: string): Promise<JobRecord | null>;
+}
+
+/** Events of a tenant behind one that is known: ids in (afterEventId, throughEventId]. */
+export interface EventsAfter {
+  readonly tenantId: string;
+  readonly afterEventId: number;
+  readonly throughEventId: number;
+  /** Null: all. */
+  readonly channels: readonly ChannelName[] | null;
+  /** Null: all. */
+  readonly types: readonly EventType[] | null;
+  readonly limit: number;
+}
+
+/** A place in a tenant's history. */
+export interface EventPosition {
+  readonly tenantId: string;
+  readonly afterEventId: number;
+}
+
+/**
+ * Follows tenants' histories without gaps: a tenant's events become visible in the order of their ids, so whoever knows an id that
+ * is stored has everything up to it within reach. Rejects with `UnavailableError`.
+ */
+export interface EventFeed {
+  /**
+   * How long after an id was seen everything up to it can be read (ms). In a cluster of ClickHouse a replica that lags may show newer
+   * events before older ones, but none lags for longer and is still asked.
+   */
+  readonly settleMs: number;
+  /** Oldest first. */
+  after(query: EventsAfter): Promise<readonly TenantEvent[]>;
+  /** The last event of each tenant that has one behind its position. */
+  marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>>;
 }

@@ -21,6 +21,20 @@ export interface DeliveryEvent {
 }
 
 /**
+ * A member of an event's result while the event is in the queue: the provider's own time (unix ms). It is no part of the
+ * result and leaves it when it is read; the event store has a column for it.
+ */
+export const OCCURRED_AT = "$at";
+
+/** A result as it is shown, and the provider's own time if it has one. */
+export function withoutTime({ [OCCURRED_AT]: at, ...result }: JsonObject): {
+  readonly result: JsonObject;
+  readonly occurredAtMs?: number;
+} {
+  return typeof at === "number" ? { result, occurredAtMs: at } : { result };
+}
+
+/**
  * The event clock. `event_id = max(last + 1, (unix_ms - EPOCH) * 4096)`: strictly increasing for a tenant, ordered by
  * time, an exact JSON number (below 2^53 until 2094), and continuous even if the store forgot `last`.
  */

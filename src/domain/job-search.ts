@@ -1,5 +1,6 @@
 import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import type { Tag } from "./tags.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /** Which of a tenant's jobs are wanted; null: any. Job ids rise with time. */
@@ -9,6 +10,8 @@ export interface JobFilter {
   /** Normalised as the queue has it. */
   readonly recipient: string | null;
   readonly template: string | null;
+  /** A tag that it has, as `name:value`. */
+  readonly tag: string | null;
   /** Jobs whose ids are at or above this one. */
   readonly fromJobId: string | null;
   /** Jobs whose ids are below this one. */
@@ -21,6 +24,7 @@ export const ANY_JOB: JobFilter = {
   channel: null,
   recipient: null,
   template: null,
+  tag: null,
   fromJobId: null,
   beforeJobId: null,
 };
@@ -31,6 +35,9 @@ export interface QueuedJobSummary {
   readonly channel: ChannelName;
   readonly recipient: string;
   readonly template: string | null;
+  readonly tags: readonly Tag[];
+  /** When it was to be sent, Unix time in ms; null: at once. */
+  readonly dueMs: number | null;
   /** When its next try is due, Unix time in ms; null: it waits for nothing but its turn, or is lent. */
   readonly nextAttemptMs: number | null;
 }
@@ -48,6 +55,11 @@ export interface QueuedJobs {
   ): Promise<{ readonly jobs: readonly QueuedJobSummary[]; readonly isIncomplete: boolean }>;
   /** What is known of one unfinished job beside its record; null: nothing. */
   waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null>;
+  /**
+   * How many of the tenant's jobs are before it in their tenant queue; null: it is not there, or more are before it than
+   * are looked through.
+   */
+  jobsAhead(tenant: TenantRef, channel: ChannelName, jobId: string): Promise<number | null>;
   job(tenant: TenantRef, jobId: string): Promise<JobRecord | null>;
 }
 
@@ -82,6 +94,7 @@ export interface FinishedJobSummary {
   readonly result: JsonObject;
   readonly template: string;
   readonly recipientDomain: string;
+  readonly tags: readonly Tag[];
   /** Unix time in ms. */
   readonly finishedAtMs: number;
 }

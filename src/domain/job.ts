@@ -87,6 +87,10 @@ export interface JobRecord {
   readonly began?: number;
 }
 
+/** The pace of the recipient's mail server, or of the provider. */
+export const PACE_WAITS = ["destination_pace", "throttled"] as const;
+export type PaceWait = (typeof PACE_WAITS)[number];
+
 /**
  * One try of a job, as it is stored. A `snooze` cost no attempt. Texts have at most `limits.attemptCharsMax` characters;
  * a job keeps its last `limits.attemptsKeptMax`.
@@ -100,6 +104,12 @@ export interface Attempt {
   readonly reply?: string;
   /** When the next try is due, Unix time in ms; absent: there is none. */
   readonly next?: number;
+  /** How long the delivery took; absent: the job was tried by a former release, or only its content was checked. */
+  readonly ms?: number;
+  /** Of a snooze: whose pace it was for; absent: nobody's. */
+  readonly for?: PaceWait;
+  /** Why it failed (`FailureClass`), as the event store has it; absent: it did not, or it is still in the queue. */
+  readonly class?: string;
 }
 
 /** A job as its actor holds it: the entry in the tenant queue, which stays until the job is settled. */

@@ -20,12 +20,13 @@ export async function observeReport(
   { queue, directory, eventStore }: ObserveReportPorts,
   report: DeliveryReport,
 ): Promise<ObserveResult> {
-  const { tenantId, jobId, type, result, suppressRecipient } = report;
+  const { tenantId, jobId, type, result, occurredAtMs, suppressRecipient } = report;
   if (!isJobId(jobId)) return "unknown";
   const tenant = await directory.byId(tenantId);
   if (tenant === null) return "unknown";
   const suppress = suppressRecipient === null ? null : { recipient: suppressRecipient, reason: reasonOf(report) };
-  const observe = (known: JobRecord | null) => queue.observe(tenant, { jobId, type, result, suppress, known });
+  const seen = { jobId, type, result, ...(occurredAtMs !== undefined && { occurredAtMs }), suppress };
+  const observe = (known: JobRecord | null) => queue.observe(tenant, { ...seen, known });
   const answer = await observe(null);
   if (answer !== "unknown") return answer;
   const known = await eventStore.job(tenantId, jobId);

@@ -22,6 +22,22 @@ export interface OutboundGuard {
   routeTo(host: string): Promise<OutboundRoute>;
 }
 
+/** A call of an address that a tenant named. */
+export interface WebhookCall {
+  readonly url: string;
+  /** The body: JSON text. */
+  readonly json: string;
+  /** Beside those that every call has. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What became of a call. Nothing but these parts of the answer is read. */
+export type WebhookAnswer =
+  /** `retryAfter`: the header's text. */
+  | { readonly kind: "answered"; readonly status: number; readonly retryAfter: string | null }
+  /** There was no answer; `why` has no text of the receiver. Whether it has the call may be unknown. */
+  | { readonly kind: "failed"; readonly why: string };
+
 /** Calls addresses that tenants named. */
 export interface WebhookCaller {
   /**
@@ -30,4 +46,10 @@ export interface WebhookCaller {
    * then unknown.
    */
   post(url: string, json: string, signal: AbortSignal): Promise<string | null>;
+}
+
+/** The same, for those who want to know more of the answer. */
+export interface WebhookCalls {
+  /** Never rejects; ends when `signal` aborts at the latest. */
+  call(call: WebhookCall, signal: AbortSignal): Promise<WebhookAnswer>;
 }

@@ -1,5 +1,5 @@
 import type { EventType } from "./event.ts";
-import type { EndReason } from "./job.ts";
+import type { EndReason, PaceWait } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
 /**
@@ -43,6 +43,8 @@ type Ended =
       readonly attemptsMax?: number;
       /** Nothing was tried with the provider: the wait costs the job time, but no attempt (a snooze). */
       readonly isUncounted?: true;
+      /** Of an uncounted wait: whose pace it is for; absent: nobody's. */
+      readonly waitsFor?: PaceWait;
       /** The provider certainly has not taken the message, so it does not count as sent today. */
       readonly isUnsent?: true;
       /** The relay stopped answering in the middle of the message: an attempt, and a strike against the relay. */

@@ -125,6 +125,8 @@ export interface Observation {
   readonly jobId: string;
   readonly type: EventType;
   readonly result: JsonObject;
+  /** As in `DeliveryReport`. */
+  readonly occurredAtMs?: number;
   /** Suppresses the recipient for further messages. */
   readonly suppress: { readonly recipient: string; readonly reason: SuppressionReason } | null;
   /** The job as the event store has it, after the queue has answered `unknown`. */

@@ -8,6 +8,8 @@ export interface DeliveryReport {
   readonly jobId: string;
   readonly type: EventType;
   readonly result: JsonObject;
+  /** When it happened by the provider's own clock (unix ms); absent: the report does not say. */
+  readonly occurredAtMs?: number;
   /** The address that must be suppressed because of this report, or null. */
   readonly suppressRecipient: string | null;
 }

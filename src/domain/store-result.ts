@@ -15,7 +15,7 @@ export function done<T>(value: T): Done<T> {
 }
 
 /** What operators ask for by name. */
-export type Named = "tenant" | "key" | "template" | "alias" | "domain" | "operator" | "credentials";
+export type Named = "tenant" | "key" | "template" | "alias" | "domain" | "operator" | "credentials" | "webhook";
 
 /** There is nothing of the name. */
 export interface Missing<What extends Named = Named> {

@@ -1,5 +1,5 @@
 import { limits } from "./limits.ts";
-import type { OutboundRoute } from "./outbound.ts";
+import type { OutboundGuard, OutboundRoute } from "./outbound.ts";
 
 /** The address of a tenant's webhook. */
 export interface WebhookUrl {
@@ -45,4 +45,25 @@ export function webhookRefusal({ secure, port }: WebhookUrl, route: OutboundRout
   if (route.configured) return null;
   if (!secure) return "must begin with https://: http is only for networks that OUTBOUND_ALLOW names";
   return PUBLIC_PORTS.includes(port) ? null : `must use port ${PUBLIC_PORTS.join(" or ")}`;
+}
+
+/**
+ * Why a tenant's address must not be stored, or null. Completes "it …". Does not resolve public names, because their
+ * addresses can change: every call resolves the name and connects to that address.
+ */
+export async function webhookUrlFault(text: string, guard: OutboundGuard): Promise<string | null> {
+  const url = parseWebhookUrl(text);
+  if ("why" in url) return url.why;
+  const route =
+    url.secure && isPublicName(url.host)
+      ? ({ kind: "allowed", address: url.host, addresses: [url.host], configured: false } as const)
+      : await guard.routeTo(url.host);
+  return webhookRefusal(url, route);
+}
+
+/**
+ * A public DNS name, judged by form: no IP address, and no name of this machine or a local network (RFC 6761, 6762).
+ */
+function isPublicName(host: string): boolean {
+  return /\.[a-z][a-z0-9-]*$/.test(host) && !/\.(localhost|local|internal)$/.test(host);
 }

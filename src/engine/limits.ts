@@ -106,6 +106,8 @@ export const engineLimits = {
   eraseEntriesMax: 2_100_000,
   /** Of each tenant queue, in a look through those of all tenants. */
   surveyAnywhereQueueMax: 1_000,
+  /** Of one tenant queue, to count the jobs before one. */
+  surveyAheadMax: 2_000,
   /** About how much one call reads, and its most entries. */
   surveyBytes: 1024 * 1024,
   surveyStepMax: 256,

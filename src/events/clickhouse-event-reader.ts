@@ -1,6 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
 import { assert } from "../domain/errors.ts";
-import { type DeliveryEvent, EVENT_IDS_PER_MS, EVENT_TYPES, type EventType, firstEventIdAt } from "../domain/event.ts";
+import {
+  type DeliveryEvent,
+  EVENT_IDS_PER_MS,
+  EVENT_TYPES,
+  type EventType,
+  firstEventIdAt,
+  withoutTime,
+} from "../domain/event.ts";
 import type {
   EventPage,
   EventQuery,
@@ -220,11 +227,12 @@ function eventIdBound(bound: number): number {
 }
 
 /** Removes duplicates. If an event is ever stored twice, its copies are neighbours. */
-function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
+export function distinct<E extends DeliveryEvent>(events: readonly E[]): readonly E[] {
   return events.filter(({ eventId }, at) => events[at - 1]?.eventId !== eventId);
 }
 
-function readTenantEvent(row: readonly unknown[]): TenantEvent {
+/** From the columns `event_id, event_type, result, job_id, channel`. */
+export function readTenantEvent(row: readonly unknown[]): TenantEvent {
   const [, , , jobId, channel] = row;
   assert(typeof jobId === "string", "a job id is text");
   return { ...readEvent(row), jobId, channel: readChannel(channel) };
@@ -264,7 +272,8 @@ export function readJob(
 
 /** From the columns `event_id, event_type, result`. */
 export function readEvent([eventId, type, result]: readonly unknown[]): DeliveryEvent {
-  return { eventId: readInteger(eventId), type: readType(type), result: readResult(result) };
+  // A recorder of a former release stored the provider's time as a part of the result.
+  return { eventId: readInteger(eventId), type: readType(type), result: withoutTime(readResult(result)).result };
 }
 
 function readType(value: unknown): EventType {
@@ -284,7 +293,7 @@ export function readStatus(value: unknown): FinalStatus {
   return known;
 }
 
-function readInteger(value: unknown): number {
+export function readInteger(value: unknown): number {
   assert(typeof value === "number" && Number.isSafeInteger(value), "a stored number is whole and exact");
   return value;
 }

@@ -9,11 +9,11 @@ import {
   type WriteOutcome,
 } from "../domain/event-store.ts";
 import { isJobId } from "../domain/ids.ts";
-import { NO_RECIPIENT, type RecipientIndex, recipientDomain } from "../domain/recipient-index.ts";
 import { remember } from "../domain/remember.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { derivedGaps, insertGaps } from "./derived-gaps.ts";
+import { EVENT_COLUMNS, eventValues, JOB_COLUMNS, jobValues } from "./event-rows.ts";
 import {
   FAILED_PAYLOAD_COLUMNS,
   type FailedPayloadPorts,
@@ -24,22 +24,6 @@ import { eventLimits } from "./limits.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
-
-const EVENT_COLUMNS = ["tenant_id", "event_id", "job_id", "channel", "event_type", "result"] as const;
-const JOB_COLUMNS = [
-  "tenant_id",
-  "job_id",
-  "channel",
-  "status",
-  "attempts",
-  "result",
-  "version",
-  "template",
-  "recipient_hash",
-  "recipient_domain",
-  "attempts_log",
-  "began",
-] as const;
 
 /**
  * Counted from a batch's newest event. The batch's first insert is younger than that event, and tables remember their last
@@ -209,7 +193,10 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private jobLines(rows: readonly StoredEventRow[]): string[] {
-    return rows.flatMap((row) => jobLine(row, this.ports?.recipients ?? null));
+    return rows.flatMap((row) => {
+      const values = jobValues(row, this.ports?.recipients ?? null);
+      return values === null ? [] : [`${JSON.stringify(values)}\n`];
+    });
   }
 
   private async keepContents(token: string, rows: readonly StoredEventRow[]): Promise<void> {
@@ -276,19 +263,7 @@ function faultOf({ tenantId, jobId, eventId }: StoredEventRow): string | null {
   return null;
 }
 
-function eventLine(row: StoredEventRow): string {
-  const { tenantId, eventId, jobId, channel, type, result } = row;
-  return `${JSON.stringify([tenantId, eventId, jobId, channel, type, JSON.stringify(result)])}\n`;
-}
-
-function jobLine(row: StoredEventRow, recipients: RecipientIndex | null): string[] {
-  const { tenantId, jobId, channel, finished, eventId } = row;
-  if (finished === null) return [];
-  const { status, attempts, result, template = "", recipient = "", tries = [], began = 0 } = finished;
-  const hash = recipient === "" || recipients === null ? NO_RECIPIENT : recipients.hashOf(recipient);
-  const state = [tenantId, jobId, channel, status, attempts, JSON.stringify(result), eventId, template];
-  return [`${JSON.stringify([...state, hash, recipientDomain(recipient), JSON.stringify(tries), began])}\n`];
-}
+const eventLine = (row: StoredEventRow) => `${JSON.stringify(eventValues(row))}\n`;
 
 interface Refusal {
   readonly atMs: number;

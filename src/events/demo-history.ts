@@ -1,7 +1,7 @@
 import { type EventType, nextEventId } from "../domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../domain/event-store.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { ChannelName } from "../domain/job.ts";
+import type { Attempt, ChannelName } from "../domain/job.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { SeededRandom } from "../domain/seeded-random.ts";
 
@@ -38,6 +38,8 @@ export interface DemoScene {
   readonly outage: Incident & { readonly fromHour: number; readonly toHour: number };
   /** The day on which a list full of dead addresses went out. */
   readonly badList: Incident;
+  /** The day on which a mailbox provider began to refuse a tenant's mail, and from which hour; absent: none did. */
+  readonly refusal?: Incident & { readonly domain: string; readonly fromHour: number };
 }
 
 interface Incident {
@@ -148,6 +150,10 @@ class DemoFacts {
       this.heldMs(job) + this.between(250, 2_500) + (attempts - 1) * 20_000,
       success(attempts),
     );
+    if (this.isRefused(job)) {
+      const error = `550 5.7.1 <${addressOf(job)}>: mail from this sender is blocked for its reputation`;
+      return [sent, later(sent, "failed", this.between(1_000, 30_000), { error })];
+    }
     if (this.chance(isOn(this.scene.badList, job.tenantId, job.daysBefore) ? 34 : 1.2)) {
       const { words, ...codes } = this.pick(BOUNCES);
       const diagnostic = `${codes.code} ${codes.enhanced_code} <${addressOf(job)}>: ${words}`;
@@ -185,6 +191,13 @@ class DemoFacts {
     const dayMs = this.options.untilMs - daysBefore * DAY_MS;
     const [fromMs, toMs] = [dayMs + outage.fromHour * 3_600_000, dayMs + outage.toHour * 3_600_000];
     return acceptedAtMs < fromMs || acceptedAtMs >= toMs ? 0 : toMs - acceptedAtMs + this.between(0, 60_000);
+  }
+
+  private isRefused(job: Job): boolean {
+    const { refusal } = this.scene;
+    if (refusal === undefined || refusal.tenant !== job.tenantId) return false;
+    const sinceMs = this.options.untilMs - refusal.daysBefore * DAY_MS + refusal.fromHour * 3_600_000;
+    return job.acceptedAtMs >= sinceMs && addressOf(job).endsWith(`@${refusal.domain}`);
   }
 
   /** True so often in a hundred. */
@@ -242,13 +255,48 @@ const success = (attempts: number) => ({ status: "success", attempts, result: {}
 function ended(job: Job, type: EventType, afterMs: number, finished: FinishedJob): Fact {
   const { acceptedAtMs, template, daysBefore: _, ...own } = job;
   const recipient = job.channel === "email" ? { recipient: addressOf(job) } : {};
+  const atMs = Math.floor(acceptedAtMs + afterMs);
   return {
     ...own,
     type,
     result: finished.result,
-    finished: { ...finished, template, ...recipient },
-    atMs: Math.floor(acceptedAtMs + afterMs),
+    finished: { ...finished, template, ...recipient, ...triesOf(job, finished, atMs), ...TAGS[template] },
+    atMs,
   };
+}
+
+const RELAYS: Readonly<Record<ChannelName, string>> = {
+  email: "smtp.example.com:587",
+  whatsapp: "graph.facebook.com",
+  wallet: "walletobjects.googleapis.com",
+};
+
+const TAGS: Readonly<Record<string, Pick<FinishedJob, "tags">>> = {
+  newsletter: { tags: [{ name: "kind", value: "marketing" }] },
+  receipt: { tags: [{ name: "kind", value: "transactional" }] },
+};
+
+/** One a counted attempt, 20 seconds apart; from the job's id alone, as its address. */
+function triesOf({ jobId, channel }: Job, { status, attempts, result }: FinishedJob, endedAtMs: number) {
+  if (attempts === 0) return {};
+  const relay = RELAYS[channel] ?? "";
+  const ms = 20 + (Number.parseInt(jobId.slice(-3), 16) % 400);
+  const retried = Array.from({ length: attempts - 1 }, (_, n): Attempt => {
+    const next = endedAtMs - (attempts - 2 - n) * 20_000;
+    return {
+      at: next - 20_000,
+      outcome: "retry",
+      relay,
+      reply: "451 4.7.1 too many messages, try again later",
+      next,
+      ms,
+    };
+  });
+  const last: Attempt =
+    status === "success"
+      ? { at: endedAtMs, outcome: "sent", relay, ms }
+      : { at: endedAtMs, outcome: "failed", relay, reply: String(result["error"]), ms };
+  return { tries: [...retried, last] };
 }
 
 function later({ atMs, ...fact }: Fact, type: EventType, afterMs: number, result: JsonObject = {}): Fact {

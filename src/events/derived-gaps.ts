@@ -1,6 +1,7 @@
 import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { EVENT_COLUMNS, eventValues } from "./event-rows.ts";
 import { eventLimits } from "./limits.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
@@ -10,11 +11,11 @@ import type { EventStoreTarget } from "./table.ts";
 /** A row that is missing from a table derived from `events`, in the order of its columns. */
 export interface Gap {
   readonly table: "events_by_type" | "events_hourly" | "events_daily";
-  readonly values: readonly (string | number)[];
+  readonly values: readonly (string | number | null)[];
 }
 
 const COLUMNS = {
-  events_by_type: "tenant_id, event_id, job_id, channel, event_type, result",
+  events_by_type: EVENT_COLUMNS.join(", "),
   events_hourly: "tenant_id, hour, channel, event_type, events",
   events_daily: "tenant_id, day, channel, event_type, events",
 } as const;
@@ -77,10 +78,7 @@ WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${
   }
   return sparse
     .filter((row) => !found.has(eventKey(row)))
-    .map(({ tenantId, eventId, jobId, channel, type, result }) => ({
-      table: "events_by_type",
-      values: [tenantId, eventId, jobId, channel, type, JSON.stringify(result)],
-    }));
+    .map((row) => ({ table: "events_by_type", values: eventValues(row) }));
 }
 
 async function sumGaps(

@@ -83,9 +83,9 @@ SETTINGS ${this.settings()}`,
   }
 
   private async maskJobs(tenantId: string, jobs: readonly string[]): Promise<number> {
-    const where = `${ofJobs(tenantId, jobs)} AND (recipient_hash != '${NO_RECIPIENT}' OR result != ${MASKED} OR attempts_log != '[]')`;
+    const where = `${ofJobs(tenantId, jobs)} AND (recipient_hash != '${NO_RECIPIENT}' OR result != ${MASKED} OR attempts_log != '[]' OR tags != [])`;
     const count = await this.count("jobs", where);
-    const columns = `recipient_hash = '${NO_RECIPIENT}', recipient_domain = '', attempts_log = '[]', result = ${MASKED}`;
+    const columns = `recipient_hash = '${NO_RECIPIENT}', recipient_domain = '', attempts_log = '[]', tags = [], result = ${MASKED}`;
     if (count > 0) await this.mutate("jobs", `UPDATE ${columns} WHERE ${where}`);
     return count;
   }

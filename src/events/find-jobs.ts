@@ -13,6 +13,7 @@ import type {
   RecipientFilter,
 } from "../domain/job-search.ts";
 import { recipientDomain } from "../domain/recipient-index.ts";
+import type { Tag } from "../domain/tags.ts";
 import type { TenantRef } from "../domain/tenant.ts";
 
 /** A job as operators see it in a list. Times are Unix ms; "" and null: none. */
@@ -27,6 +28,7 @@ export interface FoundJob {
   readonly error: string | null;
   readonly template: string;
   readonly recipientDomain: string;
+  readonly tags: readonly Tag[];
 }
 
 export interface FoundJobOfTenant extends FoundJob {
@@ -207,6 +209,7 @@ export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null)
     error: null,
     template: waiting?.template ?? "",
     recipientDomain: recipientDomain(waiting?.recipient ?? ""),
+    tags: waiting?.tags ?? [],
   };
 }
 

@@ -9,6 +9,7 @@ import type {
   RecipientFilter,
 } from "../domain/job-search.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
+import { tagOf } from "../domain/tags.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { readResult, readStatus } from "./clickhouse-event-reader.ts";
@@ -88,7 +89,7 @@ SETTINGS ${this.settings}`,
   }
 
   private conditions(tenantId: string | null, filter: JobFilter) {
-    const { status, channel, recipient, template, fromJobId, beforeJobId } = filter;
+    const { status, channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
       [tenantId, "tenant_id = {tenant:String}"],
       [beforeJobId, "toUInt128(job_id) < toUInt128({before:UUID})"],
@@ -97,6 +98,7 @@ SETTINGS ${this.settings}`,
       [channel, "channel = {channel:String}"],
       [recipient, "recipient_hash = {recipient:UUID}"],
       [template, "template = {template:String}"],
+      [tag, "has(tags, {tag:String})"],
     ];
     const params = {
       ...(tenantId !== null && { tenant: tenantId }),
@@ -106,6 +108,7 @@ SETTINGS ${this.settings}`,
       ...(channel !== null && { channel }),
       ...(recipient !== null && { recipient: this.recipients.hashOf(recipient) }),
       ...(template !== null && { template }),
+      ...(tag !== null && { tag }),
     };
     assert(tenantId !== null || recipient !== null, "all jobs of all tenants are no list");
     const all = conditions.flatMap(([value, sql]) => (value === null ? [] : [sql]));
@@ -136,7 +139,7 @@ SETTINGS ${this.settings}`,
     );
     const keys = jobs.map(({ tenantId, jobId }) => `('${tenantId}', toUInt128(toUUID('${jobId}')))`).join(", ");
     const rows = await this.clickhouse.rows(
-      `SELECT tenant_id, job_id, channel, status, attempts, result, template, recipient_domain,
+      `SELECT tenant_id, job_id, channel, status, attempts, result, template, recipient_domain, tags,
   toUnixTimestamp64Milli(${eventTime("version")})
 FROM ${this.target.database}.jobs
 WHERE (tenant_id, toUInt128(job_id)) IN (${keys})
@@ -158,7 +161,7 @@ function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): bool
 }
 
 function readSummary(row: readonly unknown[]): FinishedJobSummary {
-  const [tenantId, jobId, channel, status, attempts, result, template, recipientDomain, finishedAtMs] = row;
+  const [tenantId, jobId, channel, status, attempts, result, template, recipientDomain, tags, finishedAtMs] = row;
   return {
     tenantId: String(tenantId),
     jobId: String(jobId),
@@ -168,6 +171,7 @@ function readSummary(row: readonly unknown[]): FinishedJobSummary {
     result: readResult(result),
     template: String(template),
     recipientDomain: String(recipientDomain),
+    tags: Array.isArray(tags) ? tags.map(String).map(tagOf) : [],
     finishedAtMs: Number(finishedAtMs),
   };
 }

@@ -16,13 +16,13 @@ export interface JobPorts {
   completeResult(tenant: Tenant, job: JobRecord): Promise<JobRecord>;
 }
 
-const jobId: PathParameter<string> = {
+export const jobIdOf: PathParameter<string> = {
   description: "The job_id that the send answered.",
   example: EXAMPLE_JOB_ID,
   read: (text) => text?.toLowerCase() ?? "",
 };
 
-const NO_SUCH_JOB = tenantFailure(
+export const NO_SUCH_JOB = tenantFailure(
   "NoSuchJob",
   "There is no such job, or it belongs to another tenant.",
   "there is no such job",
@@ -38,7 +38,7 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
       operation: "getJob",
       tag: "Jobs",
       summary: "What became of a job",
-      params: { id: jobId },
+      params: { id: jobIdOf },
       answers: {
         200: {
           description: "The job. One that is in progress has no result.",
@@ -64,7 +64,7 @@ export function jobEndpoints(ports: JobPorts): readonly Endpoint[] {
       operation: "getJobEvents",
       tag: "Jobs",
       summary: "Delivery history of one job, oldest first",
-      params: { id: jobId },
+      params: { id: jobIdOf },
       answers: {
         200: {
           description: "Its events.",

@@ -11,6 +11,17 @@ export const eventLimits = {
   /** Events shown per job, the oldest first. */
   jobEventsMax: 10_000,
 
+  // Metrics of a tenant.
+  metricDaysMax: 366,
+  /** By the hour, and where the events themselves are read. */
+  metricFineDaysMax: 31,
+  /** Events that one answer reads, where the sums do not tell. */
+  metricEventsMax: 2_000_000,
+  metricRowsMax: 10_000,
+  metricBytesMax: 512 * 1024 * 1024,
+  /** Answers that read events, in flight at a time per process; one for a tenant. */
+  metricReadsMax: 2,
+
   // Exports for analysts.
   /** In flight at a time per process: a piece of each is in memory, and in the embedded default each has a core. */
   exportsMax: 1,

@@ -1,7 +1,7 @@
 import { assert, ConfigurationError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import { views } from "./rollups.ts";
+import { attemptsView, views } from "./rollups.ts";
 import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, FIRST_CHANNELS, localName, onCluster, replicated, window } from "./table.ts";
@@ -103,7 +103,7 @@ async function firstIdentity(clickhouse: ClickHouse, target: EventStoreTarget): 
 
 const TABLES = ["events", "jobs", "events_by_type", "events_hourly", "events_daily", "events_by_minute"] as const;
 /** Those whose columns are kept with them; a view with parameters finds its columns when it is asked. */
-const VIEWS = ["events_v", "jobs_v", "delivery_funnel"] as const;
+const VIEWS = ["events_v", "jobs_v", "delivery_funnel", "attempts"] as const;
 
 /**
  * What adds the channels that a column does not know yet; nothing where all columns know them. A name's number is stored:
@@ -132,7 +132,10 @@ async function wideningTo(
   });
   // After the tables: a view keeps the types that its columns had when it was made.
   const isViewOld = VIEWS.some((name) => missingIn(name).length > 0);
-  return [...alters, ...(isViewOld ? [eventsView(target, "anew"), ...views(target, "anew")] : [])];
+  return [
+    ...alters,
+    ...(isViewOld ? [eventsView(target, "anew"), ...views(target, "anew"), attemptsView(target, "anew")] : []),
+  ];
 }
 
 function enumWith(words: ReadonlyMap<string, number>, more: readonly ChannelName[]): string {

@@ -1,8 +1,9 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { EventReader } from "../domain/event-store.ts";
+import { FAILURE_CLASSES, failureClassOfTry } from "../domain/failure-class.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
-import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -41,14 +42,21 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
   template: Type.Optional(Type.String({ description: "The template that it was made from." })),
   recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
+  tags: Type.Optional(
+    Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
+      description: "As it was sent with them.",
+    }),
+  ),
 });
 
-const JobAttempt = Type.Object(
+export const JobAttempt = Type.Object(
   {
     at: Timestamp,
     outcome: enumOf(["retry", "snooze", "sent", "failed"] as const, "A snooze was a wait that cost no attempt."),
     relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
     reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
+    ms: Type.Optional(Type.Integer({ description: "How long it took, in milliseconds." })),
+    failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it did not succeed.")),
     next_attempt_at: Type.Optional(Timestamp),
   },
   { $id: "JobAttempt" },
@@ -86,16 +94,63 @@ export const jobCursor: QueryParameter<string | null> = {
   },
 };
 
-const queryOf = (channels: readonly ChannelName[]) => ({
+const TAG_TEXT = /^[A-Za-z0-9_-]{1,256}:[A-Za-z0-9_-]{1,256}$/;
+
+const jobTag: QueryParameter<string | null> = {
+  description: "Only with this tag, as `name:value`.",
+  schema: Type.String({ pattern: TAG_TEXT.source }),
+  example: "campaign:spring",
+  read(text) {
+    if (text === undefined) return null;
+    if (!TAG_TEXT.test(text)) throw new ApiError(400, "tag must be a name and a value, as in campaign:spring");
+    return text;
+  },
+};
+
+/** By what jobs are looked for in a tenant's list. */
+export const jobListQuery = (channels: readonly ChannelName[]) => ({
   status: queryChoice("status", JOB_STATUSES, { description: "Only this status.", absent: null }),
   channel: queryChoice("channel", channels, { description: "Only this channel.", absent: null }),
   recipient: queryText("Only to this e-mail address or phone number."),
   template: queryText("Only from this template."),
+  tag: jobTag,
   from: optionalDay("from", "First UTC day on which a job was accepted, inclusive.", "2026-11-01"),
   to: optionalDay("to", "Last UTC day, inclusive.", "2026-11-21"),
   cursor: jobCursor,
   limit: limitParameter,
 });
+
+type ListQuery = {
+  readonly [N in keyof ReturnType<typeof jobListQuery>]: ReturnType<ReturnType<typeof jobListQuery>[N]["read"]>;
+};
+
+/** The filter that the parameters describe. Throws an `ApiError` 400 for a range that ends before it begins. */
+export function jobFilterOf(query: Omit<ListQuery, "limit">): JobFilter {
+  const { status, channel, template, tag, recipient, from, to, cursor } = query;
+  requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
+  return {
+    status,
+    channel,
+    template,
+    tag,
+    recipient: recipient === null ? null : normalisedRecipient(recipient),
+    ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor }),
+  };
+}
+
+/** A page of a list of jobs. */
+export function jobPageOf<J extends TSchema>(job: J, $id: string) {
+  return Type.Object(
+    {
+      jobs: Type.Array(job),
+      next_cursor: NextCursor,
+      incomplete: Type.Boolean({
+        description: "More jobs are waiting in the queue than are looked through: older ones may be missing.",
+      }),
+    },
+    { $id },
+  );
+}
 
 /** `/dash/api/tenants/{id}/jobs`: a tenant's jobs, wherever they are, and the history of each. */
 export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly ChannelName[]): readonly Endpoint[] {
@@ -104,16 +159,7 @@ export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly
 
 function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object(jobMembers(channels), { $id: "OperatorJob" });
-  const Page = Type.Object(
-    {
-      jobs: Type.Array(Job),
-      next_cursor: NextCursor,
-      incomplete: Type.Boolean({
-        description: "More jobs are waiting in the queue than are looked through: older ones may be missing.",
-      }),
-    },
-    { $id: "OperatorJobPage" },
-  );
+  const Page = jobPageOf(Job, "OperatorJobPage");
   return operatorEndpoint({
     method: "GET",
     path: "/dash/api/tenants/:id/jobs",
@@ -123,7 +169,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
     summary: "A tenant's jobs, newest first",
     description: "Unfinished and finished ones. A job is on one page only, even if it ends meanwhile.",
     params: { id: tenantIdParameter },
-    query: queryOf(channels),
+    query: jobListQuery(channels),
     answers: {
       200: {
         description: "One page.",
@@ -134,16 +180,7 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, query }) {
       const tenant = await tenantOf(ports, id);
-      const { status, channel, template, recipient, from, to, limit } = query;
-      requireOrder({ fromMs: from ?? 0, toMs: to ?? Number.MAX_SAFE_INTEGER });
-      const filter = {
-        status,
-        channel,
-        template,
-        recipient: recipient === null ? null : normalisedRecipient(recipient),
-        ...jobIdRange({ fromMs: from, beforeMs: to === null ? null : to + DAY_MS, cursor: query.cursor }),
-      };
-      const page = await findJobs(ports, tenant, filter, limit);
+      const page = await findJobs(ports, tenant, jobFilterOf(query), query.limit);
       const jobs = page.jobs.map(shownJob);
       return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });
     },
@@ -198,7 +235,10 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
       const { job: summary, result, tries, events } = found;
       // What finished the job stored the result that belongs to its status.
       const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
-      const shown = { history: tries.map(shownAttempt), events: events.map(shownJobEvent) };
+      const shown = {
+        history: tries.map((each) => shownAttempt(summary.channel, each)),
+        events: events.map(shownJobEvent),
+      };
       return reply(200, { ...shownJob(summary), ...ended, ...shown });
     },
   });
@@ -242,19 +282,24 @@ export function shownJob(job: FoundJob) {
     ...(job.error !== null && { error: job.error }),
     ...(job.template !== "" && { template: job.template }),
     ...(job.recipientDomain !== "" && { recipient_domain: job.recipientDomain }),
+    ...(job.tags.length > 0 && { tags: job.tags.map(({ name, value }) => ({ name, value })) }),
   };
 }
 
-function shownAttempt({ at, outcome, relay, reply: said, next }: Attempt): Static<typeof JobAttempt> {
+export function shownAttempt(channel: ChannelName, attempt: Attempt): Static<typeof JobAttempt> {
+  const { at, outcome, relay, reply: said, ms, next } = attempt;
+  const failureClass = failureClassOfTry(channel, attempt);
   return {
     at: timeText(at),
     outcome,
     ...(relay !== undefined && { relay }),
     ...(said !== undefined && { reply: said }),
+    ...(ms !== undefined && { ms }),
+    ...(failureClass !== null && { failure_class: failureClass }),
     ...(next !== undefined && { next_attempt_at: timeText(next) }),
   };
 }
 
-function timeText(unixMs: number): string {
+export function timeText(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
 }

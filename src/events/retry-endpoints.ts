@@ -207,6 +207,7 @@ function filterOf({ channel, recipient, template, from, to }: GivenFilter, curso
     throw new ApiError(400, 'The time "to" must not be before "from".');
   }
   return {
+    tag: null,
     status: "failed",
     channel: channel ?? null,
     recipient: recipient === undefined ? null : normalisedRecipient(recipient),

@@ -94,6 +94,48 @@ export function jobLives(target: EventStoreTarget): readonly string[] {
   ];
 }
 
+/** Why events failed, when they happened by the provider's clock, the tags of jobs, and a row for each try. */
+export function failureColumns(target: EventStoreTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  const add = (name: string, columns: readonly string[]) =>
+    [...new Set([localName(target, name), name])].flatMap((each) =>
+      columns.map((column) => {
+        const type = each === localName(target, name) ? `${column} CODEC(ZSTD(1))` : column;
+        return `ALTER TABLE ${database}.${each}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS ${type}`;
+      }),
+    );
+  const ofEvents = ["failure_class LowCardinality(String) DEFAULT ''", "occurred_at Nullable(DateTime64(3, 'UTC'))"];
+  return [
+    ...add("events", ofEvents),
+    ...add("events_by_type", ofEvents),
+    `ALTER TABLE ${database}.events_by_type_mv${onCluster(cluster)} MODIFY QUERY
+SELECT ${EVENTS_BY_TYPE.columns}, failure_class, occurred_at FROM ${database}.${localName(target, "events")} WHERE ${EVENTS_BY_TYPE.where}`,
+    ...add("jobs", ["tags Array(String)"]),
+    `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD INDEX IF NOT EXISTS tag_bloom tags TYPE bloom_filter(0.01) GRANULARITY 1`,
+    ...views(target, "anew"),
+    attemptsView(target),
+  ];
+}
+
+/**
+ * A row for each try that the log of a finished job has. It is read out of that log and not stored again, so that what
+ * takes a job out of the history takes its tries, too.
+ */
+export function attemptsView({ database, cluster }: EventStoreTarget, how: Creation = "once"): string {
+  const log = "Array(Tuple(at Int64, outcome String, relay String, reply String, class String, ms Nullable(UInt32)))";
+  return `${CREATE_VIEW[how]} ${database}.attempts${onCluster(cluster)} AS
+SELECT tenant_id, job_id, channel, template, recipient_domain, fromUnixTimestamp64Milli(try.1, 'UTC') AS at, toDate(at) AS day,
+  try.2 AS outcome, try.3 AS relay, try.4 AS reply,
+  toUInt32OrZero(if(channel = 'whatsapp', extract(reply, '(?:^|error )[(]?#?([0-9]{1,6})'),
+    extract(reply, '(?:^|[^0-9.])([245][0-9]{2})(?:[^0-9.]|$)'))) AS code,
+  extract(reply, '(?:^|[^0-9.])([245][.][0-9]{1,3}[.][0-9]{1,3})(?:[^0-9.]|$)') AS enhanced_code,
+  try.5 AS failure_class, try.6 AS ms
+FROM (
+  SELECT tenant_id, job_id, channel, template, recipient_domain, arrayJoin(JSONExtract(attempts_log, '${log}')) AS try
+  FROM ${database}.jobs FINAL
+)`;
+}
+
 /** Types that a page can filter by and that can be rare. Every job has a `sent`, and most have a `delivered`. */
 export const SPARSE_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => type !== "sent" && type !== "delivered");
 
@@ -110,6 +152,8 @@ interface Derived {
   readonly table: Table;
   /** What one row of `events` adds. */
   readonly columns: string;
+  /** The columns that this fills; later steps add others. */
+  readonly into: string;
   readonly where: string;
   readonly groupBy: string | null;
 }
@@ -158,6 +202,7 @@ const EVENTS_BY_TYPE: Derived = {
     isSynced: true,
   },
   columns: "tenant_id, event_id, job_id, channel, event_type, result",
+  into: "tenant_id, event_id, job_id, channel, event_type, result",
   where: `event_type IN (${SPARSE_TYPES.map((type) => `'${type}'`).join(", ")})`,
   groupBy: null,
 };
@@ -187,6 +232,7 @@ function sums(name: string, span: { readonly name: string; readonly type: string
       isSynced: false,
     },
     columns: `tenant_id, ${span.of}(${EVENT_SECOND}) AS ${span.name}, channel, event_type, count() AS events`,
+    into: `tenant_id, ${span.name}, channel, event_type, events`,
     where: "1",
     groupBy: `tenant_id, ${span.name}, channel, event_type`,
   };
@@ -197,7 +243,10 @@ function sums(name: string, span: { readonly name: string; readonly type: string
  * filling and the view would be missed, so recorders do not run while an event store with events goes through this step. Once
  * the view exists, repeating the step fills nothing.
  */
-function derivedTable(target: EventStoreTarget, { table: spec, columns, where, groupBy }: Derived): readonly string[] {
+function derivedTable(
+  target: EventStoreTarget,
+  { table: spec, columns, into, where, groupBy }: Derived,
+): readonly string[] {
   const { database, cluster } = target;
   const view = `${spec.name}_mv`;
   const select = (events: string, condition: string) =>
@@ -205,7 +254,7 @@ function derivedTable(target: EventStoreTarget, { table: spec, columns, where, g
   const isNotKept = `(SELECT count() FROM system.tables WHERE database = '${database}' AND name = '${view}') = 0`;
   return [
     ...table(target, spec),
-    `INSERT INTO ${database}.${spec.name} ${select("events", `${where} AND ${isNotKept}`)}
+    `INSERT INTO ${database}.${spec.name} (${into}) ${select("events", `${where} AND ${isNotKept}`)}
 SETTINGS ${insertSettings(target, `fill-${spec.name}`)}`,
     `CREATE MATERIALIZED VIEW IF NOT EXISTS ${database}.${view}${onCluster(cluster)}
 TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "events"), where)}`,

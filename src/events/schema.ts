@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from "../domain/event.ts";
 import { failedPayloads } from "./failed-payloads.ts";
 import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
-import { jobLives, jobRecipients, minuteSums, rollups } from "./rollups.ts";
+import { failureColumns, jobLives, jobRecipients, minuteSums, rollups } from "./rollups.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -55,6 +55,11 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
       version: 6,
       name: "jobs that are tried again",
       statements: [...jobLives(target), ...failedPayloads(target)],
+    },
+    {
+      version: 7,
+      name: "tags, classes of failures, and tries",
+      statements: [...failureColumns(target), eventsView(target, "anew")],
     },
   ];
 }

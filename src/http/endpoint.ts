@@ -26,6 +26,7 @@ export type Tag =
   | "Passes"
   | "Jobs"
   | "Events"
+  | "Webhooks"
   | "Domains"
   | "Management"
   | "Tenants"

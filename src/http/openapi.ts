@@ -342,6 +342,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Passes", description: "A tenant's wallet passes, once they are created." },
   { name: "Jobs", description: "What became of a message." },
   { name: "Events", description: "The delivery history of a tenant." },
+  { name: "Webhooks", description: "Where a tenant is told of its events." },
   { name: "Domains", description: "The domains that a tenant sends from." },
   { name: "Management", description: "What a tenant keeps with the service: keys, suppressions, templates, aliases." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },

@@ -1,7 +1,7 @@
 import { request as requestHttp } from "node:http";
 import { type RequestOptions, request as requestHttps } from "node:https";
 import { isIP } from "node:net";
-import type { OutboundGuard, WebhookCaller } from "../domain/outbound.ts";
+import type { OutboundGuard, WebhookAnswer, WebhookCall, WebhookCaller, WebhookCalls } from "../domain/outbound.ts";
 import { parseWebhookUrl, type WebhookUrl, webhookRefusal } from "../domain/webhook-url.ts";
 
 export interface WebhookClientOptions {
@@ -13,43 +13,45 @@ export interface WebhookClientOptions {
 /**
  * Calls tenants' addresses without lending them this machine's place in the network: the name is looked up once, the
  * connection goes to the very address that was checked, its certificate must match the name, redirects and the
- * environment's proxies are ignored, no connection is shared, and only the status of the answer is read.
+ * environment's proxies are ignored, no connection is shared, and of the answer only its head is read.
  *
  * `fetch` would not do: the runtime's honours the environment's proxies.
  */
-export class WebhookClient implements WebhookCaller {
+export class WebhookClient implements WebhookCaller, WebhookCalls {
   constructor(private readonly options: WebhookClientOptions) {}
 
   async post(url: string, json: string, signal: AbortSignal): Promise<string | null> {
-    const target = parseWebhookUrl(url);
-    if ("why" in target) return `the address ${target.why}`;
-    const { promise: aborted, resolve: abort } = Promise.withResolvers<string>();
-    const onAbort = () => abort("there was no answer in time");
+    const answer = await this.call({ url, json }, signal);
+    if (answer.kind === "failed") return answer.why;
+    return answer.status >= 200 && answer.status < 300 ? null : `the receiver answered ${answer.status}`;
+  }
+
+  async call(call: WebhookCall, signal: AbortSignal): Promise<WebhookAnswer> {
+    const target = parseWebhookUrl(call.url);
+    if ("why" in target) return failed(`the address ${target.why}`);
+    const { promise: aborted, resolve: abort } = Promise.withResolvers<WebhookAnswer>();
+    const onAbort = () => abort(LATE);
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await Promise.race([this.call(target, json, signal), aborted]);
+      return await Promise.race([this.guarded(target, call, signal), aborted]);
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
   }
 
-  private async call(target: WebhookUrl, json: string, signal: AbortSignal): Promise<string | null> {
+  private async guarded(target: WebhookUrl, call: WebhookCall, signal: AbortSignal): Promise<WebhookAnswer> {
     const route = await this.options.guard.routeTo(target.host);
     const refusal = webhookRefusal(target, route);
-    if (refusal !== null || route.kind !== "allowed") return `the address ${refusal ?? "is refused"}`;
-    if (signal.aborted) return "there was no answer in time";
-    const status = await this.statusOf(target, route.address, json, signal);
-    if (typeof status === "string") return status;
-    return status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
+    if (refusal !== null || route.kind !== "allowed") return failed(`the address ${refusal ?? "is refused"}`);
+    return signal.aborted ? LATE : this.answerOf(target, { ...call, address: route.address }, signal);
   }
 
-  private statusOf(
+  private answerOf(
     { secure, host, port, authority, path }: WebhookUrl,
-    address: string,
-    json: string,
+    { address, json, headers }: WebhookCall & { readonly address: string },
     signal: AbortSignal,
-  ): Promise<number | string> {
+  ): Promise<WebhookAnswer> {
     const { ca } = this.options;
     const body = Buffer.from(json, "utf8");
     const options: RequestOptions = {
@@ -64,6 +66,7 @@ export class WebhookClient implements WebhookCaller {
         "content-length": body.length,
         "user-agent": "Waybill",
         connection: "close",
+        ...headers,
       },
       // RFC 6066, 3: an IP address is no server name.
       ...(secure && isIP(host) === 0 ? { servername: host } : {}),
@@ -73,21 +76,28 @@ export class WebhookClient implements WebhookCaller {
       const call = (secure ? requestHttps : requestHttp)(options);
       const end = () => call.destroy();
       // Stays attached: an error after the answer concerns nobody.
-      call.on("error", (error) => resolve(causeOf(error)));
+      call.on("error", (error) => resolve(failed(causeOf(error))));
       call.on("response", (response) => {
         response.on("error", () => undefined);
-        resolve(response.statusCode ?? 0);
+        const retryAfter = response.headers["retry-after"] ?? null;
+        resolve({ kind: "answered", status: response.statusCode ?? 0, retryAfter });
         end();
       });
       call.on("close", () => {
         signal.removeEventListener("abort", end);
-        resolve("the connection was closed without an answer");
+        resolve(failed("the connection was closed without an answer"));
       });
       signal.addEventListener("abort", end, { once: true });
       call.end(body);
     });
   }
 }
+
+function failed(why: string): WebhookAnswer {
+  return { kind: "failed", why };
+}
+
+const LATE = failed("there was no answer in time");
 
 /** Returns the runtime's code, and nothing that the receiver wrote. */
 function causeOf(error: Error): string {

@@ -25,7 +25,12 @@ export async function requireMasterKeys(
 ): Promise<void> {
   const keyIds = new Set<string>();
   for (const { column } of sealed.filter(({ isLarge }) => !isLarge)) {
-    const rows = await database.read((db) => db.selectDistinct({ keyId: keyIdIn(column) }).from(column.table));
+    const rows = await database.read((db) =>
+      db
+        .selectDistinct({ keyId: keyIdIn(column) })
+        .from(column.table)
+        .where(isNotNull(column)),
+    );
     for (const { keyId } of rows) keyIds.add(keyId);
   }
   vault.requireKeys([...keyIds]);

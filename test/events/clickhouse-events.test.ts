@@ -31,7 +31,7 @@ const HOSTILE = [
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 let freshTenant = 0;
-const ALL_VERSIONS = [1, 2, 3, 4, 5, 6];
+const ALL_VERSIONS = [1, 2, 3, 4, 5, 6, 7];
 const newTenant = () => `tenant-${(freshTenant += 1)}`;
 
 beforeAll(async () => {

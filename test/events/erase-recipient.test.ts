@@ -63,7 +63,7 @@ test("nothing of a recipient is left with the tenant, other rows and all counts 
   const error = `the mail server refused the message: 550 5.7.1 <Ann@Example.com>: not today`;
   const tried = { at: 1, outcome: "failed", reply: "550 mailbox ann is closed" } as const;
   await writer.write("erase-1", [
-    row({ jobId: sent, finished: { recipient: ANN } }),
+    row({ jobId: sent, finished: { recipient: ANN, tags: [{ name: "reader", value: "ann" }] } }),
     row({ jobId: sent, type: "clicked", result: { url: "https://shop.example/?who=ann%40example.com" } }),
     row({ jobId: sent, type: "bounced", result: bounced }),
     row({

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../src/domain/event.ts";
-import type { EventQuery, EventReader, StoredEventRow } from "../../src/domain/event-store.ts";
+import type { EventFeed, EventQuery, EventReader, StoredEventRow } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import { ClickHouseEventFeed } from "../../src/events/clickhouse-event-feed.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { FakeEventStore } from "../http/support/fake-event-store.ts";
@@ -42,9 +43,15 @@ const ROWS: readonly StoredEventRow[] = [
 ];
 
 /** What endpoints may rely on, with the event store on ClickHouse and with the one of the HTTP tests. */
-function conformance(name: string, open: () => Promise<{ reader: EventReader; stop(): Promise<void> }>): void {
+interface Opened {
+  readonly reader: EventReader;
+  readonly feed: EventFeed;
+  stop(): Promise<void>;
+}
+
+function conformance(name: string, open: () => Promise<Opened>): void {
   describe(name, () => {
-    let opened: Awaited<ReturnType<typeof open>>;
+    let opened: Opened;
     beforeAll(async () => {
       opened = await open();
     }, 60_000);
@@ -83,6 +90,30 @@ function conformance(name: string, open: () => Promise<{ reader: EventReader; st
       expect(events).toMatchObject([written]);
     });
 
+    test("whoever follows a tenant gets what is behind a place, oldest first, of the kinds that it asks for", async () => {
+      const all = { tenantId: "acme", afterEventId: FIRST - 1, throughEventId: FIRST + 5, limit: 100 };
+      const follow = async (query: Partial<Parameters<EventFeed["after"]>[0]>) => {
+        const events = await opened.feed.after({ ...all, channels: null, types: null, ...query });
+        return events.map(({ eventId }) => eventId - FIRST);
+      };
+      expect(await follow({})).toEqual([0, 1, 2, 3, 5]);
+      expect(await follow({ limit: 2 })).toEqual([0, 1]);
+      expect(await follow({ afterEventId: FIRST + 1, throughEventId: FIRST + 3 })).toEqual([2, 3]);
+      expect(await follow({ channels: ["wallet", "whatsapp"] })).toEqual([1, 2]);
+      expect(await follow({ types: ["clicked", "bounced"] })).toEqual([3]);
+      expect(await follow({ throughEventId: FIRST - 1 })).toEqual([]);
+      const marks = await opened.feed.marks([
+        { tenantId: "acme", afterEventId: FIRST },
+        { tenantId: "globex", afterEventId: FIRST + 4 },
+        { tenantId: "initech", afterEventId: 0 },
+      ]);
+      expect(marks).toEqual(new Map([["acme", FIRST + 5]]));
+      const many = Array.from({ length: 120 }, (_, at) => ({ tenantId: `nobody-${at}`, afterEventId: 0 }));
+      expect(await opened.feed.marks([...many, { tenantId: "globex", afterEventId: 0 }])).toEqual(
+        new Map([["globex", FIRST + 4]]),
+      );
+    });
+
     test("a job that has ended is found by its own tenant alone", async () => {
       const found = await opened.reader.job("acme", ENDED);
       expect(found).toMatchObject({ jobId: ENDED, tenantId: "acme", channel: "email", status: "success" });
@@ -95,9 +126,9 @@ function conformance(name: string, open: () => Promise<{ reader: EventReader; st
 
 conformance("the event store on ClickHouse", async () => {
   const engine = await startChdb();
-  const { writer, reader } = await engine.eventStore("read", "process");
+  const { writer, reader, reading, target } = await engine.eventStore("read", "process");
   await writer.write("one", ROWS);
-  return { reader, stop: () => engine.stop() };
+  return { reader, feed: new ClickHouseEventFeed(reading, target), stop: () => engine.stop() };
 });
 
 conformance("the event store of the HTTP tests", async () => {
@@ -106,5 +137,5 @@ conformance("the event store of the HTTP tests", async () => {
   for (const { tenantId, jobId, channel, finished } of ROWS) {
     if (finished !== null) reader.jobs.push({ ...finished, tenantId, jobId, channel, events: [] });
   }
-  return { reader, stop: async () => undefined };
+  return { reader, feed: reader, stop: async () => undefined };
 });

@@ -55,7 +55,7 @@ test("a recipient is found by the index of its tenant, and is nowhere stored in 
   const rows = await store.reading.rows("SELECT * FROM finished_jobs.jobs");
   expect(JSON.stringify(rows)).not.toContain("ann@");
   expect(await jobs.finishedJob("acme", ann)).toMatchObject({ recipientDomain: "example.com" });
-  expect((await store.reader.job("acme", ann))?.tries).toEqual([TRY]);
+  expect((await store.reader.job("acme", ann))?.tries).toEqual([{ ...TRY, class: "other" }]);
   const hashes = await store.reading.rows("SELECT DISTINCT recipient_hash FROM finished_jobs.jobs");
   expect(hashes).toHaveLength(2);
 });
@@ -95,6 +95,29 @@ test("pages are newest first, without gaps or repeats, whatever their size", asy
     }
     expect(seen).toEqual(made.toSorted().toReversed());
   }
+});
+
+test("jobs are found by their tags, and have a row for each try", async () => {
+  const tags = [{ name: "campaign", value: "spring" }];
+  const tries = [
+    { at: 1_767_225_600_000, outcome: "retry", relay: "mx.example:25", reply: "451 4.7.1 later", next: 9, ms: 1_200 },
+    { at: 1_767_225_660_123, outcome: "failed", reply: "the mail server refused the message: 550 5.7.1 blocked" },
+  ] as const;
+  const [tagged, other] = [ids.next(), ids.next()];
+  await writer.write("tags", [
+    ended("tagged", tagged, { tags, tries, recipient: "ann@example.net", status: "failed" }),
+    ended("tagged", other, { tags: [{ name: "campaign", value: "autumn" }] }),
+  ]);
+  expect(await idsOf("tagged", { tag: "campaign:spring" })).toEqual([tagged]);
+  expect(await idsOf("tagged", { tag: "campaign:winter" })).toEqual([]);
+  expect(await jobs.finishedJob("tagged", tagged)).toMatchObject({ tags });
+  const columns = "toString(at), outcome, relay, code, enhanced_code, failure_class, ms, recipient_domain";
+  expect(
+    await store.reading.rows(`SELECT ${columns} FROM finished_jobs.attempts WHERE tenant_id = 'tagged' ORDER BY at`),
+  ).toEqual([
+    ["2026-01-01 00:00:00.000", "retry", "mx.example:25", 451, "4.7.1", "throttled", 1_200, "example.net"],
+    ["2026-01-01 00:01:00.123", "failed", "", 550, "5.7.1", "refused", null, "example.net"],
+  ]);
 });
 
 test("a job counts with its latest state alone", async () => {

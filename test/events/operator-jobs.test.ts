@@ -1,17 +1,30 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import { EVENT_TYPES, type EventType } from "../../src/domain/event.ts";
+import type { EventMetrics } from "../../src/domain/event-metrics.ts";
 import { JobIds } from "../../src/domain/ids.ts";
+import type { OwnersAnswer } from "../../src/domain/job-questions.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Database } from "../../src/storage/database.ts";
 import { openRecipientIndex, recipientIndex } from "../../src/storage/recipient-index.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { Front } from "../http/support/front.ts";
+import { eventually } from "../support/eventually.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
 let front: Front;
+let metrics: Awaited<ReturnType<EventMetrics["metrics"]>> = [];
+/** What the process that delivers answers; an error: it cannot be asked. */
+let answer: OwnersAnswer | Error | null = null;
 beforeAll(async () => {
-  front = await Front.start();
+  const ask = async () => {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const eventMetrics: EventMetrics = { isFromSums: () => true, metrics: async () => metrics };
+  front = await Front.start({ questions: { ask }, eventMetrics });
 });
 afterAll(() => front.stop(), 15_000);
 
@@ -44,6 +57,112 @@ test("an operator finds a recipient's jobs and a job's tenant without knowing th
     `?recipient=${"a".repeat(400)}`,
   ];
   for (const query of bad) expect([query, (await front.operate("GET", `/jobs${query}`)).status]).toEqual([query, 400]);
+});
+
+test("a tenant lists its own jobs as operators see them, and nobody else's", async () => {
+  const accepted = await front.send({ to_address: "Cyd@Example.com", subject: "Hi", html: "<p>Hi</p>" });
+  const jobId = String(accepted.body["job_id"]);
+  const beta = await front.addTenant("beta", "pro");
+  const query = "?status=pending&channel=email&recipient=cyd@example.com&limit=1";
+  const own = await front.request("GET", `/v1/jobs${query}`);
+  expect(own).toMatchObject({ status: 200, body: { jobs: [{ job_id: jobId, recipient_domain: "example.com" }] } });
+  expect(own.body).toEqual((await front.operate("GET", `${PATH}${query}`)).body);
+  expect((await front.request("GET", `/v1/jobs${query}`, { "X-API-Key": beta })).body).toMatchObject({ jobs: [] });
+  const wrong = ["tag=offer", "tag=a:b:c", "status=lost", "cursor=x", "from=2026-02-30", "who=ann", "limit=0"];
+  for (const query of wrong) {
+    const { status, body } = await front.request("GET", `/v1/jobs?${query}`);
+    expect([status, body["error"]]).toEqual([400, expect.stringContaining(query.split("=")[0] ?? "")]);
+  }
+});
+
+test("a tenant is told what its job waits for, and how each of its tries ended", async () => {
+  const accept = async () =>
+    (await front.send({ to_address: "dee@example.com", subject: "Hi", html: "<p>Hi</p>" })).body;
+  const [, second] = [await accept(), await accept()];
+  const jobId = String(second["job_id"]);
+  const explain = async () => (await front.request("GET", `/v1/jobs/${jobId}/explain`)).body;
+  answer = { waitsFor: "relay_away", forMs: null };
+  expect(await explain()).toMatchObject({ job_id: jobId, status: "pending", waits_for: "relay_away", attempts: [] });
+  answer = { waitsFor: null, forMs: null };
+  expect(await explain()).toMatchObject({ waits_for: null, detail: "its delivery is under way" });
+  for (const none of [null, new TransportError("no Redis"), new UnavailableError("no Redis")]) {
+    answer = none;
+    const body = await explain();
+    expect([body["waits_for"], Number(body["ahead"]) > 0, "estimated_at" in body]).toEqual(["turn", true, false]);
+  }
+  await front.operate("POST", "/tenants/acme/pause", { channels: ["email"] });
+  await eventually("the pause is known", async () => (await explain())["waits_for"] === "paused");
+  await front.operate("POST", "/tenants/acme/resume", {});
+
+  const tries = [
+    { at: Date.UTC(2026, 10, 21), outcome: "failed", relay: "mx:25", reply: "550 5.1.1 no such user", ms: 12 },
+  ] as const;
+  const job = {
+    tenantId: "acme",
+    jobId: ids.next(),
+    channel: "email",
+    status: "failed",
+    attempts: 1,
+    events: [],
+  } as const;
+  front.eventStore.job = async (_tenant, id) => (id === job.jobId ? { ...job, result: {}, tries } : null);
+  const ended = await front.request("GET", `/v1/jobs/${job.jobId}/explain`);
+  expect(ended.body).toEqual({
+    job_id: job.jobId,
+    status: "failed",
+    waits_for: null,
+    detail: "it has ended: failed",
+    attempts: [
+      {
+        at: "2026-11-21T00:00:00Z",
+        outcome: "failed",
+        relay: "mx:25",
+        reply: "550 5.1.1 no such user",
+        ms: 12,
+        failure_class: "recipient",
+      },
+    ],
+  });
+  for (const id of [ids.next(), "none"]) {
+    expect((await front.request("GET", `/v1/jobs/${id}/explain`)).status).toBe(404);
+  }
+});
+
+test("a tenant's metrics are what it asked for, and a wrong question is refused by name", async () => {
+  const days = "from=2026-11-20&to=2026-11-21";
+  const none = Object.fromEntries(EVENT_TYPES.map((type) => [type, 0])) as Record<EventType, number>;
+  metrics = [{ atMs: Date.UTC(2026, 10, 20), group: "email", events: { ...none, sent: 3, delivered: 2 } }];
+  const shown = "interval=day&group_by=channel&metrics=sent,delivery_rate,open_rate,complaint_rate,click_rate";
+  const { status, body } = await front.request("GET", `/v1/metrics?${days}&${shown}&timezone=Europe/Berlin`);
+  const rates = { delivery_rate: 0.6667, open_rate: 0, complaint_rate: 0, click_rate: 0 };
+  const row = { at: "2026-11-20T00:00:00Z", group: "email", sent: 3, ...rates };
+  const asked = {
+    from: "2026-11-20",
+    to: "2026-11-21",
+    timezone: "Europe/Berlin",
+    interval: "day",
+    group_by: "channel",
+  };
+  expect([status, body]).toEqual([200, { ...asked, rows: [row] }]);
+  const wrong = {
+    [`${days}&metrics=sent,lost`]: "metrics",
+    [`${days}&timezone=Mars`]: "timezone",
+    [`${days}&timezone=%2B02:00`]: "timezone",
+    [`${days}&interval=minute`]: "interval",
+    [`${days}&group_by=recipient`]: "group_by",
+    "from=2026-11-20": "to",
+    "from=2026-11-20&to=2026-11-19": "to",
+    "from=2025-01-01&to=2026-11-19": "366 days",
+    "from=2026-01-01&to=2026-03-01&interval=hour": "31 days",
+  };
+  for (const [query, name] of Object.entries(wrong)) {
+    const answer = await front.request("GET", `/v1/metrics?${query}`);
+    expect([query, answer.status, answer.body["error"]]).toEqual([query, 400, expect.stringContaining(name)]);
+  }
+  for (const reason of ["too_many_events", "too_many_rows"] as const) {
+    metrics = reason;
+    expect((await front.request("GET", `/v1/metrics?${days}`)).status).toBe(400);
+  }
 });
 
 test("an unknown job or tenant is 404, a wrong filter 400", async () => {

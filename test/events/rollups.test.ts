@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
+import type { MetricsQuery } from "../../src/domain/event-metrics.ts";
+import { ClickHouseEventMetrics } from "../../src/events/clickhouse-event-metrics.ts";
+import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
 import { FIRST_CHANNELS } from "../../src/events/table.ts";
@@ -76,6 +79,30 @@ test("every filter returns its events, newest first, from any table", async () =
   }
 }, 20_000);
 
+test("an event has the class of its failure and the provider's time, in the table of rare types, too", async () => {
+  const failed = { type: "failed", result: { error: "550 5.7.1 blocked" }, tenantId: "fay" } as const;
+  const occurredAtMs = NOON_MS - 4_321;
+  const row = storedEventRow(eventIdAt(0), { ...failed, occurredAtMs });
+  const sent = storedEventRow(eventIdAt(1), { tenantId: "fay" });
+  await eventStore.writer.write("s1:fay", [row, sent]);
+  const columns = "event_type, failure_class, toUnixTimestamp64Milli(occurred_at)";
+  const of = (table: string) =>
+    eventStore.reading.rows(`SELECT ${columns} FROM ${db()}.${table} WHERE tenant_id = 'fay' ORDER BY event_id`);
+  expect(await of("events")).toEqual([
+    ["failed", "refused", occurredAtMs],
+    ["sent", "", null],
+  ]);
+  const rare = [["failed", "refused", occurredAtMs]];
+  expect(await of("events_by_type")).toEqual(rare);
+  // A gap is closed with them.
+  await eventStore.writing.command(
+    `ALTER TABLE ${db()}.events_by_type DELETE WHERE tenant_id = 'fay' SETTINGS mutations_sync = 2`,
+  );
+  const gaps = await derivedGaps(eventStore.reading, eventStore.target, [row, sent]);
+  await insertGaps(eventStore.writing, eventStore.target, { token: "s1:fay", gaps });
+  expect(await of("events_by_type")).toEqual(rare);
+});
+
 test("an event store of the first schema gets its sums once, when it is migrated", async () => {
   const old = await engine.eventStore("older", "process");
   const { database } = old.target;
@@ -93,6 +120,67 @@ test("an event store of the first schema gets its sums once, when it is migrated
   await old.writer.write("s1:new", manyRows(3, 50));
   expect(await total()).toEqual([[250]]);
 }, 20_000);
+
+test("a tenant's metrics are its own, by interval, zone and group, however they are read", async () => {
+  const metrics = new ClickHouseEventMetrics(eventStore.reading, eventStore.target);
+  const day = new Date(NOON_MS).toISOString().slice(0, 10);
+  // 20:30 UTC: the next day in Kolkata and Kyiv, not yet in Berlin.
+  const late = eventIdAt(8.5 * HOUR_MS);
+  const row = (eventId: number, template: string, tags: readonly string[], recipient: string) => {
+    const tagged = tags.map((value) => ({ name: "kind", value }));
+    const finished = { status: "success", attempts: 1, result: {}, template, tags: tagged, recipient } as const;
+    return storedEventRow(eventId, { tenantId: "gus", finished });
+  };
+  const first = row(eventIdAt(0), "welcome", ["a", "b"], "ann@example.com");
+  const second = row(late, "", [], "bob@example.net");
+  await eventStore.writer.write("s1:gus", [
+    first,
+    second,
+    { ...first, type: "delivered", eventId: late + 1, finished: null },
+    storedEventRow(late + 2, { tenantId: "other" }),
+  ]);
+  const asked = {
+    tenantId: "gus",
+    from: day,
+    to: day,
+    timezone: "UTC",
+    isWholeHours: true,
+    interval: null,
+    group: null,
+    channel: null,
+  };
+  const of = async (changes: Partial<MetricsQuery>) => {
+    const rows = await metrics.metrics({ ...asked, ...changes });
+    return typeof rows === "string"
+      ? rows
+      : rows.map(({ atMs, group, events }) => [atMs, group, events.sent, events.delivered]);
+  };
+  expect(await of({})).toEqual([[null, null, 2, 1]]);
+  expect(await of({ channel: "wallet" })).toEqual([]);
+  expect(await of({ group: "channel" })).toEqual([[null, "email", 2, 1]]);
+  expect(await of({ interval: "hour" })).toEqual([
+    [NOON_MS, null, 1, 0],
+    [NOON_MS + 8 * HOUR_MS, null, 1, 1],
+  ]);
+  expect(await of({ interval: "day", timezone: "Etc/GMT-4" })).toEqual([[NOON_MS - 16 * HOUR_MS, null, 1, 0]]);
+  const kolkata = { interval: "day", timezone: "Asia/Kolkata", isWholeHours: false } as const;
+  expect(await of(kolkata)).toEqual([[NOON_MS - 17.5 * HOUR_MS, null, 1, 0]]);
+  expect(await of({ group: "template" })).toEqual([
+    [null, "", 1, 0],
+    [null, "welcome", 1, 1],
+  ]);
+  expect(await of({ group: "tag" })).toEqual([
+    [null, "", 1, 0],
+    [null, "kind:a", 1, 1],
+    [null, "kind:b", 1, 1],
+  ]);
+  expect(await of({ group: "domain", interval: "month" })).toMatchObject([
+    [expect.any(Number), "example.com", 1, 1],
+    [expect.any(Number), "example.net", 1, 0],
+  ]);
+  expect(await of({ from: "0001-01-01", to: "0001-12-31", interval: "week" })).toEqual([]);
+  expect(await of({ from: "9999-01-01", to: "9999-12-31", group: "tag" })).toEqual([]);
+});
 
 test("analysts' views answer from the sums and the events", async () => {
   const day = new Date(NOON_MS).toISOString().slice(0, 10);

@@ -16,7 +16,7 @@ test("every statement of the schema can be repeated", () => {
   for (const target of [single, cluster]) {
     for (const sql of statements(target)) {
       if (sql.startsWith("INSERT")) expect(sql).toContain("insert_deduplication_token = 'fill-");
-      else if (!/MODIFY SETTING|CREATE OR REPLACE VIEW/.test(sql)) expect(sql).toContain("IF NOT EXISTS");
+      else if (!/MODIFY (SETTING|QUERY)|CREATE OR REPLACE VIEW/.test(sql)) expect(sql).toContain("IF NOT EXISTS");
     }
   }
 });

@@ -56,6 +56,8 @@ const MEANT: readonly Excuse[] = [
     "what is wrong with a message is an error of its index",
   ],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
+  [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
+  [/^replayWebhookEvents with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/, "either time or an event"],
   [/^trackOpen .*: unexpectedly 200/, "no reader sees a broken picture"],
   [/^addTokens with .*: unexpectedly 409 .*balance/, "it has not got so many"],
   [
@@ -75,13 +77,16 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   createGoogleClass: ["class_type", "class_data"],
   changeGoogleClass: ["class_type", "class_data"],
   getGoogleClass: ["class_type"],
+  listOwnJobs: ["from", "to"],
   listEvents: ["from", "to", "cursor"],
+  getMetrics: ["metrics", "from", "to", "timezone"],
   exportEvents: ["from", "to"],
   listTenants: ["cursor"],
   listTokenMovements: ["cursor"],
   listSuppressions: ["cursor"],
   listOwnSuppressions: ["cursor"],
   listIncomingMessages: ["cursor"],
+  listWebhookAttempts: ["cursor"],
   listAudit: ["cursor", "from", "to"],
   getTenantUsage: ["from", "to"],
   listUsage: ["cursor"],
@@ -122,7 +127,7 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
-const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account"];
+const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account", "headers"];
 /** Where the document says that an object may have members that it does not name. */
 const OPEN = new RegExp(`\\.(?:${OTHERS.join("|")})\\b|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`);
 

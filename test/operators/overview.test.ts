@@ -43,7 +43,7 @@ const CALM: Facts = {
   },
   processes: { statuses: [status("a")], accepted: [], acceptedToday: 0 },
   rates: { minutes: [], today: new Map() },
-  registry: { tenants: 1, expiring: [] },
+  registry: { tenants: 1, expiring: [], disabledWebhooks: [] },
   readiness: { failing: [], away: [] },
 };
 
@@ -67,11 +67,17 @@ const oneProcess = (changes: Partial<ProcessStatus>): Partial<Facts> => ({
   processes: { statuses: [status("a", changes)], accepted: [], acceptedToday: 0 },
 });
 const ending = (days: number, kind = "apple_certificate"): Partial<Facts> => ({
-  registry: { tenants: 1, expiring: [{ kind, tenantId: null, name: "n", expiresAtMs: NOW_MS + days * DAY_MS }] },
+  registry: {
+    tenants: 1,
+    expiring: [{ kind, tenantId: null, name: "n", expiresAtMs: NOW_MS + days * DAY_MS }],
+    disabledWebhooks: [],
+  },
 });
 const rates = (sent: number, other: ReturnType<typeof events>): Partial<Facts> => ({
   rates: { minutes: [events("sent", sent), other], today: new Map() },
 });
+
+const DISABLED = { tenantId: "acme", webhookId: "w", reason: "gone", atMs: NOW_MS } as const;
 
 /** What raises each alert, and what just does not. */
 const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Facts>][] = [
@@ -105,6 +111,7 @@ const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Fact
   ["WaybillBounceRateHigh", rates(101, events("bounced", 6)), rates(99, events("bounced", 50))],
   ["WaybillFailureRateHigh", rates(100, events("failed", 21)), rates(300, events("failed", 21))],
   ["WaybillCredentialExpiring", ending(13), ending(15)],
+  ["WaybillWebhookDisabled", { registry: { tenants: 1, expiring: [], disabledWebhooks: [DISABLED] } }, {}],
   ["WaybillEventLoopSlow", oneProcess({ loopDelayMs: 251 }), oneProcess({ loopDelayMs: 249 })],
   ["WaybillMailLogBehind", away("mail log"), away("spam filter was away")],
 ];
@@ -201,6 +208,7 @@ function ports(changes: Partial<OverviewPorts> = {}): OverviewPorts {
     statuses: { statuses: async () => ({ statuses: [], accepted: [], acceptedToday: 9 }) },
     rates: { minutes: async () => [], sumsSince: async () => new Map() },
     registry: { tenantCount: async () => 2, expiring: async () => [] },
+    webhooks: { disabled: async () => [] },
     platformExpiring: () => [],
     readiness: { look: async () => ({ failing: [], away: [] }) },
     shards: 2,

@@ -31,7 +31,7 @@ function shown() {
   return {
     gauges,
     clock,
-    metrics: new RegistryMetrics({ registry: stores.registry, channels: CHANNELS, clock, telemetry }),
+    metrics: new RegistryMetrics({ ...stores, channels: CHANNELS, clock, telemetry }),
   };
 }
 

@@ -929,6 +929,66 @@ JobEventValue9 = TypedDict(
     },
 )
 
+JobPage = TypedDict(
+    "JobPage",
+    {
+        "jobs": "list[ListedJob]",
+        "next_cursor": "Union[str, None]",
+        "incomplete": "bool",
+    },
+)
+
+ListedJob = TypedDict(
+    "ListedJob",
+    {
+        "job_id": "str",
+        "channel": "Literal['email', 'whatsapp', 'wallet']",
+        "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
+        "attempts": "int",
+        "created_at": "str",
+        "finished_at": NotRequired["str"],
+        "next_attempt_at": NotRequired["str"],
+        "error": NotRequired["str"],
+        "template": NotRequired["str"],
+        "recipient_domain": NotRequired["str"],
+        "tags": NotRequired["list[ListedJobTagsItem]"],
+    },
+)
+
+ListedJobTagsItem = TypedDict(
+    "ListedJobTagsItem",
+    {
+        "name": "str",
+        "value": "str",
+    },
+)
+
+JobExplanation = TypedDict(
+    "JobExplanation",
+    {
+        "job_id": "str",
+        "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
+        "waits_for": "Union[Literal['turn', 'plan_pace', 'warm_up', 'destination_pace', 'throttled', 'relay_away', 'schedule', 'retry', 'paused'], None]",
+        "detail": "str",
+        "estimated_at": NotRequired["str"],
+        "ahead": NotRequired["int"],
+        "attempts": "list[JobAttempt]",
+    },
+)
+
+JobAttempt = TypedDict(
+    "JobAttempt",
+    {
+        "at": "str",
+        "outcome": "Literal['retry', 'snooze', 'sent', 'failed']",
+        "relay": NotRequired["str"],
+        "reply": NotRequired["str"],
+        "ms": NotRequired["int"],
+        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'other']"],
+        "next_attempt_at": NotRequired["str"],
+    },
+)
+
 EventPage = TypedDict(
     "EventPage",
     {
@@ -1045,6 +1105,162 @@ EventValue9 = TypedDict(
         "event_type": "Literal['suppressed']",
         "result": "SuppressedEventResult",
         "created_at": "str",
+    },
+)
+
+CreateWebhookBody = TypedDict(
+    "CreateWebhookBody",
+    {
+        "url": "str",
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
+        "description": NotRequired["Union[str, None]"],
+        "batch_max": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookWithSecret = TypedDict(
+    "WebhookWithSecret",
+    {
+        "webhook_id": "str",
+        "url": "str",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
+        "description": "Union[str, None]",
+        "batch_max": "int",
+        "status": "Literal['enabled', 'disabled']",
+        "disabled_at": "Union[str, None]",
+        "disabled_reason": "Union[Literal['gone', 'failing'], None]",
+        "failing_since": "Union[str, None]",
+        "next_attempt_at": "Union[str, None]",
+        "last_error": "Union[str, None]",
+        "last_event_id": "int",
+        "replay": "Union[WebhookWithSecretReplay1, None]",
+        "created_at": "str",
+        "secret": "str",
+    },
+)
+
+WebhookWithSecretReplay1 = TypedDict(
+    "WebhookWithSecretReplay1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
+    },
+)
+
+WebhookList = TypedDict(
+    "WebhookList",
+    {
+        "webhooks": "list[Webhook]",
+    },
+)
+
+Webhook = TypedDict(
+    "Webhook",
+    {
+        "webhook_id": "str",
+        "url": "str",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
+        "description": "Union[str, None]",
+        "batch_max": "int",
+        "status": "Literal['enabled', 'disabled']",
+        "disabled_at": "Union[str, None]",
+        "disabled_reason": "Union[Literal['gone', 'failing'], None]",
+        "failing_since": "Union[str, None]",
+        "next_attempt_at": "Union[str, None]",
+        "last_error": "Union[str, None]",
+        "last_event_id": "int",
+        "replay": "Union[WebhookReplay1, None]",
+        "created_at": "str",
+    },
+)
+
+WebhookReplay1 = TypedDict(
+    "WebhookReplay1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
+    },
+)
+
+ChangeWebhookBody = TypedDict(
+    "ChangeWebhookBody",
+    {
+        "url": NotRequired["str"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
+        "description": NotRequired["Union[str, None]"],
+        "batch_max": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookAttempt = TypedDict(
+    "WebhookAttempt",
+    {
+        "at": "str",
+        "kind": "Literal['events', 'test']",
+        "message_id": "str",
+        "events": "int",
+        "first_event_id": "Union[int, None]",
+        "last_event_id": "Union[int, None]",
+        "delivered": "bool",
+        "status": "Union[int, None]",
+        "error": "Union[str, None]",
+        "duration_ms": "int",
+    },
+)
+
+ReplayWebhookEventsBody = TypedDict(
+    "ReplayWebhookEventsBody",
+    {
+        "from": NotRequired["Union[str, None]"],
+        "to": NotRequired["Union[str, None]"],
+        "after_event_id": NotRequired["Union[int, None]"],
+    },
+)
+
+WebhookAttemptPage = TypedDict(
+    "WebhookAttemptPage",
+    {
+        "attempts": "list[WebhookAttempt]",
+        "next_cursor": "Union[str, None]",
+    },
+)
+
+Metrics = TypedDict(
+    "Metrics",
+    {
+        "from": "str",
+        "to": "str",
+        "timezone": "str",
+        "interval": "Union[Literal['hour'], Literal['day'], Literal['week'], Literal['month'], None]",
+        "group_by": "Union[Literal['channel'], Literal['domain'], Literal['template'], Literal['tag'], None]",
+        "rows": "list[MetricsRow]",
+    },
+)
+
+MetricsRow = TypedDict(
+    "MetricsRow",
+    {
+        "at": NotRequired["str"],
+        "group": NotRequired["str"],
+        "sent": NotRequired["int"],
+        "delivered": NotRequired["int"],
+        "read": NotRequired["int"],
+        "opened": NotRequired["int"],
+        "clicked": NotRequired["int"],
+        "bounced": NotRequired["int"],
+        "complained": NotRequired["int"],
+        "failed": NotRequired["int"],
+        "suppressed": NotRequired["int"],
+        "delivery_rate": NotRequired["Union[float, None]"],
+        "open_rate": NotRequired["Union[float, None]"],
+        "click_rate": NotRequired["Union[float, None]"],
+        "read_rate": NotRequired["Union[float, None]"],
+        "bounce_rate": NotRequired["Union[float, None]"],
+        "complaint_rate": NotRequired["Union[float, None]"],
     },
 )
 
@@ -1622,6 +1838,81 @@ class Operations(Caller):
         )
         return answer
 
+    def list_own_jobs(
+        self,
+        *,
+        status: Literal["pending", "running", "success", "failed", "suppressed"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        recipient: str | None = None,
+        template: str | None = None,
+        tag: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> JobPage:
+        """The tenant's jobs, newest first. Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`.
+        A job is on one page only, even if it ends meanwhile. Needs a key with the scope `read`.
+        """
+        answer: JobPage = self._call(
+            "GET",
+            "/v1/jobs",
+            query={"status": status, "channel": channel, "recipient": recipient, "template": template, "tag": tag, "from": from_, "to": to, "cursor": cursor, "limit": limit},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def iterate_own_jobs(
+        self,
+        *,
+        status: Literal["pending", "running", "success", "failed", "suppressed"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        recipient: str | None = None,
+        template: str | None = None,
+        tag: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[ListedJob]:
+        """All items of `list_own_jobs`: pages are fetched as they are needed."""
+        return self._items(
+            lambda cursor: self.list_own_jobs(
+                status=status,
+                channel=channel,
+                recipient=recipient,
+                template=template,
+                tag=tag,
+                from_=from_,
+                to=to,
+                limit=limit,
+                timeout=timeout,
+                cursor=cursor,
+            ),
+            "jobs",
+        )
+
+    def explain_job(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> JobExplanation:
+        """Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
+        server that is away) is left out where that process does not answer at once. Needs a key with the scope
+        `read`.
+        """
+        answer: JobExplanation = self._call(
+            "GET",
+            "/v1/jobs/{id}/explain",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
     def list_events(
         self,
         *,
@@ -1668,6 +1959,230 @@ class Operations(Caller):
             ),
             "events",
         )
+
+    def create_webhook(
+        self,
+        body: CreateWebhookBody,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookWithSecret:
+        """Have an address told of events. It is told of the events from now on. The answer has the secret that calls
+        are signed with (Standard Webhooks), which is not shown again. Needs a key with the scope `manage`.
+        """
+        answer: WebhookWithSecret = self._call(
+            "POST",
+            "/v1/webhooks",
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_webhooks(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookList:
+        """The tenant's webhooks. Needs a key with the scope `read`."""
+        answer: WebhookList = self._call(
+            "GET",
+            "/v1/webhooks",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def get_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """One webhook, and how its receiver does. Needs a key with the scope `read`."""
+        answer: Webhook = self._call(
+            "GET",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def change_webhook(
+        self,
+        id: str,
+        body: ChangeWebhookBody,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Change a webhook. Members that are left out stay as they are; null is the default. A new address is called
+        at once. Needs a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "PATCH",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a webhook and its log. Needs a key with the scope `manage`."""
+        answer: None = self._call(
+            "DELETE",
+            "/v1/webhooks/{id}",
+            path_values={"id": id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def rotate_webhook_secret(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookWithSecret:
+        """Sign with a new secret. For 24 hours, the former secret signs, too: calls then carry two signatures. Needs a
+        key with the scope `manage`.
+        """
+        answer: WebhookWithSecret = self._call(
+            "POST",
+            "/v1/webhooks/{id}/rotate-secret",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def test_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> WebhookAttempt:
+        """Call a webhook now. With a signed `webhook.test` that stands for no event, beside the order of events and
+        also while the webhook is disabled. Changes nothing but the log. Needs a key with the scope `manage`.
+        """
+        answer: WebhookAttempt = self._call(
+            "POST",
+            "/v1/webhooks/{id}/test",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def replay_webhook_events(
+        self,
+        id: str,
+        body: ReplayWebhookEventsBody,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
+        event (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids
+        that they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs
+        a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "POST",
+            "/v1/webhooks/{id}/replay",
+            path_values={"id": id},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def enable_webhook(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> Webhook:
+        """Enable a webhook that was disabled. It goes on where it stopped. One that waits for a repeat is called at
+        once. Needs a key with the scope `manage`.
+        """
+        answer: Webhook = self._call(
+            "POST",
+            "/v1/webhooks/{id}/enable",
+            path_values={"id": id},
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_webhook_attempts(
+        self,
+        id: str,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> WebhookAttemptPage:
+        """A webhook's latest calls, newest first. About the last 500 of the last seven days. Where many calls a second
+        succeed, some are left out. Needs a key with the scope `read`.
+        """
+        answer: WebhookAttemptPage = self._call(
+            "GET",
+            "/v1/webhooks/{id}/attempts",
+            path_values={"id": id},
+            query={"cursor": cursor, "limit": limit},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def iterate_webhook_attempts(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[WebhookAttempt]:
+        """All items of `list_webhook_attempts`: pages are fetched as they are needed."""
+        return self._items(
+            lambda cursor: self.list_webhook_attempts(
+                id,
+                limit=limit,
+                timeout=timeout,
+                cursor=cursor,
+            ),
+            "attempts",
+        )
+
+    def get_metrics(
+        self,
+        *,
+        from_: str,
+        to: str,
+        metrics: str | None = None,
+        interval: Literal["hour", "day", "week", "month"] | None = None,
+        group_by: Literal["channel", "domain", "template", "tag"] | None = None,
+        channel: Literal["email", "whatsapp", "wallet"] | None = None,
+        timezone: str | None = None,
+        timeout: float | None = None,
+    ) -> Metrics:
+        """Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
+        rise. By time and channel at any volume and for 366 days; by domain, template and tag, and in zones that are
+        half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+        """
+        answer: Metrics = self._call(
+            "GET",
+            "/v1/metrics",
+            query={"metrics": metrics, "from": from_, "to": to, "interval": interval, "group_by": group_by, "channel": channel, "timezone": timezone},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
 
     def create_own_key(
         self,

@@ -127,7 +127,7 @@ export class EmailChannel implements Channel {
     const entry = this.pace.enter(`${tenant.tenantId} ${this.relayUrl(tenant)} ${domain}`);
     if (entry.kind === "wait") {
       const why = `${domain} takes mail more slowly than it comes`;
-      return { kind: "retry", why, afterMs: entry.afterMs, isUncounted: true };
+      return { kind: "retry", why, afterMs: entry.afterMs, isUncounted: true, waitsFor: "destination_pace" };
     }
     let answer: DestinationAnswer = "other";
     try {

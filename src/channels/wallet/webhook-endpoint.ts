@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
-import { parseWebhookUrl, webhookRefusal } from "../../domain/webhook-url.ts";
+import { webhookUrlFault } from "../../domain/webhook-url.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../../http/failures.ts";
@@ -53,28 +53,8 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
   });
 }
 
-/**
- * Why a tenant's address must not be stored, or null. Does not resolve public names, because their addresses can change:
- * every call resolves the name and connects to that address.
- */
+/** Why a tenant's address must not be stored, or null. */
 export async function webhookUrlRefusal(text: string, guard: OutboundGuard): Promise<Refusal | null> {
-  const url = parseWebhookUrl(text);
-  if ("why" in url) return refused(url.why);
-  const route =
-    url.secure && isPublicName(url.host)
-      ? ({ kind: "allowed", address: url.host, addresses: [url.host], configured: false } as const)
-      : await guard.routeTo(url.host);
-  const why = webhookRefusal(url, route);
-  return why === null ? null : refused(why);
-}
-
-/**
- * A public DNS name, judged by form: no IP address, and no name of this machine or a local network (RFC 6761, 6762).
- */
-function isPublicName(host: string): boolean {
-  return /\.[a-z][a-z0-9-]*$/.test(host) && !/\.(localhost|local|internal)$/.test(host);
-}
-
-function refused(why: string): Refusal {
-  return { status: 400, message: `the field "wallet_webhook_url" ${why}` };
+  const why = await webhookUrlFault(text, guard);
+  return why === null ? null : { status: 400, message: `the field "wallet_webhook_url" ${why}` };
 }

@@ -101,12 +101,13 @@ export class WhatsappStatuses {
   }
 
   private async record(status: WhatsappStatus, { tenantId, jobId }: JobAddress): Promise<void> {
-    const { type, result } = status;
+    const { type, result, occurredAtMs } = status;
     if (this.signedJobOf(status) === null && (await this.isForeign(status, tenantId))) {
       this.count(status, "foreign");
       return;
     }
-    const report = { tenantId, jobId, type, result, suppressRecipient: null };
+    const time = occurredAtMs === null ? {} : { occurredAtMs };
+    const report = { tenantId, jobId, type, result, ...time, suppressRecipient: null };
     const answer = await observeReport(this.ports, report);
     this.count(status, answer);
     if (answer !== "recorded" && answer !== "kept") return;

@@ -11,6 +11,8 @@ export interface WhatsappStatus {
   readonly phoneNumberId: string | null;
   readonly type: "sent" | "delivered" | "read" | "failed";
   readonly result: JsonObject;
+  /** When it happened, unix ms; null: the provider gave no time that can be true. */
+  readonly occurredAtMs: number | null;
   /** The callback data that the sender attached; null if there was none. */
   readonly callbackData: string | null;
 }
@@ -84,7 +86,7 @@ function readValue(value: JsonObject, found: Found): void {
 }
 
 function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Context, "names">): void {
-  const { id, status: word, biz_opaque_callback_data: data } = status;
+  const { id, status: word, timestamp, biz_opaque_callback_data: data } = status;
   if (!isName(id) || typeof word !== "string") {
     found.misshapen += 1;
     return;
@@ -96,8 +98,18 @@ function readStatus(status: JsonObject, { found, phoneNumberId }: Omit<Context, 
   }
   const result = type === "failed" ? { error: failureOf(status["errors"]) } : {};
   const callbackData = typeof data === "string" ? data : null;
-  found.statuses.push({ messageId: id, phoneNumberId, type, result, callbackData });
+  const occurredAtMs = timeOf(timestamp);
+  found.statuses.push({ messageId: id, phoneNumberId, type, result, occurredAtMs, callbackData });
 }
+
+/** Epoch seconds as text, of this century. */
+function timeOf(timestamp: Json | undefined): number | null {
+  if (typeof timestamp !== "string" || !/^\d{9,10}$/.test(timestamp)) return null;
+  const ms = Number(timestamp) * 1_000;
+  return ms < CENTURY_END_MS ? ms : null;
+}
+
+const CENTURY_END_MS = Date.UTC(2100, 0, 1);
 
 const STATUSES = ["sent", "delivered", "read", "failed"] as const;
 

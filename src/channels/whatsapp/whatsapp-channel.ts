@@ -134,12 +134,12 @@ export class WhatsappChannel implements Channel {
       case "slow_number":
         this.pace.slow(sender, sentAtMs);
         if (pauseMs > 0) this.pace.pause(sender, pauseMs);
-        return { kind: "retry", why: `the phone number sends too fast: ${said}`, isUncounted: true, ...later };
+        return { ...THROTTLED, why: `the phone number sends too fast: ${said}`, ...later };
       case "space_recipient":
         return spacedOut(Math.max(askedMs, this.spacing.refused(sender.phoneNumberId, to, sentAtMs)));
       case "pause_number":
         this.pause(rule, pauseMs, delivery);
-        return { kind: "retry", why: `the phone number has to pause: ${said}`, isUncounted: true, ...later };
+        return { ...THROTTLED, why: `the phone number has to pause: ${said}`, ...later };
       case "lock_account":
         this.pause(rule, pauseMs, delivery);
         return refusal(said);
@@ -183,12 +183,14 @@ export class WhatsappChannel implements Channel {
   }
 }
 
+const THROTTLED = { kind: "retry", isUncounted: true, waitsFor: "throttled" } as const;
+
 function refusal(said: string): Outcome {
   return { kind: "failed", error: `WhatsApp refused the message: ${said}` };
 }
 
 function spacedOut(afterMs: number): Outcome {
-  return { kind: "retry", why: "this recipient was written to too often", afterMs, isUncounted: true };
+  return { ...THROTTLED, why: "this recipient was written to too often", afterMs };
 }
 
 /** The provider's error text as shown to a tenant, without the access token that it may repeat. */

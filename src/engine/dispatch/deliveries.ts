@@ -133,10 +133,16 @@ export class Deliveries {
     else {
       started.unit?.giveBack();
       if (refused.kind === "away") this.submit(retryNow(job, "pending", engineLimits.retryBaseMs));
-      else await this.settle(job, refused, false);
+      else await this.settle(job, refused, { wasStarted: false });
     }
     this.leave(job);
     starter.delivered(slot);
+  }
+
+  /** Whether a delivery of the job is in flight. */
+  has(jobId: string): boolean {
+    for (const job of this.inFlight.keys()) if (job.jobId === jobId) return true;
+    return false;
   }
 
   /** Ends a job that its relay has held up for too long. */
@@ -206,12 +212,14 @@ export class Deliveries {
     }
     const onHandOver = () => slot?.lane.handOver(slot);
     const provider = providerOf(slot);
+    const beganMs = this.ports.clock.monotonicMs();
     const outcome = await deliver(this.ports, job, tenant, { aborter, provider, onHandOver });
+    const ms = this.ports.clock.monotonicMs() - beganMs;
     slot?.lane.judge(slot, verdictOf(outcome, aborter.signal.aborted), job);
     const isUnsent = outcome.kind === "away" || (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent));
     if (isUnsent) unit?.giveBack();
     if (outcome.kind === "away") await this.putAside(starter, started, outcome);
-    else await this.settle(job, outcome);
+    else await this.settle(job, outcome, { ms });
   }
 
   /** The relay is away: that says nothing about the message. */
@@ -229,11 +237,15 @@ export class Deliveries {
     this.submit(waitAlone(job, random));
   }
 
-  private async settle(job: QueuedJob, outcome: Exclude<Outcome, Away>, wasStarted = true): Promise<void> {
+  private async settle(
+    job: QueuedJob,
+    outcome: Exclude<Outcome, Away>,
+    { wasStarted = true, ...took }: { readonly wasStarted?: boolean; readonly ms?: number } = {},
+  ): Promise<void> {
     const { channels, clock, random, notes } = this.ports;
     if (outcome.kind === "retry") notes.retried(job, outcome);
     const reportsNameReference = channels.get(job.channel)?.reportsNameReference === true;
-    const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference }, clock, random);
+    const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference, ...took }, clock, random);
     if (settlement.kind === "final" && settlement.status === "failed") await this.settleFailure(settlement);
     else this.submit(settlement);
   }

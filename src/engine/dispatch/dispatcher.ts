@@ -1,6 +1,7 @@
 import type { Channel } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ChannelName } from "../../domain/job.ts";
+import type { AskedJob, OwnersAnswer } from "../../domain/job-questions.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AwayRelay, PausedQueue } from "../../domain/process-status.ts";
 import type { OwnerQueue } from "../../domain/queue.ts";
@@ -104,6 +105,11 @@ export class Dispatcher {
     const paused: PausedQueue[] = [];
     for (const owner of this.owners.values()) paused.push(...owner.paused(max - paused.length));
     return paused;
+  }
+
+  /** What the job waits for; null: this process does not deliver its shard, or has nothing of its tenant queue. */
+  whyWaits(shard: number, job: AskedJob): OwnersAnswer | null {
+    return this.owners.get(shard)?.whyWaits(job) ?? null;
   }
 
   /** Bytes of payloads that this process holds. */

@@ -14,6 +14,8 @@ export interface Attempted {
   readonly wasStarted: boolean;
   /** Whether reports on it will name the provider's reference and not the job. */
   readonly reportsNameReference: boolean;
+  /** How long the delivery took; absent: none was started. */
+  readonly ms?: number;
 }
 
 /** What the queue is to write down for an attempt. */
@@ -61,7 +63,7 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
 }
 
 /** What the job's history says of the try; nothing where the relay said nothing and there is no reason to tell. */
-function traceOf({ job, outcome }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
+function traceOf({ job, outcome, ms }: Attempted, at: number, next?: number): { readonly attempt?: Attempt } {
   const { relay } = outcome;
   const reply = outcome.reply ?? reasonOf(outcome);
   if (outcome.kind === "suppressed" || (relay === undefined && reply === undefined)) return {};
@@ -71,6 +73,8 @@ function traceOf({ job, outcome }: Attempted, at: number, next?: number): { read
     outcome: wordOf(outcome, next),
     ...(relay !== undefined && { relay: shown(relay, "") }),
     ...said,
+    ...(ms !== undefined && { ms: Math.round(ms) }),
+    ...(outcome.kind === "retry" && outcome.waitsFor !== undefined && { for: outcome.waitsFor }),
   };
   return { attempt: next === undefined ? attempt : { ...attempt, next } };
 }

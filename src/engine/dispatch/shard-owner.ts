@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
+import type { AskedJob, OwnersAnswer } from "../../domain/job-questions.ts";
 import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
@@ -91,6 +92,12 @@ export class ShardOwner {
       paused.push(actor.tenantQueue);
     }
     return paused;
+  }
+
+  /** Null: nothing of its tenant queue waits here. */
+  whyWaits({ jobId, ...tenantQueue }: AskedJob): OwnersAnswer | null {
+    if (this.deliveries.has(jobId)) return { waitsFor: null, forMs: null };
+    return this.actor(tenantQueue)?.whyWaits() ?? null;
   }
 
   /** Aborts the provider calls in flight; the outcomes are still settled. */

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
 import { lifeBeganMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
+import type { OwnersAnswer } from "../../domain/job-questions.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
@@ -88,6 +89,10 @@ export class TenantActor implements Waiter, Starter, Asker {
   private lane: RelayLane | null = null;
   private laneTenant: Tenant | null = null;
   private place: FairScheduler | RelayLane | null = null;
+  /** The pace that held the next job up last, and until when (monotonic ms). */
+  private paced: { readonly by: "plan_pace" | "throttled"; readonly untilMs: number } | null = null;
+  /** The day's allowance was used up when it was last looked at. */
+  private isDaySpent = false;
   /** When the hold of the first waiting job ends (unix ms); null: not yet determined. */
   private heldUntilMs: number | null = null;
 
@@ -253,6 +258,8 @@ export class TenantActor implements Waiter, Starter, Asker {
     const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
     const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
     if (waitMs > 0) {
+      const untilMs = this.options.clock.monotonicMs() + waitMs;
+      this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs };
       this.contendIn(waitMs);
       return null;
     }
@@ -271,6 +278,17 @@ export class TenantActor implements Waiter, Starter, Asker {
     const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
     this.options.start({ job, tenant: this.tenant, unit, slot });
     if (this.wantsJobs) this.options.onChange(this);
+  }
+
+  /** What its jobs wait for, as it was when it last looked at them. */
+  whyWaits(): OwnersAnswer {
+    const { clock } = this.options;
+    if (this.isPaused) return { waitsFor: "paused", forMs: null };
+    if (this.lane !== null && this.lane.awaySinceMs !== null) return { waitsFor: "relay_away", forMs: null };
+    if (this.isDaySpent) return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
+    const pacedMs = this.paced === null ? 0 : this.paced.untilMs - clock.monotonicMs();
+    if (this.paced !== null && pacedMs > 0) return { waitsFor: this.paced.by, forMs: Math.ceil(pacedMs) };
+    return { waitsFor: "turn", forMs: null };
   }
 
   tenantLoaded(tenant: Tenant | null): void {
@@ -437,6 +455,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (allowance === null) return Number.POSITIVE_INFINITY;
     const left = this.options.allowances.left(allowance, () => this.lookAgain());
     const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
+    this.isDaySpent = left === 0;
     if (left === 0) this.contendIn(Math.min(untilTomorrowMs, engineLimits.allowanceLookMs));
     return left;
   }

@@ -1,4 +1,10 @@
-import { type DeliveryEvent, EVENT_EPOCH_MS, EVENT_IDS_PER_MS, type EventType } from "../../domain/event.ts";
+import {
+  type DeliveryEvent,
+  EVENT_EPOCH_MS,
+  EVENT_IDS_PER_MS,
+  type EventType,
+  withoutTime,
+} from "../../domain/event.ts";
 import type { StoredEventRow } from "../../domain/event-store.ts";
 import type {
   Attempt,
@@ -209,7 +215,7 @@ function decodeEvent(line: string): DeliveryEvent {
   return {
     eventId: Number(line.slice(1, end)),
     type: eventTypeOf(line.charAt(0)),
-    result: space === -1 ? {} : decodeResult(line.slice(space + 1)),
+    result: space === -1 ? {} : withoutTime(decodeResult(line.slice(space + 1))).result,
   };
 }
 
@@ -345,7 +351,7 @@ export function decodeRow(letters: ChannelLetters, line: string): StoredEventRow
     channel: letters.channelOf(channel),
     eventId,
     type: eventTypeOf(type),
-    result,
+    ...withoutTime(result),
     finished:
       status === undefined
         ? null

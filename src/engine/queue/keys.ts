@@ -35,6 +35,9 @@ export const CHANGED_CHANNEL = "wb:changed";
 /** "<role> <shard>" of a lease that was released. */
 export const RELEASED_CHANNEL = "wb:released";
 
+/** Questions to the owners of shards (questions.ts). */
+export const QUESTIONS_CHANNEL = "wb:asked";
+
 /** Of everything about processes. */
 export const MEMBERS_PREFIX = "wb:{members}";
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
+import { OCCURRED_AT } from "../../domain/event.ts";
 import type { Observation, ObserveResult } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -60,12 +61,12 @@ export class Observer {
 }
 
 function encodeSighting(letters: ChannelLetters, { tenant, observation }: Sighting): ScriptArgument[] {
-  const { jobId, type, result, suppress, known } = observation;
+  const { jobId, type, result, occurredAtMs, suppress, known } = observation;
   return [
     tenant.tenantId,
     jobId,
     EVENT_LETTER[type],
-    encodeResult(result),
+    encodeResult(occurredAtMs === undefined ? result : { ...result, [OCCURRED_AT]: occurredAtMs }),
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
     known === null ? "" : encodeRecord(letters, known),

@@ -54,12 +54,22 @@ import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } f
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
-import { beatsKey, CHANGED_CHANNEL, JOBS_CHANNEL, jobBucket, jobField, RELEASED_CHANNEL, shardPrefix } from "./keys.ts";
+import {
+  beatsKey,
+  CHANGED_CHANNEL,
+  JOBS_CHANNEL,
+  jobBucket,
+  jobField,
+  QUESTIONS_CHANNEL,
+  RELEASED_CHANNEL,
+  shardPrefix,
+} from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
 import { hastenParked } from "./purging.ts";
 import { Quarantine } from "./quarantine.ts";
+import { RedisQuestions } from "./questions.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
@@ -116,6 +126,9 @@ export class RedisQueue
   /** What processes tell each other about themselves. */
   readonly statuses: ProcessStatuses;
 
+  /** What processes ask each other about jobs. */
+  readonly questions: RedisQuestions;
+
   readonly shardsPerRecord: "all" | "one";
 
   private readonly front: RedisConnection;
@@ -157,6 +170,7 @@ export class RedisQueue
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
+    this.questions = new RedisQuestions(this.front, clock, random);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
@@ -181,7 +195,7 @@ export class RedisQueue
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL);
+    await this.subscriber.subscribe(JOBS_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -267,6 +281,10 @@ export class RedisQueue
 
   async waitingJob(tenant: TenantRef, jobId: string): Promise<QueuedJobSummary | null> {
     return isJobId(jobId) ? this.survey.waitingJob(tenant, jobId) : null;
+  }
+
+  async jobsAhead(tenant: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
+    return isJobId(jobId) ? this.survey.jobsAhead(tenant, channel, jobId) : null;
   }
 
   waitingAnywhere(shards: number, filter: RecipientFilter) {
@@ -448,6 +466,7 @@ export class RedisQueue
   private hear(channel: string, text: string): void {
     if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
     else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
+    else if (channel === QUESTIONS_CHANNEL) void this.questions.hear(text);
     else for (const listener of this.changeListeners) listener(text === "" ? null : text);
   }
 

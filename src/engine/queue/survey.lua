@@ -16,12 +16,16 @@
 --   3       a list. queue, tail: id and head in turn. parked, job: the tenant queue, when it is due (Unix time in ms, "" it
 --           is not parked) and head in turn. outbox: the tenant's rows. names: tenant queues with entries.
 --   4       queue, tail, outbox: the id of the first entry that was read
--- A head is an entry without its payload.
+-- A head is an entry without its payload; behind it, if the job has any, "\n{" and its extras (extras.ts).
 
 local prefix, what, name, from, step, recipient = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local found, read, bytes = {}, 0, 0
 
-local function head_of(text) return what == 'entry' and text or text:match('^[^\n]*') end
+local function head_of(text)
+  if what == 'entry' then return text end
+  local extras = text:match('^[^\n]*\n{("%$job":"[^"]*",)') or text:match('^[^\n]*\n{"%$trace":"[^"]*",("%$job":"[^"]*",)')
+  return text:match('^[^\n]*') .. (extras and '\n{' .. extras or '')
+end
 local function saw(text) read, bytes = read + 1, bytes + #text end
 local function is_wanted(text) return recipient == '' or entry_recipient(text) == recipient end
 

@@ -1,4 +1,4 @@
-import type { KeptContent } from "../../domain/job.ts";
+import type { ChannelName, KeptContent } from "../../domain/job.ts";
 import {
   ANY_JOB,
   type JobFilter,
@@ -8,6 +8,7 @@ import {
 } from "../../domain/job-search.ts";
 import type { TenantQueue } from "../../domain/queue.ts";
 import type { WaitingContent } from "../../domain/retry.ts";
+import { tagText } from "../../domain/tags.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeEntry, decodeRow, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
@@ -123,6 +124,20 @@ export class QueueSurvey {
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
+  async jobsAhead({ tenantId, shard }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
+    const bounds = { queueEntriesMax: engineLimits.surveyAheadMax, entriesMax: 0 };
+    const survey: Survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
+    let [ahead, isFound] = [0, false];
+    await this.read(survey, { place: "tail", name: this.nameOf({ tenantId, channel }), from: "0" }, (found) => {
+      for (let at = 1; at < found.length && !isFound; at += 2) {
+        isFound = found[at]?.startsWith(jobId) === true;
+        if (!isFound) ahead += 1;
+      }
+      return !isFound;
+    });
+    return isFound ? ahead : null;
+  }
+
   async waitingContent({ tenantId, shard }: TenantRef, jobId: string): Promise<WaitingContent | null> {
     const [, , [tenantQueue = "", , entry = ""]] = await this.call(shard, "entry", jobId, "", 1, "");
     if (entry === "" || !tenantQueue.startsWith(`${tenantId}/`)) return null;
@@ -202,16 +217,18 @@ export class QueueSurvey {
   private addEnded(survey: Survey, line: string): void {
     const { tenantId, jobId, channel, finished } = decodeRow(this.letters, line);
     if (finished === null) return;
-    const { recipient = "", template = null } = finished;
-    const job = { jobId, channel, recipient, template, nextAttemptMs: null };
+    const { recipient = "", template = null, tags = [] } = finished;
+    const job = { jobId, channel, recipient, template, tags, dueMs: null, nextAttemptMs: null };
     const tenant = { tenantId, shard: survey.shard };
     if (matches(job, survey.filter)) survey.jobs.set(jobId, { ...job, tenant });
   }
 
   private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
     const { letters } = this;
-    const { jobId, channel, recipient, template = null } = decodeEntry({ letters, tenantId }, "", `${head}\n`, "");
-    return { jobId, channel, recipient, template, nextAttemptMs };
+    const entry = head.includes("\n") ? head : `${head}\n`;
+    const job = decodeEntry({ letters, tenantId }, "", entry, "");
+    const { jobId, channel, recipient, template = null, tags = [], dueMs = null } = job;
+    return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs };
   }
 }
 
@@ -226,9 +243,10 @@ function nextStep(step: number, read: number, bytes: number): number {
 }
 
 function matches(job: QueuedJobSummary, filter: JobFilter): boolean {
-  const { channel, recipient, template, fromJobId, beforeJobId } = filter;
+  const { channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
   if (channel !== null && job.channel !== channel) return false;
   if (recipient !== null && job.recipient !== recipient) return false;
   if (template !== null && job.template !== template) return false;
+  if (tag !== null && !job.tags.some((each) => tagText(each) === tag)) return false;
   return (fromJobId === null || job.jobId >= fromJobId) && (beforeJobId === null || job.jobId < beforeJobId);
 }

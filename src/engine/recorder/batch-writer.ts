@@ -25,6 +25,8 @@ export interface BatchWriterOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** Called with rows that the event store has by now, in the order of their outbox. Must not throw. */
+  onRecorded?(rows: readonly StoredEventRow[]): void;
   /** Called for a shard whose term must end and whose piece is no longer waited for. */
   onLetGo(progress: ShardProgress): void;
 }
@@ -45,12 +47,13 @@ export class BatchWriter {
 
   /** Reports the result to each share's progress, unless the share's term ends first. */
   async write(batch: RecordBatch, shares: readonly Share[]): Promise<void> {
+    const { eventStore, clock, telemetry, onRecorded } = this.options;
+    const rows = batch.pieces.flatMap((piece) => piece.rows);
     if (batch.state === "recorded") {
+      onRecorded?.(rows);
       for (const { progress, piece } of shares) progress.recorded(piece, { wereThere: true, setAside: 0 });
       return;
     }
-    const { eventStore, clock, telemetry } = this.options;
-    const rows = batch.pieces.flatMap((piece) => piece.rows);
     let attempt = attemptAt(batch, shares);
     let held = await this.stillHeld(shares);
     for (let failures = 0, refusals = 0; held.length > 0; failures += 1) {
@@ -61,6 +64,7 @@ export class BatchWriter {
         telemetry.time("ledger_write_seconds", (clock.monotonicMs() - begunMs) / 1000);
         if (failures > 0) telemetry.log("info", "the event store takes batches again", { token: batch.token });
         this.noteRecorded(batch, rows, outcome);
+        onRecorded?.(rows);
         for (const { progress, piece } of held) progress.recorded(piece, outcome);
         return;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { EventWriter } from "../../domain/event-store.ts";
+import type { EventWriter, StoredEventRow } from "../../domain/event-store.ts";
 import { limits } from "../../domain/limits.ts";
 import type { RecordAnswer, RecordBatch, RecorderQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
@@ -15,6 +15,8 @@ export interface OutboxCopierOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
+  /** Called with rows that the event store has by now, in the order of their outbox. Must not throw. */
+  readonly onRecorded?: (rows: readonly StoredEventRow[]) => void;
 }
 
 /**

@@ -1,10 +1,18 @@
 import type { Clock } from "../../domain/clock.ts";
-import type { EventWriter } from "../../domain/event-store.ts";
+import type { EventWriter, StoredEventRow } from "../../domain/event-store.ts";
 import type { RecorderQueue } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import { ShardKeeper } from "../leases/shard-keeper.ts";
-import { OutboxCopier } from "./outbox-copier.ts";
+import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
+import { OutboxCopier, type OutboxCopierOptions } from "./outbox-copier.ts";
+
+/** Works with what is recorded, where it is recorded. */
+export interface RecordFollower {
+  /** The event store has these rows of shards that this process holds, or held a moment ago. */
+  onRecorded(rows: readonly StoredEventRow[]): void;
+  /** Follows a shard until `ending` aborts. Resolves when the shard may be handed over. */
+  follow(term: LeaseTerm, ending: AbortSignal): Promise<void>;
+}
 
 export interface RecorderOptions {
   readonly queue: RecorderQueue;
@@ -15,6 +23,8 @@ export interface RecorderOptions {
   /** Names this process among all recorders; changes at every start. */
   readonly owner: string;
   readonly shards: number;
+  /** Absent: nobody follows. */
+  readonly follower?: RecordFollower;
 }
 
 /**
@@ -26,8 +36,12 @@ export class Recorder {
   private readonly keeper: ShardKeeper;
 
   constructor(options: RecorderOptions) {
-    const { queue, clock, telemetry, owner, shards } = options;
-    const copierOfAll = queue.shardsPerRecord === "all" ? new OutboxCopier(options) : null;
+    const { queue, clock, telemetry, owner, shards, follower } = options;
+    const copying: OutboxCopierOptions = {
+      ...options,
+      ...(follower && { onRecorded: (rows) => follower.onRecorded(rows) }),
+    };
+    const copierOfAll = queue.shardsPerRecord === "all" ? new OutboxCopier(copying) : null;
     this.keeper = new ShardKeeper({
       leases: queue,
       role: "recorder",
@@ -35,7 +49,7 @@ export class Recorder {
       shards,
       clock,
       telemetry,
-      onTerm: (term) => (copierOfAll ?? new OutboxCopier(options)).copy(term),
+      onTerm: (term) => followed(follower, term, () => (copierOfAll ?? new OutboxCopier(copying)).copy(term)),
     });
   }
 
@@ -51,5 +65,21 @@ export class Recorder {
   /** Resolves after the writes in flight. Safe to repeat. */
   stop(): Promise<void> {
     return this.keeper.stop();
+  }
+}
+
+/** A follower's term ends after the copying, which must not wait for it. */
+async function followed(
+  follower: RecordFollower | undefined,
+  term: LeaseTerm,
+  copy: () => Promise<void>,
+): Promise<void> {
+  const ended = new AbortController();
+  const following = follower?.follow(term, ended.signal);
+  try {
+    await copy();
+  } finally {
+    ended.abort();
+    await following;
   }
 }

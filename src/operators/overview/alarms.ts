@@ -147,6 +147,15 @@ const RULES: readonly Rule[] = [
         })),
   },
   {
+    alert: "WaybillWebhookDisabled",
+    severity: "ticket",
+    find: ({ registry }) =>
+      (registry?.disabledWebhooks ?? []).map(({ tenantId, webhookId, reason, atMs }) => ({
+        title: `a webhook of ${tenantId} is disabled`,
+        detail: `${webhookId}, since ${isoTime(atMs)}: ${reason === "gone" ? "its receiver answered 410" : "it took nothing for three days"}`,
+      })),
+  },
+  {
     alert: "WaybillEventLoopSlow",
     severity: "ticket",
     find: ({ processes }) =>

@@ -17,6 +17,16 @@ export interface RegistryFacts {
   readonly tenants: number;
   /** Soonest first. */
   readonly expiring: readonly Expiring[];
+  /** Webhooks that were disabled within the last week and still are, latest first. */
+  readonly disabledWebhooks: readonly DisabledWebhookFact[];
+}
+
+export interface DisabledWebhookFact {
+  readonly tenantId: string;
+  readonly webhookId: string;
+  /** `gone`: its receiver said so; `failing`: it took nothing for three days. */
+  readonly reason: "gone" | "failing";
+  readonly atMs: number;
 }
 
 /** What is known at an instant. Null: its store did not answer. */

@@ -9,7 +9,7 @@ import { recently } from "../../domain/recently.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Readiness } from "../../http/readiness.ts";
 import { overviewBody } from "./body.ts";
-import { firstMinuteMs } from "./facts.ts";
+import { type DisabledWebhookFact, firstMinuteMs } from "./facts.ts";
 import type { OverviewBody } from "./schema.ts";
 
 /** However many ask, an overview is made this often at most. */
@@ -26,6 +26,7 @@ export interface OverviewPorts {
   readonly statuses: Pick<ProcessStatuses, "statuses">;
   readonly rates: EventRates;
   readonly registry: { tenantCount(): Promise<number>; expiring(before: Date): Promise<readonly Expiring[]> };
+  readonly webhooks: { disabled(): Promise<readonly DisabledWebhookFact[]> };
   /** The platform's own certificates. */
   platformExpiring(): readonly Expiring[];
   readonly readiness: Pick<Readiness, "look">;
@@ -71,7 +72,7 @@ export class Overview {
 }
 
 function partsOf(ports: OverviewPorts) {
-  const { queue, shards, statuses, rates, registry, readiness, clock, platformExpiring } = ports;
+  const { queue, shards, statuses, rates, registry, webhooks, readiness, clock, platformExpiring } = ports;
   const part = <T>(name: string, freshMs: number, read: () => Promise<T>) => bounded(ports, { name, freshMs, read });
   return {
     queue: part("queue", 0, () => queueFacts(queue, shards)),
@@ -86,6 +87,7 @@ function partsOf(ports: OverviewPorts) {
       const expiring = [...(await registry.expiring(before)), ...platformExpiring()];
       return {
         tenants: await registry.tenantCount(),
+        disabledWebhooks: await webhooks.disabled(),
         expiring: expiring
           .filter(({ expiresAtMs }) => expiresAtMs <= before.getTime())
           .sort((a, b) => a.expiresAtMs - b.expiresAtMs),

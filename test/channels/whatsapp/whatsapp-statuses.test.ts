@@ -12,7 +12,7 @@ import { limits } from "../../../src/domain/limits.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { PULL, ROOM } from "../../engine/queue/queue-pulls.ts";
-import { accept, jobIds, queue, redis, world } from "../../engine/queue/queue-world.ts";
+import { accept, jobIds, queue, record, redis, world } from "../../engine/queue/queue-world.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
@@ -173,6 +173,21 @@ describe("statuses of a job", () => {
       { numRuns: 60 },
     );
   }, 60_000);
+
+  test("are recorded with the provider's own time, which no answer shows", async () => {
+    const job = await newChatJob(true);
+    await report([[job, "read"]]);
+    await handOver([job]);
+    await report([[job, "delivered"]]);
+    expect((await jobOf(job)).events.map(({ result }) => result)).toEqual([{}, {}, {}]);
+    const rows = (await record(here.recorder, null))?.rows.filter(({ jobId }) => jobId === job.jobId) ?? [];
+    const times = rows.map(({ type, result, occurredAtMs }) => [type, result, occurredAtMs]);
+    expect(times).toEqual([
+      ["sent", {}, undefined],
+      ["read", {}, 1_795_247_400_000],
+      ["delivered", {}, 1_795_247_400_000],
+    ]);
+  });
 
   test("of several jobs in one call reach each their own", async () => {
     const jobs = [await newChatJob(true), await newChatJob(false), await newChatJob(true), await newChatJob(false)];

@@ -43,6 +43,29 @@ test("a job is found wherever it waits, until the event store has it", async () 
   expect(idsOf(await look())).toEqual([waits]);
 });
 
+test("a job is found by its tags wherever it waits, traced or with a payload that is stored elsewhere", async () => {
+  const at = await world();
+  const tags = [
+    { name: "campaign", value: "spring" },
+    { name: "kind", value: "offer" },
+  ];
+  const look = async (tag: string) => idsOf((await queue.waitingJobs(at.tenant, { ...ANY_JOB, tag })).jobs);
+  const plain = await accept(at.tenant, { tags, payload: '{"a":1}' });
+  const traceparent = `00-${"1".repeat(32)}-${"2".repeat(16)}-01`;
+  const traced = await accept(at.tenant, { tags, traceparent, payload: '{"a":1}' });
+  const stored = { sha256: "a".repeat(64), bytes: 300_000 };
+  const elsewhere = await accept(at.tenant, { tags, stored, payload: "" });
+  await accept(at.tenant, { payload: '{"$job2":"campaign=spring|"}' });
+  const all = newestFirst([plain, traced, elsewhere]);
+  expect(await look("kind:offer")).toEqual(all);
+  expect(await look("kind:spring")).toEqual([]);
+  expect((await queue.waitingJob(at.tenant, traced))?.tags).toEqual(tags);
+  const [parked, ended] = await pullOne(at.lease, "acme");
+  if (parked === undefined || ended === undefined) throw new Error("two jobs are pulled");
+  await queue.settle(at.lease, [{ kind: "retry", job: parked, delayMs: 60_000, status: "running" }, failed(ended)]);
+  expect(await look("campaign:spring")).toEqual(all);
+});
+
 test("a recipient's jobs are found with all tenants, wherever they wait, behind whatever else waits", async () => {
   const at = await world();
   const beta = { ...at.tenant, tenantId: "beta" };
@@ -69,6 +92,27 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
       waits.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
     ),
   ).toBeNull();
+});
+
+test("the jobs before one are counted, as far as a look goes", async () => {
+  const at = await world();
+  const ids: string[] = [];
+  for (let n = 0; n < 40; n += 1) ids.push(await accept(at.tenant));
+  const ahead = (jobId: string | undefined) => queue.jobsAhead(at.tenant, "email", jobId ?? "");
+  expect([await ahead(ids[0]), await ahead(ids[39])]).toEqual([0, 39]);
+  expect(await queue.jobsAhead(at.tenant, "wallet", ids[0] ?? "")).toBeNull();
+  expect(await ahead("x")).toBeNull();
+});
+
+test("a question is answered by the owner of its shard alone, and one that nobody answers soon ends", async () => {
+  const job = { tenantId: "acme", channel: "email", jobId: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11" };
+  const stop = queue.questions.onQuestion((shard, { jobId }) =>
+    shard === 3 && jobId === job.jobId ? { waitsFor: "plan_pace", forMs: 120 } : null,
+  );
+  expect(await queue.questions.ask(3, job)).toEqual({ waitsFor: "plan_pace", forMs: 120 });
+  expect(await queue.questions.ask(4, job)).toBeNull();
+  stop();
+  expect(await queue.questions.ask(3, job)).toBeNull();
 });
 
 test("one long queue does not hide the other tenants' jobs from a search", async () => {
@@ -136,6 +180,7 @@ test("pages show each job once while jobs end between them", async () => {
         template: "",
         recipientDomain: "",
         finishedAtMs: 0,
+        tags: [],
       });
     }
     if (batch !== null && seen.length % 4 === 0) await record(at.recorder, batch);

@@ -1,9 +1,12 @@
 import type { ErasedHistory, HistoryErasure } from "../../../src/domain/erasure.ts";
 import type {
+  EventFeed,
   EventPage,
+  EventPosition,
   EventQuery,
   EventReader,
   EventSums,
+  EventsAfter,
   MonthlyEvents,
   MonthsQuery,
   TenantEvent,
@@ -17,13 +20,18 @@ import type {
 } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
-export class FakeEventStore implements EventReader, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure {
+export class FakeEventStore
+  implements EventReader, EventFeed, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure
+{
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
   readonly monthly: MonthlyEvents[] = [];
   /** Rejects every call, as an event store that is away does. */
   failure: Error | null = null;
   readonly queries: EventQuery[] = [];
+  readonly settleMs = 0;
+  /** Reads of those who follow the events. */
+  follows = 0;
 
   async page(query: EventQuery): Promise<EventPage> {
     if (this.failure !== null) throw this.failure;
@@ -35,6 +43,30 @@ export class FakeEventStore implements EventReader, EventSums, FinishedJobs, All
       .filter(({ type }) => query.type === null || type === query.type)
       .sort((one, other) => other.eventId - one.eventId);
     return { events: matching.slice(0, query.limit), hasMore: matching.length > query.limit };
+  }
+
+  async after({ tenantId, afterEventId, throughEventId, ...query }: EventsAfter): Promise<readonly TenantEvent[]> {
+    this.follows += 1;
+    if (this.failure !== null) throw this.failure;
+    return this.events
+      .filter((event) => event.tenantId === tenantId)
+      .filter(({ eventId }) => eventId > afterEventId && eventId <= throughEventId)
+      .filter(({ channel }) => query.channels?.includes(channel) ?? true)
+      .filter(({ type }) => query.types?.includes(type) ?? true)
+      .sort((one, other) => one.eventId - other.eventId)
+      .slice(0, query.limit);
+  }
+
+  async marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>> {
+    this.follows += 1;
+    if (this.failure !== null) throw this.failure;
+    const marks = new Map<string, number>();
+    for (const { tenantId, eventId } of this.events) {
+      const position = positions.find((one) => one.tenantId === tenantId);
+      if (position === undefined || eventId <= position.afterEventId) continue;
+      marks.set(tenantId, Math.max(eventId, marks.get(tenantId) ?? 0));
+    }
+    return marks;
   }
 
   async months({ tenantIds, from, to }: MonthsQuery): Promise<readonly MonthlyEvents[]> {

@@ -1,7 +1,7 @@
 import type { BatchItemAnswer, BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../../src/domain/batch.ts";
 import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
-import type { JobRecord } from "../../../src/domain/job.ts";
+import type { ChannelName, JobRecord } from "../../../src/domain/job.ts";
 import type { AllQueuedJobs, QueuedJobSummary, QueuedJobs, RecipientFilter } from "../../../src/domain/job-search.ts";
 import type {
   AcceptResult,
@@ -167,6 +167,12 @@ export class FakeQueue
     return found === undefined ? null : summaryOf(found.job);
   }
 
+  async jobsAhead({ tenantId }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
+    const own = this.queued.filter((entry) => entry.tenantId === tenantId && entry.job.channel === channel);
+    const at = own.findIndex(({ job }) => job.jobId === jobId);
+    return at === -1 ? null : at;
+  }
+
   async waitingAnywhere(_shards: number, { recipient }: RecipientFilter) {
     await this.answer();
     const own = this.queued.filter(({ job }) => job.recipient === recipient);
@@ -241,6 +247,7 @@ export class FakeQueue
   }
 }
 
-function summaryOf({ jobId, channel, recipient, template }: NewJob): QueuedJobSummary {
-  return { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
+function summaryOf({ jobId, channel, recipient, template, tags, dueMs }: NewJob): QueuedJobSummary {
+  const known = { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
+  return { ...known, tags: tags ?? [], dueMs: dueMs ?? null };
 }

@@ -24,7 +24,9 @@ import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
+import { WebhookClient } from "../../../src/runtime/webhook-client.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
+import { WebhookTests } from "../../../src/webhooks/webhook-tests.ts";
 import { must } from "../../support/must.ts";
 import { openRegistryDatabase, type RegistryDatabase } from "../../support/registry-database.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
@@ -68,6 +70,9 @@ const NO_PASSES: PassKitPorts = {
   webhooks: { note: () => undefined },
   log: { take: () => undefined, latest: () => [] },
 };
+
+/** Tenants' webhooks may be on this machine, as with the sandbox. */
+const LOOPBACK = new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false });
 
 /** Ports that stand in for a test's own, or make them from the registry. */
 type Changes = Partial<ApiPorts> | ((stores: OpenRegistry) => Partial<ApiPorts>);
@@ -117,6 +122,7 @@ export class Front {
         batches: new QueuedBatches({ queue, jobIds: new JobIds(clock, random) }),
         payloads: this.payloads,
         contents: stores.jobContents,
+        questions: { ask: async () => null },
         directory,
         registry,
         operators: stores.operators,
@@ -140,6 +146,7 @@ export class Front {
         }),
         eventStore,
         finishedJobs: eventStore,
+        eventMetrics: { isFromSums: () => true, metrics: async () => [] },
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
         retries: { retry: async () => new Map(), contentOf: async () => null },
@@ -165,6 +172,16 @@ export class Front {
         },
         passKit: NO_PASSES,
         wallet: NO_WALLET,
+        webhooks: {
+          feed: eventStore,
+          outbound: LOOPBACK,
+          tests: new WebhookTests({
+            store: stores.webhookDeliveries,
+            caller: new WebhookClient({ guard: LOOPBACK }),
+            clock,
+            telemetry,
+          }),
+        },
         operatorToken: OPERATOR_TOKEN,
         sessions: new OperatorSessions([new Uint8Array(32).fill(7)]),
         version: "0.0.0-test",

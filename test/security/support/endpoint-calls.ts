@@ -42,6 +42,7 @@ const ofTenant: Call = ({ tenantId }) => ({ path: { id: tenantId } });
 const ofJob: Call = ({ jobId }) => ({ path: { id: jobId } });
 const ofTenantJob: Call = ({ tenantId, jobId }) => ({ path: { id: tenantId, job_id: jobId } });
 const ofFailedJob: Call = ({ tenantId, failedJobId }) => ({ path: { id: tenantId, job_id: failedJobId } });
+const ofWebhook: Call = ({ webhookId }) => ({ path: { id: webhookId } });
 const ofPass: Call = ({ passId }) => ({ path: { id: passId } });
 const ofDomain: Call = ({ domain }) => ({ path: { domain } });
 const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, slug: template } });
@@ -95,9 +96,12 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
+  listOwnJobs: () => ({ query: { status: "success", from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
+  explainJob: ofJob,
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
+  getMetrics: () => ({ query: { ...days, group_by: "template" } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
     sharedName: "a class of the platform's issuer",
@@ -107,6 +111,15 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { class_type: "eventTicket", class_data: { issuerName: "Mallory" } },
   }),
   getGoogleClass: ({ classId }) => ({ path: { id: classId }, query: { class_type: "eventTicket" } }),
+  createWebhook: () => ({ body: { url: "https://hooks.example/told" } }),
+  listWebhooks: none,
+  getWebhook: ofWebhook,
+  changeWebhook: (ids, fresh) => ({ ...ofWebhook(ids, fresh), body: { batch_max: 10 } }),
+  testWebhook: ofWebhook,
+  replayWebhookEvents: (ids, fresh) => ({ ...ofWebhook(ids, fresh), body: { after_event_id: 1 } }),
+  enableWebhook: ofWebhook,
+  rotateWebhookSecret: ofWebhook,
+  listWebhookAttempts: ofWebhook,
   listDomains: none,
   getDomain: ofDomain,
   verifyDomain: ofDomain,
@@ -262,6 +275,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   unregisterDevice: ofPassKit,
   deleteSuppression: ofSuppression,
   deleteAlias: ofAlias,
+  deleteWebhook: ofWebhook,
   deleteTemplate: ofTemplate,
   deleteDomain: ofTenantDomain,
   deleteOperator: ({ operatorId }) => ({ path: { id: operatorId } }),

@@ -19,6 +19,7 @@ export interface Identifiers {
   readonly passId: string;
   readonly googlePassId: string;
   readonly classId: string;
+  readonly webhookId: string;
   readonly domain: string;
   readonly alias: string;
   readonly template: string;
@@ -63,6 +64,11 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   await target.operator("PUT", `/tenants/${id}/aliases/${own("alias")}`, { meta_name: hiddenTemplateName(id) });
   await target.operator("POST", `/tenants/${id}/domains`, { domain: `mail.${id}.example` });
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
+  const webhook = await target.call(account, "POST", "/v1/webhooks", {
+    url: `https://hooks.${id}.example/told`,
+    // Its tenant may read it, so it is confidential to the attacker alone.
+    description: account === target.victim ? `CONFIDENTIAL webhook of ${id}` : null,
+  });
   const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
   const ownKey = await target.operator("POST", `/tenants/${id}/keys`);
@@ -71,6 +77,7 @@ export async function equip(target: Target, account: Account): Promise<Identifie
     keyId: key.body.key_id,
     ownKeyId: ownKey.body.key_id,
     operatorId: operator.body.operator_id,
+    webhookId: webhook.body.webhook_id,
     domain: `mail.${id}.example`,
     alias: own("alias"),
     template: own("mail"),
@@ -169,6 +176,7 @@ export function inventedLike(real: Identifiers): Identifiers {
     operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
     failedJobId: anotherUuid(real.failedJobId),
+    webhookId: anotherUuid(real.webhookId),
     passId: anotherUuid(real.passId),
     googlePassId: anotherUuid(real.googlePassId),
     classId: `${ISSUER}.${word()}`,

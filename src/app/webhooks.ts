@@ -1,0 +1,60 @@
+import type { Config } from "../config/config.ts";
+import type { EventFeed } from "../domain/event-store.ts";
+import type { Operator } from "../domain/operator.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { ChangeFeed } from "../domain/tenant.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import { systemRandom } from "../runtime/system-random.ts";
+import { WebhookClient } from "../runtime/webhook-client.ts";
+import type { DisabledWebhook } from "../webhooks/delivery-repository.ts";
+import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
+import { WebhookSender } from "../webhooks/webhook-sender.ts";
+import { WebhookTests } from "../webhooks/webhook-tests.ts";
+import type { OpenRegistry } from "./open-registry.ts";
+import { outboundGuard } from "./outbound-guard.ts";
+
+interface WebhookContext {
+  readonly config: Config;
+  readonly registry: Pick<OpenRegistry, "webhookDeliveries" | "audit">;
+  readonly eventStore: { readonly feed: EventFeed };
+  readonly telemetry: Telemetry;
+}
+
+/** Stands in the audit log for what nobody asked for. No operator has this name. */
+const WAYBILL: Operator = { id: "waybill", name: "waybill", role: "write" };
+
+/** Calls the webhooks of the tenants whose shards this process records. Starts nothing. */
+export function webhookSender(
+  { config, registry, eventStore, telemetry }: WebhookContext,
+  changes: Pick<ChangeFeed, "onChange">,
+): WebhookSender {
+  const { webhookDeliveries: store, audit } = registry;
+  return new WebhookSender({
+    store,
+    feed: eventStore.feed,
+    caller: new WebhookClient({ guard: outboundGuard(config) }),
+    changes,
+    async onDisabled({ tenantId, webhookId, reason }: DisabledWebhook) {
+      const requestId = crypto.randomUUID();
+      const call = { operator: WAYBILL, action: "disableWebhook", tenantId, target: webhookId, requestId };
+      const id = await audit.begin(call);
+      await audit.end(id, { status: 200, detail: { reason }, newTenantId: null });
+      telemetry.log("warn", "a webhook is disabled", { tenant_id: tenantId, webhook_id: webhookId, reason });
+    },
+    clock: systemClock,
+    random: systemRandom,
+    telemetry,
+  });
+}
+
+/** What the API needs for webhooks. Starts nothing. */
+export function openWebhooks({
+  config,
+  registry: { webhookDeliveries: store },
+  eventStore: { feed },
+  telemetry,
+}: WebhookContext): WebhookEndpointPorts["webhooks"] {
+  const outbound = outboundGuard(config);
+  const caller = new WebhookClient({ guard: outbound });
+  return { feed, outbound, tests: new WebhookTests({ store, caller, clock: systemClock, telemetry }) };
+}

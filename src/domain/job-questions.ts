@@ -1,0 +1,51 @@
+import type { ChannelName } from "./job.ts";
+
+/**
+ * What an unfinished job waits for.
+ *
+ * | | what |
+ * |---|---|
+ * | `turn` | its turn among its tenant's jobs and those of others |
+ * | `plan_pace` | the deliveries per second of its tenant's plan |
+ * | `warm_up` | another day: its tenant's new sender has used up this day's allowance |
+ * | `destination_pace` | the recipient's mail server, which takes mail more slowly than it comes |
+ * | `throttled` | the provider, which asked its sender to go slower or to pause |
+ * | `relay_away` | its mail server or provider, which does not answer |
+ * | `schedule` | the time that it was scheduled for |
+ * | `retry` | its next try |
+ * | `paused` | an operator, who paused its tenant's deliveries |
+ */
+export const WAITS = [
+  "turn",
+  "plan_pace",
+  "warm_up",
+  "destination_pace",
+  "throttled",
+  "relay_away",
+  "schedule",
+  "retry",
+  "paused",
+] as const;
+export type WaitsFor = (typeof WAITS)[number];
+
+export interface AskedJob {
+  readonly tenantId: string;
+  readonly channel: ChannelName;
+  readonly jobId: string;
+}
+
+/** What only the process that delivers the job's shard knows. */
+export interface OwnersAnswer {
+  /** Null: its delivery is in flight. */
+  readonly waitsFor: WaitsFor | null;
+  /** Until the next of its tenant queue's jobs may start; null: not known. */
+  readonly forMs: number | null;
+}
+
+/** Questions between processes. */
+export interface JobQuestions {
+  /** Null: no owner answered in time. Rejects with `UnavailableError` or `TransportError`. */
+  ask(shard: number, job: AskedJob): Promise<OwnersAnswer | null>;
+  /** Lets this process answer; null: it does not own the shard, or knows nothing of the job. */
+  onQuestion(answer: (shard: number, job: AskedJob) => OwnersAnswer | null): () => void;
+}

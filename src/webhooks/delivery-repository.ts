@@ -1,0 +1,182 @@
+import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
+import { tenants } from "../storage/tables.ts";
+import type { Vault } from "../storage/vault.ts";
+import { webhookLimits } from "./limits.ts";
+import { webhookAttempts, webhooks } from "./tables.ts";
+import type { Attempt, DisabledReason, Progress, SealedWebhook } from "./webhook.ts";
+import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
+
+export interface DeliveryRepositoryOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly clock: Clock;
+}
+
+/** What calls came to. */
+export interface Note {
+  readonly tenantId: string;
+  readonly webhookId: string;
+  /** Of the webhook that was called. If it has another by now, a tenant has asked for something else since. */
+  readonly epoch: number;
+  readonly progress: Progress;
+  readonly attempts: readonly Attempt[];
+}
+
+/** A webhook that Waybill disabled. */
+export interface DisabledWebhook {
+  readonly tenantId: string;
+  readonly webhookId: string;
+  readonly reason: DisabledReason;
+  readonly atMs: number;
+}
+
+const PAGE = 500;
+const DISABLED_MAX = 50;
+/** Operators are not told for longer. */
+const DISABLED_SHOWN_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** What the process that calls webhooks reads and writes. Rejects with `UnavailableError` or `TransportError`. */
+export class DeliveryRepository {
+  constructor(private readonly options: DeliveryRepositoryOptions) {}
+
+  /** All that are enabled, of tenants of these shards. */
+  async ofShards(shards: readonly number[]): Promise<readonly SealedWebhook[]> {
+    if (shards.length === 0) return [];
+    const all: SealedWebhook[] = [];
+    for (let last = ""; ; ) {
+      const page = await this.select(and(inArray(tenants.shard, [...shards]), gt(webhooks.id, last)), PAGE);
+      all.push(...page);
+      if (page.length < PAGE) return all;
+      last = page.at(-1)?.webhookId ?? "";
+    }
+  }
+
+  /** All that are enabled, of these tenants. */
+  ofTenants(tenantIds: readonly string[]): Promise<readonly SealedWebhook[]> {
+    return this.select(
+      inArray(webhooks.tenantId, [...tenantIds]),
+      tenantIds.length * webhookLimits.webhooksPerTenantMax,
+    );
+  }
+
+  private select(where: ReturnType<typeof and>, limit: number): Promise<readonly SealedWebhook[]> {
+    return this.options.database.read(async (db) => {
+      const rows = await db
+        .select({ webhook: webhooks, shard: tenants.shard })
+        .from(webhooks)
+        .innerJoin(tenants, eq(tenants.id, webhooks.tenantId))
+        .where(and(where, isNull(webhooks.disabledAt), isNull(tenants.deletedAt)))
+        .orderBy(asc(webhooks.id))
+        .limit(limit);
+      return rows.map(({ webhook, shard }) => ({
+        ...webhookOf(webhook),
+        shard,
+        secret: webhook.secret,
+        formerSecret: webhook.formerSecret,
+        formerUntilMs: webhook.formerUntil?.getTime() ?? null,
+      }));
+    });
+  }
+
+  /** What signs now, the current secret first. Throws `VaultError`. */
+  secretsOf({ tenantId, webhookId, secret, formerSecret, formerUntilMs }: SealedWebhook): readonly string[] {
+    const { vault, clock } = this.options;
+    const current = vault.open(secretPlace(tenantId, webhookId), secret);
+    if (formerSecret === null || (formerUntilMs ?? 0) <= clock.nowMs()) return [current];
+    return [current, vault.open(formerSecretPlace(tenantId, webhookId), formerSecret)];
+  }
+
+  /** The webhook as it is called, whether enabled or not; null: there is none. */
+  one(tenantId: string, webhookId: string): Promise<SealedWebhook | null> {
+    return this.options.database.read(async (db) => {
+      const [row] = await db
+        .select()
+        .from(webhooks)
+        .where(and(eq(webhooks.id, webhookId), eq(webhooks.tenantId, tenantId)));
+      if (row === undefined) return null;
+      const { secret, formerSecret, formerUntil } = row;
+      return { ...webhookOf(row), shard: 0, secret, formerSecret, formerUntilMs: formerUntil?.getTime() ?? null };
+    });
+  }
+
+  /** Writes all of it down or nothing. Resolves to the webhooks that it was about: the others were changed or deleted. */
+  note(notes: readonly Note[]): Promise<ReadonlySet<string>> {
+    return this.options.database.write(async (transaction) => {
+      const noted = new Set<string>();
+      // In one order everywhere, so that no two processes wait for each other.
+      const ordered = notes.toSorted((a, b) => (a.webhookId < b.webhookId ? -1 : 1));
+      for (const note of ordered) if (await noteOne(transaction, note)) noted.add(note.webhookId);
+      const attempts = notes.flatMap(({ tenantId, webhookId, attempts }) =>
+        // A webhook that was deleted has no log.
+        noted.has(webhookId) ? attempts.map((attempt) => rowOf({ tenantId, webhookId }, attempt)) : [],
+      );
+      if (attempts.length > 0) await transaction.insert(webhookAttempts).values(attempts);
+      return noted;
+    });
+  }
+
+  /** Adds a test's call to the log. */
+  async noteTest(of: { readonly tenantId: string; readonly webhookId: string }, attempt: Attempt): Promise<void> {
+    await this.options.database.write(async (transaction) => {
+      const where = and(eq(webhooks.id, of.webhookId), eq(webhooks.tenantId, of.tenantId));
+      const [row] = await transaction.select({ id: webhooks.id }).from(webhooks).where(where).for("update");
+      if (row !== undefined) await transaction.insert(webhookAttempts).values(rowOf(of, attempt));
+    });
+    await this.trim(of.webhookId);
+  }
+
+  /** Removes attempts that are too many or too old. */
+  async trim(webhookId: string): Promise<void> {
+    const { database, clock } = this.options;
+    const ofWebhook = eq(webhookAttempts.webhookId, webhookId);
+    await database.write(async (transaction) => {
+      const [oldest] = await transaction
+        .select({ id: webhookAttempts.id })
+        .from(webhookAttempts)
+        .where(ofWebhook)
+        .orderBy(desc(webhookAttempts.id))
+        .offset(webhookLimits.attemptsKeptMax - 1)
+        .limit(1);
+      const tooOld = lt(webhookAttempts.at, new Date(clock.nowMs() - webhookLimits.attemptsKeptMs));
+      await transaction
+        .delete(webhookAttempts)
+        .where(and(ofWebhook, or(tooOld, oldest === undefined ? undefined : lt(webhookAttempts.id, oldest.id))));
+    });
+  }
+
+  /** Those that Waybill disabled within the last week, the latest 50. */
+  disabled(): Promise<readonly DisabledWebhook[]> {
+    const since = new Date(this.options.clock.nowMs() - DISABLED_SHOWN_MS);
+    return this.options.database.read(async (db) => {
+      const rows = await db
+        .select()
+        .from(webhooks)
+        .innerJoin(tenants, eq(tenants.id, webhooks.tenantId))
+        .where(and(isNotNull(webhooks.disabledAt), gte(webhooks.disabledAt, since), isNull(tenants.deletedAt)))
+        .orderBy(desc(webhooks.disabledAt))
+        .limit(DISABLED_MAX);
+      return rows.map(({ webhooks: { id, tenantId, disabledReason, disabledAt } }) => ({
+        tenantId,
+        webhookId: id,
+        reason: disabledReason ?? "failing",
+        atMs: disabledAt?.getTime() ?? 0,
+      }));
+    });
+  }
+}
+
+async function noteOne(transaction: AnyDb, { webhookId, epoch, progress }: Note): Promise<boolean> {
+  const rows = await transaction
+    .update(webhooks)
+    // A process that was replaced while it called may say less than its successor.
+    .set({ ...columnsOf(progress), position: sql`greatest(${webhooks.position}, ${progress.position}::bigint)` })
+    .where(and(eq(webhooks.id, webhookId), eq(webhooks.epoch, epoch)))
+    .returning({ id: webhooks.id });
+  return rows.length > 0;
+}
+
+function rowOf(of: { readonly tenantId: string; readonly webhookId: string }, { atMs, ...attempt }: Attempt) {
+  return { tenantId: of.tenantId, webhookId: of.webhookId, at: new Date(atMs), ...attempt };
+}

@@ -1,0 +1,88 @@
+import type { WebhookAnswer } from "../domain/outbound.ts";
+import type { Random } from "../domain/random.ts";
+import { webhookLimits } from "./limits.ts";
+import type { EventRange, Progress } from "./webhook.ts";
+
+/*
+ * How a webhook gets on. Pure.
+ *
+ *   told ──call taken──▶ told, further on
+ *     └────call failed─▶ waits ──due──▶ the same call again
+ *                          └─410, or three days──▶ disabled ──enabled by the tenant──▶ told, from where it stopped
+ */
+
+/** What is to be told next, of what is known to be stored. */
+export function nextRange({ position, replay }: Progress, mark: number): EventRange {
+  return replay ?? { afterEventId: position, throughEventId: Math.max(position, mark) };
+}
+
+/** Everything through this event was told. */
+export function told(progress: Progress, eventId: number): Progress {
+  return { ...moved(progress, eventId), ...WELL };
+}
+
+/** There is nothing to tell up to this event. */
+export function moved(progress: Progress, eventId: number): Progress {
+  const { replay, position } = progress;
+  if (replay === null) return { ...progress, position: Math.max(position, eventId) };
+  const rest = eventId >= replay.throughEventId ? null : { ...replay, afterEventId: eventId };
+  return { ...progress, replay: rest };
+}
+
+/** A webhook whose receiver has refused nothing since its last success. */
+export const WELL = {
+  failures: 0,
+  failingSinceMs: null,
+  nextAtMs: null,
+  retryThrough: null,
+  lastError: null,
+} as const satisfies Partial<Progress>;
+
+/** Why the answer is no success, or null. */
+export function faultOf(answer: WebhookAnswer): string | null {
+  if (answer.kind === "failed") return answer.why;
+  const { status } = answer;
+  if (status >= 200 && status < 300) return null;
+  return `the receiver answered ${status}${status >= 300 && status < 400 ? ": redirects are not followed" : ""}`;
+}
+
+/** A call through this event failed at `nowMs`. */
+export function failed(
+  progress: Progress,
+  call: { readonly answer: WebhookAnswer; readonly lastEventId: number; readonly nowMs: number },
+  random: Pick<Random, "next">,
+): Progress {
+  const { answer, lastEventId, nowMs } = call;
+  const failures = progress.failures + 1;
+  const failingSinceMs = progress.failingSinceMs ?? nowMs;
+  const common = { ...progress, failures, failingSinceMs, lastError: faultOf(answer), retryThrough: lastEventId };
+  const isGone = answer.kind === "answered" && answer.status === 410;
+  if (isGone || nowMs - failingSinceMs >= webhookLimits.disableAfterMs) {
+    return { ...common, nextAtMs: null, disabled: { reason: isGone ? "gone" : "failing", atMs: nowMs } };
+  }
+  return { ...common, nextAtMs: nowMs + waitMs(failures, answer, nowMs, random) };
+}
+
+function waitMs(failures: number, answer: WebhookAnswer, nowMs: number, random: Pick<Random, "next">): number {
+  const { retryMs, jitter, retryAfterMsMin, retryAfterMsMax } = webhookLimits;
+  const asked = answer.kind === "answered" ? retryAfterMs(answer.retryAfter, nowMs) : null;
+  if (asked !== null) return Math.min(Math.max(asked, retryAfterMsMin), retryAfterMsMax);
+  const planned = retryMs[Math.min(failures, retryMs.length) - 1] ?? 0;
+  return Math.round(planned * (1 - jitter + 2 * jitter * random.next()));
+}
+
+/** The wait that a `Retry-After` asks for (RFC 9110, 10.2.3: seconds or a date), or null. */
+export function retryAfterMs(text: string | null, nowMs: number): number | null {
+  if (text === null) return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const atMs = /^[A-Z][a-z]{2}, /.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+/** Replays events: what was told already is told again, once. */
+export function replayed(progress: Progress, { afterEventId, throughEventId }: EventRange): Progress {
+  const { position } = progress;
+  // Beyond the position, what is replayed and what comes next are one.
+  if (throughEventId >= position) return { ...progress, position: Math.min(position, afterEventId), replay: null };
+  return { ...progress, replay: afterEventId < throughEventId ? { afterEventId, throughEventId } : null };
+}

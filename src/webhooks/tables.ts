@@ -1,0 +1,71 @@
+import { sql } from "drizzle-orm";
+import { bigint, bigserial, boolean, index, integer, pgTable, text, timestamp } from "drizzle-orm/pg-core";
+import { createdAt, slug, tenantId } from "../storage/tables.ts";
+import type { DisabledReason } from "./webhook.ts";
+
+const eventId = (name: string) => bigint(name, { mode: "number" });
+const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
+
+/** Where tenants are told of their events, and how far that is. */
+export const webhooks = pgTable(
+  "webhooks",
+  {
+    id: slug("id").primaryKey(),
+    tenantId: tenantId(),
+    url: text("url").notNull(),
+    description: text("description"),
+    /** Null: all. */
+    eventTypes: text("event_types").array(),
+    channels: text("channels").array(),
+    batchMax: integer("batch_max").notNull(),
+    /** Sealed by the vault. */
+    secret: text("secret").notNull(),
+    formerSecret: text("former_secret"),
+    formerUntil: time("former_until"),
+    /** Grows with every change of its position or state that a tenant asks for: what a call in flight then says is out of date. */
+    epoch: integer("epoch").notNull(),
+    /** The event id through which it was told. */
+    position: eventId("position").notNull(),
+    /** What is told again before that: ids in (after, through]. Null: nothing. */
+    replayAfter: eventId("replay_after"),
+    replayThrough: eventId("replay_through"),
+    /** Calls that failed one after the other; since when; when the next one is due. */
+    failures: integer("failures").notNull(),
+    failingSince: time("failing_since"),
+    nextAt: time("next_at"),
+    /** The last event of the call that failed: its repeat has the same events. */
+    retryThrough: eventId("retry_through"),
+    lastError: text("last_error"),
+    disabledReason: text("disabled_reason").$type<DisabledReason>(),
+    disabledAt: time("disabled_at"),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    index("webhooks_by_tenant").on(table.tenantId),
+    index("webhooks_disabled").on(table.disabledAt).where(sql`${table.disabledAt} is not null`),
+  ],
+);
+
+/** The latest calls of each webhook. */
+export const webhookAttempts = pgTable(
+  "webhook_attempts",
+  {
+    id: bigserial("id", { mode: "number" }).primaryKey(),
+    tenantId: tenantId(),
+    webhookId: slug("webhook_id")
+      .notNull()
+      .references(() => webhooks.id, { onDelete: "cascade" }),
+    at: time("at").notNull(),
+    isTest: boolean("is_test").notNull(),
+    messageId: text("message_id").notNull(),
+    events: integer("events").notNull(),
+    firstEventId: eventId("first_event_id"),
+    lastEventId: eventId("last_event_id"),
+    /** Of the answer; null: there was none. */
+    status: integer("status"),
+    /** Null: it was taken. */
+    error: text("error"),
+    ms: integer("ms").notNull(),
+  },
+  (table) => [index("webhook_attempts_by_webhook").on(table.webhookId, table.id)],
+);

@@ -1,0 +1,229 @@
+import { and, asc, count, desc, eq, lt } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import type { EventType } from "../domain/event.ts";
+import { JobIds } from "../domain/ids.ts";
+import type { ChannelName } from "../domain/job.ts";
+import type { Random } from "../domain/random.ts";
+import {
+  type AllOfTenant,
+  type Done,
+  done,
+  type InvalidCursor,
+  type Missing,
+  missing,
+  type PageOfTenant,
+} from "../domain/store-result.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
+import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
+import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
+import type { Vault } from "../storage/vault.ts";
+import { webhookLimits } from "./limits.ts";
+import { replayed, WELL } from "./progress.ts";
+import { newSecret } from "./signature.ts";
+import { webhookAttempts, webhooks } from "./tables.ts";
+import type { Attempt, EventRange, Webhook } from "./webhook.ts";
+import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
+
+export interface WebhookRepositoryOptions {
+  readonly database: Database;
+  readonly changes: RegistryChanges;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What a tenant decides. */
+export interface WebhookContent {
+  readonly url: string;
+  readonly description: string | null;
+  readonly eventTypes: readonly EventType[] | null;
+  readonly channels: readonly ChannelName[] | null;
+  readonly batchMax: number;
+}
+
+/** A webhook with its secret, which is shown once. */
+export interface WebhookWithSecret {
+  readonly webhook: Webhook;
+  readonly secret: string;
+}
+
+export type CreatedWebhook =
+  | Done<WebhookWithSecret>
+  | Missing<"tenant">
+  /** The tenant has as many as it may have. */
+  | { readonly kind: "full"; readonly most: number };
+
+export type WebhookResult<T = Webhook> = Done<T> | Missing<"tenant" | "webhook">;
+
+/** Tenants' webhooks, as they make and change them. Every change reaches the process that calls them within a second. */
+export class WebhookRepository {
+  private readonly ids: JobIds;
+
+  constructor(private readonly options: WebhookRepositoryOptions) {
+    this.ids = new JobIds(options.clock, options.random);
+  }
+
+  /** `position`: the event id from which on it is told. */
+  create(tenantId: string, content: WebhookContent, position: number): Promise<CreatedWebhook> {
+    const { vault, clock, random, changes } = this.options;
+    const [id, secret] = [this.ids.next(), newSecret(random)];
+    return changes.ofTenant(tenantId, async (transaction) => {
+      // The change has locked the tenant's row, so no other change adds one in the meantime.
+      const [held] = await transaction.select({ of: count() }).from(webhooks).where(eq(webhooks.tenantId, tenantId));
+      const most = webhookLimits.webhooksPerTenantMax;
+      if (Number(held?.of ?? 0) >= most) return new Undone({ kind: "full", most } as const);
+      const [row] = await transaction
+        .insert(webhooks)
+        .values({
+          id,
+          tenantId,
+          ...valuesOf(content),
+          secret: vault.seal(secretPlace(tenantId, id), secret),
+          epoch: 1,
+          position,
+          failures: 0,
+          createdAt: new Date(clock.nowMs()),
+        })
+        .returning();
+      if (row === undefined) throw new Error("the registry took no webhook");
+      return done({ webhook: webhookOf(row), secret });
+    });
+  }
+
+  /** Oldest first. */
+  all(tenantId: string): Promise<AllOfTenant<Webhook>> {
+    return listOfTenant(this.options.database, tenantId, {
+      rows: (db) => db.select().from(webhooks).where(eq(webhooks.tenantId, tenantId)).orderBy(asc(webhooks.id)),
+      item: webhookOf,
+    });
+  }
+
+  one(tenantId: string, webhookId: string): Promise<WebhookResult> {
+    return readOfTenant(this.options.database, tenantId, async (db) => {
+      const [row] = await db.select().from(webhooks).where(named(tenantId, webhookId));
+      return row === undefined ? missing("webhook") : done(webhookOf(row));
+    });
+  }
+
+  /** With another address it is called at once. */
+  change(tenantId: string, webhookId: string, change: Partial<WebhookContent>): Promise<WebhookResult> {
+    return this.changed(tenantId, webhookId, (webhook) => {
+      const isElsewhere = change.url !== undefined && change.url !== webhook.url;
+      const content = { ...webhook, ...change };
+      return {
+        ...valuesOf(content),
+        ...(isElsewhere && { ...columnsOf({ ...webhook.progress, ...WELL }), epoch: webhook.epoch + 1 }),
+      };
+    });
+  }
+
+  /** Goes on where it stopped. Safe to repeat: one that is enabled and fails is called at once. */
+  enable(tenantId: string, webhookId: string): Promise<WebhookResult> {
+    return this.changed(tenantId, webhookId, ({ progress, epoch }) => ({
+      ...columnsOf({ ...progress, ...WELL, disabled: null }),
+      epoch: epoch + 1,
+    }));
+  }
+
+  /** Through null: everything behind `afterEventId`. */
+  replay(
+    tenantId: string,
+    webhookId: string,
+    { afterEventId, throughEventId }: { readonly afterEventId: number; readonly throughEventId: number | null },
+  ): Promise<WebhookResult> {
+    return this.changed(tenantId, webhookId, ({ progress, epoch }) => {
+      const range: EventRange = { afterEventId, throughEventId: throughEventId ?? progress.position };
+      const anew = replayed({ ...progress, retryThrough: null }, range);
+      return { ...columnsOf(anew), position: anew.position, epoch: epoch + 1 };
+    });
+  }
+
+  /** The former secret signs, too, for a day. */
+  rotate(tenantId: string, webhookId: string): Promise<WebhookResult<WebhookWithSecret>> {
+    const { vault, clock, random, changes } = this.options;
+    const secret = newSecret(random);
+    return changes.ofTenant(tenantId, async (transaction) => {
+      const [row] = await transaction.select().from(webhooks).where(named(tenantId, webhookId));
+      if (row === undefined) return new Undone(missing("webhook"));
+      const place = secretPlace(tenantId, webhookId);
+      const former = vault.open(place, row.secret);
+      const webhook = await update(transaction, webhookId, {
+        secret: vault.seal(place, secret),
+        formerSecret: vault.seal(formerSecretPlace(tenantId, webhookId), former),
+        formerUntil: new Date(clock.nowMs() + webhookLimits.formerSecretMs),
+      });
+      return done({ webhook, secret });
+    });
+  }
+
+  delete(tenantId: string, webhookId: string): Promise<WebhookResult<null>> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      const deleted = await transaction.delete(webhooks).where(named(tenantId, webhookId)).returning();
+      return deleted.length === 0 ? new Undone(missing("webhook")) : done(null);
+    });
+  }
+
+  /** Newest first. */
+  async attempts(
+    tenantId: string,
+    webhookId: string,
+    { cursor, limit }: { readonly cursor: string | null; readonly limit: number },
+  ): Promise<PageOfTenant<Attempt> | InvalidCursor | Missing<"webhook">> {
+    if (cursor !== null && !/^[1-9]\d{0,14}$/.test(cursor)) return { kind: "invalid_cursor" };
+    return readOfTenant(this.options.database, tenantId, async (db) => {
+      const [row] = await db.select({ id: webhooks.id }).from(webhooks).where(named(tenantId, webhookId));
+      if (row === undefined) return missing("webhook");
+      const before = cursor === null ? undefined : lt(webhookAttempts.id, Number(cursor));
+      const rows = await db
+        .select()
+        .from(webhookAttempts)
+        .where(and(eq(webhookAttempts.webhookId, webhookId), before))
+        .orderBy(desc(webhookAttempts.id))
+        .limit(rowsToRead(limit));
+      return done(pageOf(rows, limit, { item: attemptOf, cursor: ({ id }) => String(id) }));
+    });
+  }
+
+  private changed(
+    tenantId: string,
+    webhookId: string,
+    change: (webhook: Webhook) => Partial<typeof webhooks.$inferInsert>,
+  ): Promise<WebhookResult> {
+    return this.options.changes.ofTenant(tenantId, async (transaction) => {
+      // Locked against what calls in flight write down.
+      const [row] = await transaction.select().from(webhooks).where(named(tenantId, webhookId)).for("update");
+      if (row === undefined) return new Undone(missing("webhook"));
+      return done(await update(transaction, webhookId, change(webhookOf(row))));
+    });
+  }
+}
+
+async function update(
+  transaction: AnyDb,
+  webhookId: string,
+  change: Partial<typeof webhooks.$inferInsert>,
+): Promise<Webhook> {
+  const [row] = await transaction.update(webhooks).set(change).where(eq(webhooks.id, webhookId)).returning();
+  if (row === undefined) throw new Error("a webhook that was locked is gone");
+  return webhookOf(row);
+}
+
+function valuesOf({ url, description, eventTypes, channels, batchMax }: WebhookContent) {
+  return {
+    url,
+    description,
+    eventTypes: eventTypes === null ? null : [...eventTypes],
+    channels: channels === null ? null : [...channels],
+    batchMax,
+  };
+}
+
+function attemptOf(row: typeof webhookAttempts.$inferSelect): Attempt {
+  const { id: _, tenantId: __, webhookId: ___, at, ...attempt } = row;
+  return { ...attempt, atMs: at.getTime() };
+}
+
+function named(tenantId: string, webhookId: string) {
+  return and(eq(webhooks.id, webhookId), eq(webhooks.tenantId, tenantId));
+}

@@ -1,0 +1,398 @@
+import { sleep, type Timer } from "../domain/clock.ts";
+import { isOutage } from "../domain/errors.ts";
+import type { StoredEventRow } from "../domain/event-store.ts";
+import { Repeated } from "../domain/repeated.ts";
+import type { ChangeFeed } from "../domain/tenant.ts";
+import type { DeliveryRepository } from "./delivery-repository.ts";
+import { FairTurns } from "./fair-turns.ts";
+import { webhookLimits } from "./limits.ts";
+import { Notes } from "./notes.ts";
+import { nextRange } from "./progress.ts";
+import { type Progress, type SealedWebhook, wants } from "./webhook.ts";
+import { FIRST_SPAN, type TurnPorts, WebhookTurns } from "./webhook-turn.ts";
+
+export interface WebhookSenderPorts extends Omit<TurnPorts, "notes" | "store"> {
+  readonly store: Pick<DeliveryRepository, "ofShards" | "ofTenants" | "note" | "trim" | "secretsOf">;
+  readonly changes: Pick<ChangeFeed, "onChange">;
+}
+
+/** A shard that this process holds. */
+export interface HeldShard {
+  readonly shard: number;
+  /** Aborts when another process acts already. */
+  readonly lost: AbortSignal;
+  isSurelyHeld(): boolean;
+}
+
+interface Held {
+  readonly term: HeldShard;
+  readonly cutOff: AbortController;
+}
+
+/** A webhook that this process calls. */
+interface Followed {
+  webhook: SealedWebhook;
+  readonly held: Held;
+  /** The last event that can be read with everything before it, and the last one that is known of. */
+  mark: number;
+  seen: number;
+  isSettling: boolean;
+  state: "idle" | "waiting" | "queued" | "running";
+  timer: Timer | null;
+  /** When the next turn may begin (monotonic). */
+  notBeforeMs: number;
+  span: number;
+  notedPosition: number;
+  untrimmed: number;
+  isGone: boolean;
+}
+
+const TENANTS_AT_ONCE = 500;
+const TRIM_AFTER = 100;
+
+/**
+ * Calls the webhooks of the tenants whose shards this process records.
+ *
+ * Invariants:
+ * W1. One call at a time for each webhook, in the order of its events: whoever records a shard calls for its tenants, and begins
+ *     no call unless the shard's lease is surely held.
+ * W2. What is to be told is read from the event store, from where the registry says that the webhook was told. The recorder only
+ *     says that there is more: nothing that it says is needed for completeness, because a new holder of a shard compares every
+ *     webhook with the event store, and so does every holder every few minutes.
+ * W3. Nothing is done for a webhook without news. A webhook in memory is some hundred bytes, no timer, no connection.
+ * W4. Tenants take turns, within bounds of each tenant and of the process (`FairTurns`), and a turn lasts about a second or one call.
+ */
+export class WebhookSender {
+  private readonly held = new Map<number, Held>();
+  private readonly byTenant = new Map<string, Map<string, Followed>>();
+  private readonly running = new Map<Followed, Promise<void>>();
+  private readonly dirtyShards = new Set<number>();
+  private readonly dirtyTenants = new Set<string>();
+  private readonly toLook = new Set<Followed>();
+  private readonly turns = new FairTurns({ all: webhookLimits.callsMax, tenant: webhookLimits.tenantCallsMax });
+  private readonly notes: Notes;
+  private readonly work: WebhookTurns;
+  private readonly rounds: Repeated;
+  private readonly stopping = new AbortController();
+  private refreshing: Promise<void> | null = null;
+  private lookedAtMs: number;
+  private unsubscribe: (() => void) | null = null;
+
+  constructor(private readonly ports: WebhookSenderPorts) {
+    this.notes = new Notes(ports);
+    this.work = new WebhookTurns({ ...ports, notes: this.notes });
+    this.lookedAtMs = ports.clock.monotonicMs();
+    this.rounds = new Repeated(async () => this.round(), ports.clock, webhookLimits.reloadMs);
+  }
+
+  /** Call once only. */
+  start(): void {
+    this.unsubscribe = this.ports.changes.onChange((tenantId) => {
+      if (tenantId === null || this.held.size === 0) return;
+      this.dirtyTenants.add(tenantId);
+      this.refreshSoon();
+    });
+    this.rounds.start();
+  }
+
+  /** After its shards have been given up. Safe to repeat. */
+  async stop(): Promise<void> {
+    this.unsubscribe?.();
+    this.stopping.abort();
+    this.notes.stop();
+    await this.rounds.stop();
+    await this.refreshing;
+  }
+
+  /** The event store has these rows. Returns at once. */
+  onRecorded(rows: readonly StoredEventRow[]): void {
+    if (this.byTenant.size === 0) return;
+    const news = new Map<Followed, number>();
+    for (const row of rows) {
+      for (const one of this.byTenant.get(row.tenantId)?.values() ?? []) {
+        if (wants(one.webhook, row)) news.set(one, row.eventId);
+      }
+    }
+    for (const [one, eventId] of news) this.offer(one, eventId);
+  }
+
+  /** Calls for the shard's tenants until `ending` aborts. Resolves soon after that. */
+  async follow(term: HeldShard, ending: AbortSignal): Promise<void> {
+    const held: Held = { term, cutOff: new AbortController() };
+    const cutOff = () => held.cutOff.abort();
+    this.held.set(term.shard, held);
+    this.dirtyShards.add(term.shard);
+    this.refreshSoon();
+    await aborted(ending);
+    if (this.held.get(term.shard) === held) this.held.delete(term.shard);
+    const own = this.all().filter((one) => one.held === held);
+    for (const one of own) this.drop(one);
+    term.lost.addEventListener("abort", cutOff, { once: true });
+    if (term.lost.aborted) cutOff();
+    const { clock } = this.ports;
+    const timer = clock.setTimer(webhookLimits.closingMs, cutOff);
+    const turns = own.flatMap((one) => this.running.get(one) ?? []);
+    // A registry that is away does not hold up the hand-over: what is not written down is told again.
+    if (turns.length > 0) await Promise.race([Promise.all(turns), sleep(clock, 2 * webhookLimits.closingMs)]);
+    timer.cancel();
+    term.lost.removeEventListener("abort", cutOff);
+    cutOff();
+  }
+
+  private all(): readonly Followed[] {
+    return Array.from(this.byTenant.values(), (ofTenant) => [...ofTenant.values()]).flat();
+  }
+
+  private round(): void {
+    const nowMs = this.ports.clock.monotonicMs();
+    const all = this.all();
+    const failing = all.filter(({ webhook }) => webhook.progress.failures > 0).length;
+    this.ports.telemetry.gauge("webhooks_followed", all.length);
+    this.ports.telemetry.gauge("webhooks_failing", failing);
+    for (const shard of this.held.keys()) this.dirtyShards.add(shard);
+    if (nowMs - this.lookedAtMs >= webhookLimits.lookMs) {
+      this.lookedAtMs = nowMs;
+      for (const one of all) if (one.state === "idle") this.toLook.add(one);
+    }
+    this.refreshSoon();
+  }
+
+  private refreshSoon(): void {
+    this.refreshing ??= this.refreshAll().then(() => {
+      this.refreshing = null;
+      // What was noted while the last round ended.
+      if (this.isDirty && !this.stopping.signal.aborted) this.refreshSoon();
+    });
+  }
+
+  private get isDirty(): boolean {
+    return this.dirtyShards.size + this.dirtyTenants.size + this.toLook.size > 0;
+  }
+
+  /** Reads what is said to have changed, until nothing is. Never rejects. */
+  private async refreshAll(): Promise<void> {
+    const { clock, telemetry } = this.ports;
+    const { signal } = this.stopping;
+    while (this.isDirty && !signal.aborted) {
+      // Changes come in groups, and so do shards.
+      await sleep(clock, webhookLimits.announcedLingerMs, signal);
+      try {
+        await this.refresh();
+      } catch (error) {
+        const level = isOutage(error) ? "warn" : "error";
+        telemetry.log(level, "the webhooks could not be read", { error: String(error) });
+        await sleep(clock, webhookLimits.outageMs, signal);
+      }
+    }
+  }
+
+  private async refresh(): Promise<void> {
+    const { store } = this.ports;
+    const shards = [...this.dirtyShards].filter((shard) => this.held.has(shard));
+    this.dirtyShards.clear();
+    const tenantIds = [...this.dirtyTenants].slice(0, TENANTS_AT_ONCE);
+    for (const tenantId of tenantIds) this.dirtyTenants.delete(tenantId);
+    try {
+      if (shards.length > 0) {
+        const found = await store.ofShards(shards);
+        this.take(found, ({ webhook }) => shards.includes(webhook.shard));
+      }
+      if (tenantIds.length > 0) {
+        const found = await store.ofTenants(tenantIds);
+        this.take(found, ({ webhook }) => tenantIds.includes(webhook.tenantId));
+      }
+    } catch (error) {
+      for (const shard of shards) this.dirtyShards.add(shard);
+      for (const tenantId of tenantIds) this.dirtyTenants.add(tenantId);
+      throw error;
+    }
+    await this.look();
+  }
+
+  /** Takes over what was found, and lets go of what was asked for and not found. */
+  private take(found: readonly SealedWebhook[], wasAsked: (one: Followed) => boolean): void {
+    const ids = new Set(found.map(({ webhookId }) => webhookId));
+    for (const one of this.all()) if (wasAsked(one) && !ids.has(one.webhook.webhookId)) this.drop(one);
+    for (const webhook of found) {
+      const held = this.held.get(webhook.shard);
+      const known = this.byTenant.get(webhook.tenantId)?.get(webhook.webhookId);
+      if (known !== undefined && known.held === held) this.renew(known, webhook);
+      else if (held !== undefined) this.add(webhook, held);
+    }
+  }
+
+  private add(webhook: SealedWebhook, held: Held): void {
+    const one: Followed = {
+      webhook,
+      held,
+      mark: 0,
+      seen: 0,
+      isSettling: false,
+      state: "idle",
+      timer: null,
+      notBeforeMs: 0,
+      span: FIRST_SPAN,
+      notedPosition: webhook.progress.position,
+      untrimmed: 0,
+      isGone: false,
+    };
+    const ofTenant = this.byTenant.get(webhook.tenantId) ?? new Map<string, Followed>();
+    this.byTenant.set(webhook.tenantId, ofTenant.set(webhook.webhookId, one));
+    this.toLook.add(one);
+    this.schedule(one);
+  }
+
+  private renew(one: Followed, webhook: SealedWebhook): void {
+    const { progress, epoch } = one.webhook;
+    if (webhook.epoch < epoch) return;
+    const isAnew = webhook.epoch > epoch;
+    // Of the same epoch, this process knows more than it has written down.
+    one.webhook = isAnew ? webhook : { ...webhook, progress };
+    if (!isAnew) return;
+    one.notBeforeMs = 0;
+    one.notedPosition = webhook.progress.position;
+    this.toLook.add(one);
+    this.schedule(one);
+  }
+
+  private drop(one: Followed): void {
+    const { tenantId, webhookId } = one.webhook;
+    one.isGone = true;
+    one.timer?.cancel();
+    this.toLook.delete(one);
+    const ofTenant = this.byTenant.get(tenantId);
+    if (ofTenant?.get(webhookId) === one) ofTenant.delete(webhookId);
+    if (ofTenant?.size === 0) this.byTenant.delete(tenantId);
+  }
+
+  /** Compares webhooks with the event store. */
+  private async look(): Promise<void> {
+    const looked = [...this.toLook].filter(({ isGone }) => !isGone);
+    this.toLook.clear();
+    if (looked.length === 0) return;
+    const positions = new Map<string, number>();
+    for (const { webhook } of looked) {
+      const { tenantId, progress } = webhook;
+      positions.set(tenantId, Math.min(positions.get(tenantId) ?? Number.MAX_SAFE_INTEGER, progress.position));
+    }
+    try {
+      const asked = Array.from(positions, ([tenantId, afterEventId]) => ({ tenantId, afterEventId }));
+      const marks = await this.ports.feed.marks(asked);
+      for (const one of looked) this.offer(one, marks.get(one.webhook.tenantId) ?? 0);
+    } catch (error) {
+      for (const one of looked) this.toLook.add(one);
+      throw error;
+    }
+  }
+
+  /** There is an event of this id. It can be read with everything before it after the store has settled. */
+  private offer(one: Followed, eventId: number): void {
+    const { clock, feed } = this.ports;
+    one.seen = Math.max(one.seen, eventId);
+    if (one.isGone || one.isSettling || one.seen <= one.mark) return;
+    const settled = (through: number) => {
+      one.isSettling = false;
+      one.mark = Math.max(one.mark, through);
+      this.schedule(one);
+      this.offer(one, one.seen);
+    };
+    if (feed.settleMs === 0) return settled(one.seen);
+    one.isSettling = true;
+    const through = one.seen;
+    clock.setTimer(feed.settleMs, () => settled(through));
+  }
+
+  private schedule(one: Followed): void {
+    if (one.isGone || one.state === "queued" || one.state === "running") return;
+    one.timer?.cancel();
+    one.timer = null;
+    one.state = "idle";
+    const waitMs = this.waitOf(one);
+    if (waitMs === null) return;
+    if (waitMs > 0) {
+      one.state = "waiting";
+      one.timer = this.ports.clock.setTimer(waitMs, () => {
+        one.state = "idle";
+        this.schedule(one);
+      });
+      return;
+    }
+    one.state = "queued";
+    this.turns.enter(one.webhook.tenantId, () => this.run(one));
+  }
+
+  /** How long until its next turn; null: there is nothing to tell. */
+  private waitOf({ webhook: { progress }, mark, notBeforeMs }: Followed): number | null {
+    const { clock } = this.ports;
+    if (!isBehind(progress, mark)) return null;
+    return Math.max(0, (progress.nextAtMs ?? 0) - clock.nowMs(), notBeforeMs - clock.monotonicMs());
+  }
+
+  private run(one: Followed): Promise<void> {
+    const running = this.turnOf(one).finally(() => this.running.delete(one));
+    this.running.set(one, running);
+    return running;
+  }
+
+  /** Never rejects. */
+  private async turnOf(one: Followed): Promise<void> {
+    const { clock } = this.ports;
+    const { webhook, held, mark, span, notedPosition } = one;
+    const beganMs = clock.monotonicMs();
+    const mayGoOn = () => !one.isGone && one.webhook.epoch === webhook.epoch && held.term.isSurelyHeld();
+    if (!mayGoOn() || this.waitOf(one) !== 0) {
+      one.notBeforeMs = beganMs + webhookLimits.turnMs;
+      return this.idle(one);
+    }
+    one.state = "running";
+    const order = { webhook, mark, span, notedPosition, cutOff: held.cutOff.signal, mayGoOn };
+    const end = await this.work.run(order);
+    if (end.kind === "stale") {
+      this.dirtyTenants.add(webhook.tenantId);
+      this.refreshSoon();
+    }
+    // Otherwise the tenant has asked for something else since.
+    if (one.webhook.epoch === webhook.epoch) {
+      one.notBeforeMs = beganMs + pauseMs(end.kind, isBehind(end.progress, one.mark));
+      one.webhook = { ...one.webhook, progress: end.progress };
+      one.span = end.span;
+      one.notedPosition = end.notedPosition;
+    }
+    if (end.progress.disabled !== null && end.kind === "on") this.drop(one);
+    await this.trimAfter(one, end.attempts);
+    this.idle(one);
+  }
+
+  private idle(one: Followed): void {
+    one.state = "idle";
+    this.schedule(one);
+  }
+
+  private async trimAfter(one: Followed, attempts: number): Promise<void> {
+    one.untrimmed += attempts;
+    if (one.untrimmed < TRIM_AFTER) return;
+    one.untrimmed = 0;
+    const { store, telemetry } = this.ports;
+    await store.trim(one.webhook.webhookId).catch((error: unknown) => {
+      telemetry.log("warn", "old attempts of a webhook could not be removed", { error: String(error) });
+    });
+  }
+}
+
+function isBehind(progress: Progress, mark: number): boolean {
+  const { afterEventId, throughEventId } = nextRange(progress, mark);
+  return afterEventId < throughEventId;
+}
+
+/** From the begin of a turn to the next one. */
+function pauseMs(kind: "on" | "stale" | "away", goesOn: boolean): number {
+  if (kind !== "on") return webhookLimits.outageMs;
+  return goesOn ? 0 : webhookLimits.paceMs;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,193 @@
+import type { Clock } from "../domain/clock.ts";
+import { isOutage } from "../domain/errors.ts";
+import { EVENT_IDS_PER_MS } from "../domain/event.ts";
+import type { EventFeed, TenantEvent } from "../domain/event-store.ts";
+import type { WebhookAnswer, WebhookCalls } from "../domain/outbound.ts";
+import type { Random } from "../domain/random.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
+import { FairTurns } from "./fair-turns.ts";
+import { webhookLimits } from "./limits.ts";
+import { type Message, messagesOf } from "./message.ts";
+import type { Notes } from "./notes.ts";
+import { failed, faultOf, moved, nextRange, told } from "./progress.ts";
+import { signedHeaders } from "./signature.ts";
+import type { Attempt, Progress, SealedWebhook } from "./webhook.ts";
+
+export interface TurnPorts {
+  readonly store: Pick<DeliveryRepository, "secretsOf" | "trim">;
+  readonly notes: Pick<Notes, "write">;
+  readonly feed: EventFeed;
+  readonly caller: WebhookCalls;
+  /** Tells that a webhook is disabled, before that is written down. Safe to repeat. */
+  onDisabled(webhook: DisabledWebhook): Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+export interface TurnOrder {
+  readonly webhook: SealedWebhook;
+  /** The last event that can be read with everything before it. */
+  readonly mark: number;
+  /** How many event ids are looked through at once. */
+  readonly span: number;
+  /** The position that is on disk. */
+  readonly notedPosition: number;
+  /** Cuts calls in flight off: they count for nothing. */
+  readonly cutOff: AbortSignal;
+  /** Whether the next call may begin. */
+  mayGoOn(): boolean;
+}
+
+export interface TurnEnd {
+  /** `stale`: the webhook was changed meanwhile, and the progress counts for nothing; `away`: a store did not answer. */
+  readonly kind: "on" | "stale" | "away";
+  readonly progress: Progress;
+  readonly span: number;
+  readonly notedPosition: number;
+  readonly attempts: number;
+}
+
+const MINUTE_IDS = 60_000 * EVENT_IDS_PER_MS;
+export const FIRST_SPAN = 24 * 60 * MINUTE_IDS;
+const SPAN_MAX = 100 * FIRST_SPAN;
+
+/**
+ * A turn of a webhook: reads its next events and calls it with them, one call after the other, for about a second.
+ *
+ * T1. A position moves only after the call's 2xx, and is written down after that: a process that dies in between leaves calls to
+ *     be repeated, never events that were skipped.
+ * T2. A call that fails ends the turn. Nothing behind its events is told before it was taken.
+ * T3. A webhook is disabled on disk only after the notice was written.
+ */
+export class WebhookTurns {
+  private readonly reads = new FairTurns({ all: webhookLimits.readsMax, tenant: 1 });
+
+  constructor(private readonly ports: TurnPorts) {}
+
+  /** Never rejects. */
+  async run(order: TurnOrder): Promise<TurnEnd> {
+    const { webhook, span, notedPosition } = order;
+    try {
+      return await this.turn(order);
+    } catch (error) {
+      const { telemetry } = this.ports;
+      const { tenantId, webhookId, progress } = webhook;
+      const fields = { tenant_id: tenantId, webhook_id: webhookId, error: String(error) };
+      telemetry.log(isOutage(error) ? "warn" : "error", "a webhook's events could not be read", fields);
+      // A range that cannot be looked through in time is tried in smaller parts.
+      return { kind: "away", progress, span: Math.max(MINUTE_IDS, span / 8), notedPosition, attempts: 0 };
+    }
+  }
+
+  private async turn(order: TurnOrder): Promise<TurnEnd> {
+    const { webhook, mark, span } = order;
+    const { afterEventId, throughEventId: end } = nextRange(webhook.progress, mark);
+    const throughEventId = Math.min(end, afterEventId + span);
+    const limit = Math.max(webhookLimits.pageMin, webhook.batchMax);
+    const { tenantId, channels, eventTypes: types } = webhook;
+    const query = { tenantId, afterEventId, throughEventId, channels, types, limit };
+    const events = await this.read(tenantId, () => this.ports.feed.after(query));
+    const { progress: reached, attempts, isWhole } = await this.tell(order, events);
+    const isShort = events.length < limit;
+    const progress = isWhole && isShort ? moved(reached, throughEventId) : reached;
+    const next = isShort ? Math.min(span * 4, SPAN_MAX) : span;
+    return { ...(await this.note(order, progress, attempts)), span: next };
+  }
+
+  private read(tenantId: string, read: () => Promise<readonly TenantEvent[]>): Promise<readonly TenantEvent[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly TenantEvent[]>();
+    this.reads.enter(tenantId, () => read().then(resolve, reject));
+    return promise;
+  }
+
+  /** `isWhole`: all of the events were told. */
+  private async tell({ webhook, cutOff, mayGoOn }: TurnOrder, events: readonly TenantEvent[]) {
+    const { clock, random, store } = this.ports;
+    const beganMs = clock.monotonicMs();
+    const attempts: Attempt[] = [];
+    let progress = webhook.progress;
+    if (events.length === 0) return { progress, attempts, isWhole: true };
+    const secrets = store.secretsOf(webhook);
+    let isFirst = true;
+    for (const message of messagesOf(webhook, events)) {
+      const isLate = !isFirst && clock.monotonicMs() - beganMs > webhookLimits.turnMs;
+      if (isLate || !mayGoOn()) return { progress, attempts, isWhole: false };
+      isFirst = false;
+      const { answer, ...call } = await this.call(webhook, { ...message, secrets }, cutOff);
+      const error = faultOf(answer);
+      // Whether the receiver has it is not known: it is told again.
+      if (error !== null && cutOff.aborted) return { progress, attempts, isWhole: false };
+      attempts.push(attemptOf(message, answer, { ...call, error }));
+      if (error !== null) {
+        const failure = { answer, lastEventId: message.lastEventId, nowMs: clock.nowMs() };
+        return { progress: failed(progress, failure, random), attempts, isWhole: false };
+      }
+      progress = told(progress, message.lastEventId);
+    }
+    return { progress, attempts, isWhole: true };
+  }
+
+  private async call(
+    { url }: SealedWebhook,
+    { messageId, json, events, secrets }: Message & { readonly secrets: readonly string[] },
+    cutOff: AbortSignal,
+  ) {
+    const { clock, caller, telemetry } = this.ports;
+    const [atMs, beganMs] = [clock.nowMs(), clock.monotonicMs()];
+    const headers = signedHeaders({ messageId, json, atMs, secrets });
+    const answer = await calledInTime(clock, cutOff, (signal) => caller.call({ url, json, headers }, signal));
+    const ms = Math.round(clock.monotonicMs() - beganMs);
+    const isTaken = faultOf(answer) === null;
+    telemetry.time("webhook_call_seconds", ms / 1000);
+    telemetry.count("webhook_calls", { result: isTaken ? "taken" : "failed" });
+    if (isTaken) telemetry.count("webhook_events", {}, events);
+    return { answer, atMs, ms };
+  }
+
+  private async note(
+    { webhook, notedPosition }: TurnOrder,
+    progress: Progress,
+    attempts: readonly Attempt[],
+  ): Promise<Omit<TurnEnd, "span">> {
+    const { tenantId, webhookId, epoch } = webhook;
+    const far = progress.position - notedPosition > webhookLimits.unnotedMs * EVENT_IDS_PER_MS;
+    const isQuiet = attempts.length === 0 && !far && progress.replay === webhook.progress.replay;
+    if (isQuiet) return { kind: "on", progress, notedPosition, attempts: 0 };
+    const { disabled } = progress;
+    if (disabled !== null) await this.ports.onDisabled({ tenantId, webhookId, ...disabled });
+    const kept = attempts.slice(-webhookLimits.attemptsPerNoteMax);
+    const isNoted = await this.ports.notes.write({ tenantId, webhookId, epoch, progress, attempts: kept });
+    return {
+      kind: isNoted ? "on" : "stale",
+      progress,
+      notedPosition: isNoted ? progress.position : notedPosition,
+      attempts: kept.length,
+    };
+  }
+}
+
+/** The answer within a call's time. */
+export async function calledInTime(
+  clock: Clock,
+  cutOff: AbortSignal,
+  call: (signal: AbortSignal) => Promise<WebhookAnswer>,
+): Promise<WebhookAnswer> {
+  const late = new AbortController();
+  const timer = clock.setTimer(webhookLimits.callTimeoutMs, () => late.abort());
+  try {
+    return await call(AbortSignal.any([late.signal, cutOff]));
+  } finally {
+    timer.cancel();
+  }
+}
+
+function attemptOf(
+  { messageId, events, firstEventId, lastEventId }: Message,
+  answer: WebhookAnswer,
+  call: { readonly atMs: number; readonly ms: number; readonly error: string | null },
+): Attempt {
+  const status = answer.kind === "answered" ? answer.status : null;
+  return { ...call, isTest: false, messageId, events, firstEventId, lastEventId, status };
+}

@@ -1,0 +1,321 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import { UnavailableError } from "../../src/domain/errors.ts";
+import { firstEventIdAt } from "../../src/domain/event.ts";
+import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
+import { eventsIn, isSignedWith, type Receiver } from "./receiver.ts";
+import { SenderWorld } from "./sender-world.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const TENANTS = ["acme", "globex", "initech", "umbrella"];
+
+let world: SenderWorld;
+beforeAll(async () => {
+  world = await SenderWorld.open(TENANTS);
+}, 60_000);
+afterEach(() => world.clear(), 30_000);
+afterAll(() => world.undo.run(), 30_000);
+
+const has = (receiver: Receiver, ids: readonly number[]) => () => receiver.eventIds.length >= ids.length;
+
+/** Waits until a call has failed, and puts the clock forward to its repeat. Resolves to whether there will be one. */
+async function toTheRepeat(tenantId: string, id: string): Promise<boolean> {
+  const { nextAtMs, disabled } = await eventually("a call has failed", async () => {
+    const { progress } = await world.shown(tenantId, id);
+    return progress.disabled !== null || (progress.nextAtMs ?? 0) > world.clock.nowMs() ? progress : null;
+  });
+  world.clock.forward(Math.max(0, (nextAtMs ?? 0) - world.clock.nowMs() + 1));
+  return disabled === null;
+}
+
+test("each event arrives once, signed, in order, one call at a time, under the names of the events API", async () => {
+  const receiver = world.receiver();
+  const { id, secret } = await world.webhook("acme", receiver.url);
+  const process = world.start();
+  const ids = [...world.record("acme", 3)];
+  await eventually("the first ones", has(receiver, ids));
+  ids.push(...world.record("acme", 250, { channel: "wallet" }));
+  await eventually("all of them", has(receiver, ids));
+  expect(receiver.eventIds).toEqual(ids);
+  expect(receiver.mostInFlight).toBe(1);
+  expect(receiver.calls.every((call) => isSignedWith(secret, call))).toBe(true);
+  expect(new Set(receiver.calls.map((call) => call.id)).size).toBe(ids.length);
+  const [first] = receiver.calls;
+  expect(first?.id).toBe(`${id}_${ids[0]}`);
+  expect(JSON.parse(first?.text ?? "")).toEqual({
+    type: "email.sent",
+    timestamp: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
+    data: {
+      event_id: ids[0],
+      job_id: expect.any(String),
+      channel: "email",
+      event_type: "sent",
+      result: {},
+      created_at: expect.stringMatching(/^\d{4}-[^.]*Z$/),
+    },
+  });
+  await process.stop();
+  expect((await world.shown("acme", id)).progress).toMatchObject({ position: ids.at(-1), failures: 0 });
+  const { items } = await must(world.stores.registry.webhooks.attempts("acme", id, { cursor: null, limit: 10 }));
+  expect(items[0]).toMatchObject({ status: 204, error: null, events: 1, lastEventId: ids.at(-1), isTest: false });
+});
+
+test("for a day after a rotation both secrets sign", async () => {
+  const receiver = world.receiver();
+  const { id, secret } = await world.webhook("globex", receiver.url);
+  world.start();
+  const { secret: anew } = await must(world.stores.registry.webhooks.rotate("globex", id));
+  expect(anew).not.toBe(secret);
+  const call = async () => {
+    receiver.calls.length = 0;
+    world.record("globex", 1);
+    await eventually("it is told", () => receiver.calls.length > 0);
+    return receiver.calls[0] ?? { id: "", text: "", headers: {} };
+  };
+  await eventually("the process knows the new one", async () => isSignedWith(anew, await call()));
+  expect(isSignedWith(secret, await call())).toBe(true);
+  expect((await call()).headers["webhook-signature"]?.split(" ")).toHaveLength(2);
+  world.clock.forward(25 * HOUR_MS);
+  expect((await call()).headers["webhook-signature"]?.split(" ")).toHaveLength(1);
+});
+
+test("arrays have as many events as the webhook takes, and only those that it asked for", async () => {
+  const receiver = world.receiver();
+  const rare = world.receiver();
+  await world.webhook("globex", receiver.url, { batchMax: 100 });
+  await world.webhook("globex", rare.url, { batchMax: 500, eventTypes: ["bounced"], channels: ["email"] });
+  const before = world.record("globex", 230);
+  world.start();
+  const bounced = world.record("globex", 2, { type: "bounced" });
+  const others = world.record("globex", 2, { type: "bounced", channel: "whatsapp" });
+  const all = [...before, ...bounced, ...others];
+  await eventually("all of them", has(receiver, all));
+  await eventually("the bounced ones", has(rare, bounced));
+  expect(receiver.eventIds).toEqual(all);
+  expect(receiver.calls.map((call) => eventsIn(call).length).slice(0, 2)).toEqual([100, 100]);
+  expect(rare.eventIds).toEqual(bounced);
+});
+
+test("a process that dies between the answer and its note leaves no gap: its successor tells the same under the same ids", async () => {
+  const receiver = world.receiver();
+  const { id } = await world.webhook("initech", receiver.url);
+  const store = world.store();
+  const dead = world.start({
+    store: {
+      ofShards: (shards) => store.ofShards(shards),
+      ofTenants: (ids) => store.ofTenants(ids),
+      secretsOf: (webhook) => store.secretsOf(webhook),
+      trim: (one) => store.trim(one),
+      // The answers came; nothing was written down.
+      note: () => new Promise(() => undefined),
+    },
+  });
+  const ids = world.record("initech", 20);
+  await eventually("the first process has told them", has(receiver, ids));
+  await dead.stop();
+  expect((await world.shown("initech", id)).progress.position).toBeLessThan(ids[0] ?? 0);
+  world.start();
+  const later = world.record("initech", 5);
+  await eventually("the next process has told all", () => receiver.calls.length >= 2 * ids.length + later.length);
+  const told = receiver.calls.map((call) => call.id);
+  expect(told.slice(0, 20)).toEqual(told.slice(20, 40));
+  expect(receiver.eventIds).toEqual([...ids, ...ids, ...later]);
+});
+
+test("a receiver that was down for a day gets each event of it in order, once it is back", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => new Response("down", { status: 503 });
+  const { id } = await world.webhook("umbrella", receiver.url, { batchMax: 50 });
+  world.start();
+  const ids = [...world.record("umbrella", 10)];
+  const backMs = world.clock.nowMs() + 24 * HOUR_MS;
+  while (world.clock.nowMs() < backMs) {
+    await toTheRepeat("umbrella", id);
+    ids.push(...world.record("umbrella", 10));
+  }
+  const { progress } = await world.shown("umbrella", id);
+  expect(progress).toMatchObject({ disabled: null, lastError: "the receiver answered 503" });
+  expect(progress.failures).toBeGreaterThan(20);
+  // The call that failed is repeated as it was.
+  expect(new Set(receiver.calls.map((call) => call.id)).size).toBe(1);
+  expect(new Set(receiver.calls.map(({ text }) => text)).size).toBe(1);
+  receiver.reply = () => new Response(null, { status: 200 });
+  const failed = receiver.calls.length;
+  await eventually("all of them", async () => {
+    const { failures, nextAtMs } = (await world.shown("umbrella", id)).progress;
+    if (failures === 0) return receiver.calls.slice(failed).flatMap(eventsIn).length >= ids.length;
+    world.clock.forward(Math.max(0, (nextAtMs ?? 0) - world.clock.nowMs() + 1));
+    return false;
+  });
+  expect(Array.from(new Set(receiver.eventIds))).toEqual(ids);
+  await eventually("it is well", async () => (await world.shown("umbrella", id)).progress.failures === 0);
+});
+
+test("a replay tells a span again, under the same ids, and then what came meanwhile", async () => {
+  const receiver = world.receiver();
+  const { id } = await world.webhook("acme", receiver.url);
+  world.start();
+  const ids = world.record("acme", 30);
+  await eventually("all of them", has(receiver, ids));
+  const told = receiver.calls.map((call) => call.id);
+  receiver.calls.length = 0;
+  const span = { afterEventId: ids[4] ?? 0, throughEventId: ids[9] ?? 0 };
+  await eventually("they are noted", async () => (await world.shown("acme", id)).progress.position === ids.at(-1));
+  const replayed = await must(world.stores.registry.webhooks.replay("acme", id, span));
+  expect(replayed.progress.replay).toEqual(span);
+  const later = world.record("acme", 2);
+  await eventually("the span and the later ones", () => receiver.calls.length >= 7);
+  expect(receiver.eventIds).toEqual([...ids.slice(5, 10), ...later]);
+  expect(receiver.calls.map((call) => call.id).slice(0, 5)).toEqual(told.slice(5, 10));
+  await eventually("it has ended", async () => (await world.shown("acme", id)).progress.replay === null);
+  receiver.calls.length = 0;
+  const from = { afterEventId: ids[27] ?? 0, throughEventId: null };
+  await must(world.stores.registry.webhooks.replay("acme", id, from));
+  await eventually("everything behind an event", () => receiver.calls.length >= 4);
+  expect(receiver.eventIds).toEqual([...ids.slice(28), ...later]);
+});
+
+test("after three days without a success a webhook is disabled, with notice, and goes on from there when it is enabled", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => new Response(null, { status: 500 });
+  const { id } = await world.webhook("acme", receiver.url);
+  world.start();
+  const ids = world.record("acme", 3);
+  while (await toTheRepeat("acme", id));
+  const { progress } = await world.shown("acme", id);
+  expect(progress.disabled?.reason).toBe("failing");
+  const days = ((progress.disabled?.atMs ?? 0) - (progress.failingSinceMs ?? 0)) / (24 * HOUR_MS);
+  expect([days >= 3, days < 3.2]).toEqual([true, true]);
+  expect(receiver.calls.length).toBeGreaterThan(20);
+  expect(world.disabled).toEqual([expect.objectContaining({ tenantId: "acme", webhookId: id, reason: "failing" })]);
+  expect(await world.store().disabled()).toEqual([expect.objectContaining({ webhookId: id, reason: "failing" })]);
+  receiver.calls.length = 0;
+  receiver.reply = () => new Response(null, { status: 200 });
+  await must(world.stores.registry.webhooks.enable("acme", id));
+  const later = world.record("acme", 1);
+  await eventually("all of them", has(receiver, [...ids, ...later]));
+  expect(receiver.eventIds).toEqual([...ids, ...later]);
+});
+
+test("410 disables at once; a redirect is not followed; Retry-After is kept to", async () => {
+  const [gone, moved, target, busy] = [world.receiver(), world.receiver(), world.receiver(), world.receiver()];
+  gone.reply = () => new Response(null, { status: 410 });
+  moved.reply = () => Response.redirect(target.url, 307);
+  busy.reply = () => new Response(null, { status: 429, headers: { "retry-after": "1800" } });
+  const hooks = await Promise.all([gone, moved, busy].map(({ url }) => world.webhook("initech", url)));
+  const [ofGone, ofMoved, ofBusy] = hooks.map(({ id }) => id);
+  world.start();
+  world.record("initech", 1);
+  const progress = async (id = "") => (await world.shown("initech", id)).progress;
+  await eventually("it is gone", async () => (await progress(ofGone)).disabled?.reason === "gone");
+  await eventually("it was redirected", async () => (await progress(ofMoved)).failures > 0);
+  await eventually("it is busy", async () => (await progress(ofBusy)).failures > 0);
+  expect((await progress(ofMoved)).lastError).toBe("the receiver answered 307: redirects are not followed");
+  expect(target.calls).toEqual([]);
+  const { nextAtMs, failingSinceMs } = await progress(ofBusy);
+  expect((nextAtMs ?? 0) - (failingSinceMs ?? 0)).toBe(30 * MINUTE_MS);
+  world.clock.forward(HOUR_MS);
+  await eventually("both others are tried again", () => moved.calls.length > 1 && busy.calls.length > 1);
+  expect(gone.calls).toHaveLength(1);
+});
+
+test("receivers that never answer cost other tenants nothing", async () => {
+  const [hanging, well] = [world.receiver(), world.receiver()];
+  const { promise: end, resolve: release } = Promise.withResolvers<void>();
+  hanging.reply = () => end.then(() => new Response());
+  await Promise.all(Array.from({ length: 8 }, () => world.webhook("umbrella", hanging.url)));
+  await world.webhook("globex", well.url);
+  world.start();
+  world.record("umbrella", 1);
+  await eventually("its share hangs", () => hanging.inFlight === 4);
+  const ids = world.record("globex", 20);
+  await eventually("the other tenant is told", has(well, ids));
+  expect(well.eventIds).toEqual(ids);
+  expect([hanging.inFlight, hanging.mostInFlight]).toEqual([4, 4]);
+  // After fifteen seconds each of them counts as failed, and the rest has its turn.
+  world.clock.forward(16_000);
+  await eventually("the others of the tenant had their turn", () => hanging.calls.length >= 8);
+  release();
+});
+
+test("while a store is away nothing is lost, and a tenant's changes are seen at once", async () => {
+  const receiver = world.receiver();
+  world.start();
+  const { id } = await world.webhook("globex", receiver.url);
+  world.events.failure = new UnavailableError("away");
+  const ids = world.record("globex", 3);
+  await eventually("it was tried", () => world.telemetry.lines.some((line) => line.includes("could not be read")));
+  expect(receiver.calls).toEqual([]);
+  world.events.failure = null;
+  world.database.isAway = true;
+  world.clock.forward(6_000);
+  await eventually("all of them", has(receiver, ids));
+  await eventually("it was to be noted", () => world.telemetry.lines.some((line) => line.includes("written down")));
+  world.database.isAway = false;
+  world.clock.forward(6_000);
+  await eventually("it is noted", async () => (await world.shown("globex", id)).progress.position === ids.at(-1));
+  expect(receiver.eventIds).toEqual(ids);
+  await must(world.stores.registry.webhooks.change("globex", id, { eventTypes: ["bounced"] }));
+  await eventually("the change is known", async () => {
+    receiver.calls.length = 0;
+    world.record("globex", 1);
+    const bounced = world.record("globex", 1, { type: "bounced" });
+    await eventually("the bounced one", () => receiver.eventIds.includes(bounced[0] ?? 0));
+    return receiver.eventIds.length === 1;
+  });
+});
+
+test("two thousand webhooks without news ask for nothing but a look at the registry every minute", async () => {
+  const quiet = await SenderWorld.open([]);
+  await must(quiet.stores.registry.createTenant({ id: "quiet-0", name: "Quiet" }));
+  await seedWebhooks(quiet, { tenants: 200, ofEach: 10 });
+  const store = quiet.store();
+  let reads = 0;
+  const process = quiet.start({
+    store: {
+      ofShards: (shards) => {
+        reads += 1;
+        return store.ofShards(shards);
+      },
+      ofTenants: (ids) => store.ofTenants(ids),
+      secretsOf: (webhook) => store.secretsOf(webhook),
+      trim: (one) => store.trim(one),
+      note: (notes) => store.note(notes),
+    },
+  });
+  await eventually("they are known", () => reads > 0 && quiet.events.follows > 0);
+  const [readsBefore, followsBefore] = [reads, quiet.events.follows];
+  quiet.clock.forward(MINUTE_MS);
+  await eventually("the registry was looked at", () => reads > readsBefore);
+  quiet.clock.forward(MINUTE_MS);
+  await eventually("and once more", () => reads > readsBefore + 1);
+  expect([reads - readsBefore, quiet.events.follows - followsBefore]).toEqual([2, 0]);
+  // One of them has news at last.
+  const { webhooks } = quiet.stores.registry;
+  const [first] = await must(webhooks.all("quiet-7"));
+  await must(webhooks.delete("quiet-7", first?.webhookId ?? ""));
+  const receiver = quiet.receiver();
+  await quiet.webhook("quiet-7", receiver.url);
+  const ids = quiet.record("quiet-7", 1);
+  await eventually("it is told", has(receiver, ids));
+  await process.stop();
+  await quiet.undo.run();
+});
+
+/** Copies of the tenant `quiet-0`, each with webhooks, in two statements. */
+async function seedWebhooks(
+  { database, clock }: SenderWorld,
+  { tenants, ofEach }: { readonly tenants: number; readonly ofEach: number },
+): Promise<void> {
+  await database.db.execute(sql`
+    INSERT INTO tenants (id, name, plan, channels, permissions, allow_custom, tokens, shard, version, created_at)
+    SELECT 'quiet-' || n, name, plan, channels, permissions, allow_custom, tokens, n % 16, version, created_at
+    FROM tenants, generate_series(1, ${tenants - 1}) n WHERE id = 'quiet-0'`);
+  await database.db.execute(sql`
+    INSERT INTO webhooks (id, tenant_id, url, batch_max, secret, epoch, position, failures, created_at)
+    SELECT '01936f2e-7c1a-7b3e-9a55-' || lpad((row_number() OVER ())::text, 12, '0'), id, 'http://127.0.0.1:1/', 1,
+      'v1.00000000.none', 1, ${firstEventIdAt(clock.nowMs())}, 0, now()
+    FROM tenants, generate_series(1, ${ofEach}) n WHERE id LIKE 'quiet-%'`);
+}

@@ -1,0 +1,69 @@
+import { afterAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
+import { Undo } from "../support/undo.ts";
+import { startWaybill, temporaryHome } from "../support/waybill.ts";
+import { isSignedWith, Receiver } from "../webhooks/receiver.ts";
+
+const SLOW_MS = 240_000;
+const EMAILS = 40;
+const undo = new Undo();
+afterAll(() => undo.run(), SLOW_MS);
+
+test(
+  "a server that is killed between a receiver's answer and its note tells every event all the same, in order",
+  async () => {
+    const home = undo.add(await temporaryHome(), (one) => one.remove());
+    const receiver = undo.add(new Receiver(), (one) => one.stop());
+    let waybill = await startWaybill(home.path);
+    const { demoKey } = waybill;
+    undo.add(null, () => waybill.kill());
+    const made = await waybill.request(demoKey, "POST", "/v1/webhooks", { url: receiver.url });
+    expect(made.status).toBe(201);
+    const { webhook_id, secret } = made.body;
+    let isKilled = false;
+    receiver.reply = async () => {
+      if (receiver.calls.length === 15) {
+        isKilled = true;
+        // The receiver has taken it, and nobody hears of that.
+        await waybill.kill();
+      }
+      return new Response(null, { status: 200 });
+    };
+    const body = { template_id: "welcome", data: { name: "Ann" } };
+    const accepted = Array.from({ length: EMAILS }, (_, at) =>
+      waybill
+        .request(demoKey, "POST", "/v1/send/email", { ...body, to_address: `u${at}@example.com` })
+        .then(({ status }) => status === 202)
+        .catch(() => false),
+    );
+    await Promise.all(accepted);
+    await eventually("it is killed", () => isKilled, 60_000);
+    waybill = await startWaybill(home.path);
+    await waybill.request(demoKey, "POST", "/v1/send/email", { ...body, to_address: "last@example.com" });
+    const day = new Date().toISOString().slice(0, 10);
+    const recorded = async (): Promise<readonly number[]> => {
+      const page = await waybill.request(demoKey, "GET", `/v1/events?from=${day}&to=${day}&limit=500`);
+      return page.body.events.map((event: { event_id: number }) => event.event_id).reverse();
+    };
+    const told = () => [...new Set(receiver.eventIds)];
+    await eventually(
+      "every event was told",
+      async () => {
+        const ids = await recorded();
+        return ids.length > 2 * 15 && ids.length === told().length;
+      },
+      60_000,
+    );
+    expect(told()).toEqual(await recorded().then((ids) => [...ids]));
+    expect(told()).toEqual(told().toSorted((one, other) => one - other));
+    expect(receiver.calls.every((call) => isSignedWith(secret, call))).toBe(true);
+    const attempts = await waybill.request(demoKey, "GET", `/v1/webhooks/${webhook_id}/attempts`);
+    expect(attempts.body.attempts.length).toBeGreaterThan(0);
+    expect((await waybill.request(demoKey, "POST", `/v1/webhooks/${webhook_id}/test`)).body).toMatchObject({
+      kind: "test",
+      delivered: true,
+      status: 200,
+    });
+  },
+  SLOW_MS,
+);
