@@ -18,7 +18,10 @@ export type ContentError = {
 };
 
 export type EmailSend = {
-  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  /**
+   * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+   * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+   */
   to_address: string;
   /** The recipient's display name. */
   to_name?: string | null;
@@ -28,6 +31,45 @@ export type EmailSend = {
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
+  /**
+   * Inline text, with placeholders: beside HTML or a template what readers without HTML see, alone the whole
+   * message. Needs the permission allow_raw_html.
+   */
+  text?: string | null;
+  /**
+   * Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left
+   * out.
+   */
+  cc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Further recipients, whom nobody else sees. */
+  bcc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Where answers go; by default to the sender. */
+  reply_to?:
+    | (
+        | (string | { address: string; name?: string | null })
+        | readonly (string | { address: string; name?: string | null })[]
+      )
+    | null;
+  /**
+   * Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence,
+   * Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.
+   */
+  headers?: { readonly [name: string]: string } | null;
+  /** At most 10 MiB in all, decoded. */
+  attachments?:
+    | readonly {
+        /** Without slashes and control characters. */
+        filename: string;
+        /** The file in base64. */
+        content: string;
+        /** By default what the filename's ending says, else application/octet-stream. */
+        content_type?: string | null;
+        /** The HTML shows the file as `cid:<content_id>`. One file each. */
+        content_id?: string | null;
+      }[]
+    | null;
+  /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
+  tags?: readonly { name: string; value: string }[] | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
   /**
@@ -35,7 +77,7 @@ export type EmailSend = {
    * than a second ahead: at once.
    */
   scheduled_at?: string | null;
-} & ({ template_id: string } | { html: string });
+} & ({ template_id: string } | { html: string } | { text: string });
 
 export type BatchAnswer = {
   /** Messages that are queued, by their index. */
@@ -49,7 +91,10 @@ export type BatchAnswer = {
 };
 
 export type EmailSendInBatch = {
-  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  /**
+   * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+   * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+   */
   to_address?: string;
   /** The recipient's display name. */
   to_name?: string | null;
@@ -59,6 +104,45 @@ export type EmailSendInBatch = {
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
+  /**
+   * Inline text, with placeholders: beside HTML or a template what readers without HTML see, alone the whole
+   * message. Needs the permission allow_raw_html.
+   */
+  text?: string | null;
+  /**
+   * Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left
+   * out.
+   */
+  cc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Further recipients, whom nobody else sees. */
+  bcc?: readonly (string | { address: string; name?: string | null })[] | null;
+  /** Where answers go; by default to the sender. */
+  reply_to?:
+    | (
+        | (string | { address: string; name?: string | null })
+        | readonly (string | { address: string; name?: string | null })[]
+      )
+    | null;
+  /**
+   * Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence,
+   * Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.
+   */
+  headers?: { readonly [name: string]: string } | null;
+  /** At most 10 MiB in all, decoded. */
+  attachments?:
+    | readonly {
+        /** Without slashes and control characters. */
+        filename: string;
+        /** The file in base64. */
+        content: string;
+        /** By default what the filename's ending says, else application/octet-stream. */
+        content_type?: string | null;
+        /** The HTML shows the file as `cid:<content_id>`. One file each. */
+        content_id?: string | null;
+      }[]
+    | null;
+  /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
+  tags?: readonly { name: string; value: string }[] | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
   /**
@@ -875,6 +959,11 @@ export type Job =
   | { job_id: string; status: "failed"; result: FailedJobResult }
   | { job_id: string; status: "suppressed"; result: SuppressedResult };
 
+export type RecipientResult = {
+  /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
+  recipient?: string;
+};
+
 export type ClickedResult = {
   /** Where the click led. */
   url: string;
@@ -887,9 +976,21 @@ export type BouncedResult = {
   enhanced_code: string | null;
   /** What the recipient's mail server said. */
   diagnostic: string;
+  /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
+  recipient?: string;
 };
 
-export type FailedResult = { error: string };
+export type FailedResult = {
+  error: string;
+  /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
+  recipient?: string;
+};
+
+export type SuppressedEventResult = {
+  reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled";
+  /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
+  recipient?: string;
+};
 
 export type JobEvent =
   | {
@@ -904,7 +1005,7 @@ export type JobEvent =
       /** Increasing: newer events have larger ids. */
       event_id: number;
       event_type: "delivered";
-      result: EmptyResult;
+      result: RecipientResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     }
@@ -960,7 +1061,7 @@ export type JobEvent =
       /** Increasing: newer events have larger ids. */
       event_id: number;
       event_type: "suppressed";
-      result: SuppressedResult;
+      result: SuppressedEventResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     };
@@ -1147,9 +1248,15 @@ export type EmailJobContent = {
   from: string | null;
   to: string;
   subject: string;
-  /** Without pixel and tracked links. Show it in a sandboxed frame only. */
+  /** Without pixel and tracked links. Show it in a sandboxed frame only. Empty: the message is text alone. */
   html: string;
   text: string | null;
+  cc?: readonly string[];
+  bcc?: readonly string[];
+  reply_to?: readonly string[];
+  headers?: { readonly [name: string]: string };
+  /** Names and sizes; the files themselves are not shown. */
+  attachments?: readonly { filename: string; bytes: number; content_type: string | null; content_id: string | null }[];
 };
 
 export type WhatsappJobContent = {
@@ -1196,7 +1303,7 @@ export type Event =
       job_id: string;
       channel: "email" | "whatsapp" | "wallet";
       event_type: "delivered";
-      result: EmptyResult;
+      result: RecipientResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     }
@@ -1266,7 +1373,7 @@ export type Event =
       job_id: string;
       channel: "email" | "whatsapp" | "wallet";
       event_type: "suppressed";
-      result: SuppressedResult;
+      result: SuppressedEventResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     };
@@ -1852,8 +1959,12 @@ export type SandboxMessages = {
     from: string;
     to: string;
     subject: string;
-    /** As it came over the wire. */
+    /** As it came over the wire; the first 2 MiB. */
     source: string;
+    /** All recipients of the envelope, if there are several. */
+    recipients?: readonly string[];
+    /** The files that it carries, with their sizes. */
+    attachments?: readonly { filename: string; bytes: number }[];
   }[];
 };
 
@@ -1888,7 +1999,7 @@ export type Operations = {
    * one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an error
    * of its index and stops no other; with what is beyond the plan's limits it is the same. An Idempotency-Key
    * counts for the whole batch: a repeat queues what an earlier call did not come to, and gives the first answer
-   * again once there is one.
+   * again once there is one. Needs a key with the scope `send`.
    */
   sendEmailBatch: { body: EmailSendBatch; answer: BatchAnswer };
   /** The tenant's sending domains. Needs a key with the scope `read`. */
@@ -2048,7 +2159,7 @@ export type Operations = {
    * removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
    * an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
    * Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-   * the first answer again once there is one.
+   * the first answer again once there is one. Needs a key with the scope `send`.
    */
   sendWhatsappBatch: { body: ChatSendBatch; answer: BatchAnswer };
   /** List a tenant's names for chat templates. */
@@ -3251,7 +3362,10 @@ export type Operations = {
       slug: string;
     };
     body: {
-      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      /**
+       * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+       * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+       */
       to_address: string;
       /** The recipient's display name. */
       to_name?: string | null;
@@ -3271,7 +3385,10 @@ export type Operations = {
       slug: string;
     };
     body: {
-      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      /**
+       * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
+       * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+       */
       to_address: string;
       /** The recipient's display name. */
       to_name?: string | null;

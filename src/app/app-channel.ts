@@ -4,11 +4,13 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
+import type { ContentStore } from "../domain/content-store.ts";
 import type { DomainSigning } from "../domain/domain.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { RetryCharges } from "../domain/retry.ts";
+import type { SuppressionLookup } from "../domain/suppressions.ts";
 import type { ChannelMembers } from "../domain/tenant.ts";
 import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { ContentKind } from "../http/content-kind.ts";
@@ -82,6 +84,9 @@ export interface ChannelContext {
   /** Where readers, devices and callbacks reach the API. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
+  readonly suppressions: SuppressionLookup;
+  /** Files that jobs send. */
+  readonly contents: Pick<ContentStore, "get">;
   readonly registry: {
     readonly passes: PassStore;
     readonly devices: PassDevices;

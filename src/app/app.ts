@@ -135,7 +135,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
     ...queueing({ queue, ...machine }),
-    payloads: payloads.store,
+    ...payloads.served,
     ...operating(registry),
     ...openDomains(config, registry),
     ...historyOf(base, whole),
@@ -160,7 +160,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const around = { bundles: wallet.bundles, publicUrl, links, registry };
+  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...base.mailed };
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
@@ -204,7 +204,8 @@ async function openBase(
   if (sweeps) startAuditSweep(shutdown, registry);
   if (sweeps)
     startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
-  const payloads = await openPayloads(options, shutdown, { registry, sweeps, joins, ...swept });
+  const failedJobs = eventStore.failedJobs(registry.contents);
+  const payloads = await openPayloads(options, shutdown, { registry, failedJobs, sweeps, joins, ...swept });
   const { recipients, contents: seal } = registry;
   const writer = eventStore.writer({ recipients, seal, payloads: payloads.store });
   const status = startStatus(options, shutdown, queue);
@@ -227,6 +228,7 @@ async function openBase(
     away,
     status,
     clickhouseUrl,
+    mailed: { suppressions: queue, contents: payloads.served.contents },
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks) },
   };
 }

@@ -43,7 +43,7 @@ const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(
   smtpUrl: string,
-  { publicUrl, links, registry }: ChannelContext,
+  { publicUrl, links, suppressions, contents, registry }: ChannelContext,
   { config, telemetry, away, dispatchers }: ChannelPorts,
   shutdown: Shutdown,
 ): EmailChannel {
@@ -53,7 +53,7 @@ function openEmail(
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
   const sender = { defaultFrom: config.mailFrom, defaultSigning: () => registry.senderDomain.signing };
-  const common = { smtpUrl, ...sender, publicUrl, links, clock: systemClock };
+  const common = { smtpUrl, ...sender, publicUrl, links, suppressions, contents, clock: systemClock };
   const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());

@@ -7,6 +7,7 @@ import { PassRepository } from "../channels/wallet/pass-repository.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
+import type { ContentStore } from "../domain/content-store.ts";
 import type { DomainStore } from "../domain/domain.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { OperatorDirectory } from "../domain/operator.ts";
@@ -19,6 +20,7 @@ import { type ChangeFeed, FREE_QUEUE_SHARE, QUEUE_SHARE, type TenantDirectory } 
 import { AuditRepository } from "../operators/audit-log.ts";
 import { OperatorRepository } from "../operators/operator-repository.ts";
 import { OperatorTokens } from "../operators/operator-tokens.ts";
+import { ContentRepository } from "../storage/content-repository.ts";
 import { openContentSeal } from "../storage/content-seal.ts";
 import { type AnyDb, Database } from "../storage/database.ts";
 import { LastUses } from "../storage/last-uses.ts";
@@ -61,6 +63,8 @@ export interface OpenRegistry {
   readonly devices: PassDevices;
   readonly googleClasses: GoogleClassOwners;
   readonly payloads: PayloadStore;
+  /** Files that jobs send. */
+  readonly jobContents: ContentStore;
   readonly webhookDeliveries: DeliveryRepository;
   readonly directory: TenantDirectory;
   readonly operators: OperatorDirectory;
@@ -134,6 +138,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),
+    jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),
     directory: snapshots,
     operators,

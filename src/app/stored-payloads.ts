@@ -2,14 +2,18 @@ import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ContentStore } from "../domain/content-store.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { QueuedJob, StoredPayload } from "../domain/job.ts";
 import type { Outcome } from "../domain/outcome.ts";
-import type { PayloadStore } from "../domain/payload-store.ts";
+import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
+import { remember } from "../domain/remember.ts";
+import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload-sweep.ts";
 import { nameOfPayload } from "../http/sending/accept-job.ts";
 import { systemClock } from "../runtime/system-clock.ts";
+import { ContentFiles } from "../storage/content-files.ts";
 import { PayloadFiles } from "../storage/payload-files.ts";
 import { extended } from "./extended-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
@@ -17,33 +21,72 @@ import type { Shutdown } from "./shutdown.ts";
 
 export interface Payloads {
   readonly store: PayloadStore;
+  /** What the API accepts into, besides the queue: large payloads, and files that jobs send. */
+  readonly served: { readonly payloads: PayloadStore; readonly contents: ContentStore };
   /** Wraps a channel to fetch its jobs' large payloads. */
   over(channel: Channel): Channel;
 }
 
 interface PayloadsPorts extends Pick<PayloadSweepPorts, "queue" | "eventStore"> {
-  readonly registry: Pick<OpenRegistry, "payloads" | "directory">;
+  readonly registry: Pick<OpenRegistry, "payloads" | "jobContents" | "directory">;
+  /** What failed jobs were to send. */
+  readonly failedJobs: FailedJobs;
   /** Whether this process sweeps payloads; a process that can read the event store does. */
   readonly sweeps: boolean;
   /** Whether another process has opened the files. */
   readonly joins: boolean;
 }
 
-/** Opens the store of large payloads: rows beside the registry's, or files in the data folder if the registry is embedded. */
+/** Opens the stores of large payloads and of files: rows beside the registry's, or files in the data folder if the registry is embedded. */
 export async function openPayloads(
   { config, telemetry }: { readonly config: Config; readonly telemetry: Telemetry },
   shutdown: Shutdown,
-  { registry, sweeps, joins, ...ports }: PayloadsPorts,
+  { registry, failedJobs, sweeps, joins, ...ports }: PayloadsPorts,
 ): Promise<Payloads> {
-  const store = config.databaseUrl === null ? await openFiles(config.home, shutdown, joins) : registry.payloads;
+  const isEmbedded = config.databaseUrl === null;
+  const store = isEmbedded ? await openFiles(config.home, shutdown, joins) : registry.payloads;
+  const contents = isEmbedded
+    ? await shutdown.keep("files of jobs", ContentFiles.open(join(config.home, "payloads")))
+    : registry.jobContents;
   const { directory } = registry;
   if (sweeps) {
-    const sweep = new PayloadSweep({ ...ports, payloads: store, directory, clock: systemClock, telemetry });
-    sweep.start();
-    shutdown.add("history", "payload sweep", () => sweep.stop());
+    const common = { ...ports, directory, clock: systemClock, telemetry };
+    const kept = new KeptFailures(failedJobs, systemClock);
+    const keepsFailed = (ref: PayloadRef) => kept.has(ref);
+    for (const sweep of [
+      new PayloadSweep({ ...common, payloads: store }),
+      new PayloadSweep({ ...common, payloads: contents, keepsFailed, gauge: "stored_files" }),
+    ]) {
+      sweep.start();
+      shutdown.add("history", "payload sweep", () => sweep.stop());
+    }
   }
   const stored = new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry });
-  return { store, over: (channel) => stored.over(channel) };
+  return { store, served: { payloads: store, contents }, over: (channel) => stored.over(channel) };
+}
+
+/** How long it is remembered that a failed job's content is kept: the sweep asks every minute. */
+const KEPT_KNOWN_MS = 60 * 60_000;
+const KEPT_KNOWN_MAX = 50_000;
+
+/** Which failed jobs can still be retried: an attachment stays as long as the message that it belongs to. */
+class KeptFailures {
+  private readonly askAgainMs = new Map<string, number>();
+
+  constructor(
+    private readonly failedJobs: FailedJobs,
+    private readonly clock: Clock,
+  ) {}
+
+  async has({ tenantId, jobId }: PayloadRef): Promise<boolean> {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs < (this.askAgainMs.get(jobId) ?? 0)) return true;
+    const found = await this.failedJobs.failedJobs(tenantId, [jobId]);
+    const isKept = (found.get(jobId)?.content ?? null) !== null;
+    this.askAgainMs.delete(jobId);
+    if (isKept) remember(this.askAgainMs, { key: jobId, value: nowMs + KEPT_KNOWN_MS, max: KEPT_KNOWN_MAX });
+    return isKept;
+  }
 }
 
 function openFiles(home: string, shutdown: Shutdown, joins: boolean): Promise<PayloadFiles> {

@@ -55,9 +55,43 @@ export function parseAddress(text: string): string | null {
   return QUOTED_STRING.test(local) ? `${withoutNeedlessQuotes(local)}@${domain}` : null;
 }
 
+/**
+ * Parses one recipient as `parseAddress` does, beyond ASCII too: an internationalised domain becomes its A-labels (RFC 5890),
+ * so that each mailbox keeps one spelling, and a local part may have letters of any script (RFC 6531), which only relays
+ * with SMTPUTF8 take. Null when the text is anything else.
+ */
+export function parseRecipient(text: string): string | null {
+  if (PRINTABLE_ASCII.test(text)) return parseAddress(text);
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, Math.max(at, 0)).normalize("NFC");
+  const domain = asciiDomainOf(text.slice(at + 1));
+  if (domain === null) return null;
+  const address = `${local}@${domain}`;
+  if (PRINTABLE_ASCII.test(local)) return parseAddress(address);
+  const isShort = Buffer.byteLength(local) <= LOCAL_BYTES_MAX && Buffer.byteLength(address) <= limits.addressBytesMax;
+  return isShort && local.isWellFormed() && UTF8_DOT_STRING.test(local) ? address : null;
+}
+
+/** The spelling under which a recipient is stored and compared, whoever names it. */
+export function recipientKey(text: string): string {
+  return normaliseAddress(parseRecipient(text) ?? text);
+}
+
+/** In A-labels; null: it is no domain. */
+function asciiDomainOf(domain: string): string | null {
+  if (domain.length > limits.addressBytesMax || !LABELS.test(domain)) return null;
+  const host = URL.parse(`http://${domain}`)?.hostname ?? "";
+  return isDomain(host) ? host : null;
+}
+
+/** Nothing that ends a host in an address of the web. */
+const LABELS = /^[A-Za-z0-9.\u0080-\u{10ffff}-]+$/u;
 const LOCAL_BYTES_MAX = 64;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+/** The same with letters, marks and symbols beyond ASCII: nothing that is blank, invisible or turns the direction. */
+const UTF8_DOT_STRING =
+  /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+(?:\.(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]|[^\0-\x7f\p{C}\p{Z}])+)*$/u;
 /** Without angle brackets: mail software on the way takes them for the ends of the address. */
 const QUOTED_STRING = /^"(?:[\x20\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]|\\[\x20-\x3b\x3d\x3f-\x7e])*"$/;
 /** Labels of at most 63 letters, digits and inner hyphens (RFC 1035, 2.3.1). */

@@ -1,3 +1,4 @@
+import type { EventType } from "./event.ts";
 import type { EndReason, PaceWait } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -15,11 +16,23 @@ export interface Traced {
   readonly reply?: string;
 }
 
+/** What an attempt tells of a recipient beside the job's own, whom `result.recipient` names. */
+export interface FurtherEvent {
+  readonly type: EventType;
+  readonly result: JsonObject;
+}
+
 /** The result of one delivery. A closed union: a new kind forces a decision wherever outcomes are handled. */
 export type Outcome = Ended & Traced;
 
 type Ended =
-  | { readonly kind: "delivered"; readonly result: JsonObject; readonly providerRef?: string }
+  | {
+      readonly kind: "delivered";
+      readonly result: JsonObject;
+      readonly providerRef?: string;
+      /** Events beside the one that ends the job; absent: none. */
+      readonly further?: readonly FurtherEvent[];
+    }
   /** The next try may succeed. */
   | {
       readonly kind: "retry";
@@ -45,5 +58,11 @@ type Ended =
   | { readonly kind: "away"; readonly why: string }
   /** No try will succeed. `error` is shown to the tenant; `detail` joins it in the job's result. */
   /** `cause`: for metrics; absent: the provider refused it. */
-  | { readonly kind: "failed"; readonly error: string; readonly detail?: JsonObject; readonly cause?: FailureCause }
+  | {
+      readonly kind: "failed";
+      readonly error: string;
+      readonly detail?: JsonObject;
+      readonly cause?: FailureCause;
+      readonly further?: readonly FurtherEvent[];
+    }
   | { readonly kind: "suppressed"; readonly reason: EndReason };

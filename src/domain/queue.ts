@@ -10,7 +10,7 @@ import type {
   SuppressionReason,
 } from "./job.ts";
 import type { JsonObject } from "./json.ts";
-import type { FailureCause } from "./outcome.ts";
+import type { FailureCause, FurtherEvent } from "./outcome.ts";
 import type { Tag } from "./tags.ts";
 import type { TenantRef } from "./tenant.ts";
 
@@ -263,6 +263,8 @@ export type Settlement =
       readonly status: FinalStatus;
       readonly result: JsonObject;
       readonly event: { readonly type: EventType; readonly result: JsonObject };
+      /** Events after that one, about further recipients; absent: none. */
+      readonly further?: readonly FurtherEvent[];
       /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
       readonly providerRef?: string;
       /** Its tries ended without a clear answer. If a report waits with the job, its provider has it: success. */

@@ -1,4 +1,4 @@
-import { normaliseAddress, parseAddress } from "./email.ts";
+import { normaliseAddress, parseRecipient } from "./email.ts";
 
 /**
  * Finds what was sent to a recipient in stores that do not have the recipient itself: they have a keyed hash of it, which
@@ -26,12 +26,12 @@ export const NO_RECIPIENT = "00000000-0000-0000-0000-000000000000";
 export function normalisedRecipient(text: string): string {
   const trimmed = text.trim();
   if (!trimmed.includes("@")) return trimmed.replace(/[\s+().-]/g, "");
-  return normaliseAddress(parseAddress(trimmed) ?? trimmed);
+  return normaliseAddress(parseRecipient(trimmed) ?? trimmed);
 }
 
 /** Whether the queue can have this recipient: one e-mail address or phone number, normalised. */
 export function isRecipient(text: string): boolean {
-  return parseAddress(text) !== null || /^\d{7,15}$/.test(text);
+  return parseRecipient(text) !== null || /^\d{7,15}$/.test(text);
 }
 
 /** The domain of an e-mail address; "" of any other recipient. */

@@ -20,6 +20,10 @@ export interface SandboxMessage {
   readonly received_at: string;
   readonly from: string;
   readonly to: string;
+  /** All recipients of the envelope, if there are several. */
+  readonly recipients?: readonly string[];
+  /** Names and sizes (bytes) of the files that it carries, if there are any. */
+  readonly attachments?: readonly { readonly filename: string; readonly bytes: number }[];
   readonly subject: string;
   /** As it came over the wire. */
   readonly source: string;

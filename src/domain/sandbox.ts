@@ -6,6 +6,8 @@ export interface ReceivedMessage {
   readonly to: string;
   /** The size that counts against the ring's limit. */
   readonly bytes: number;
+  /** Everybody whom it names, if it has other recipients: it is erased with each of them. */
+  readonly names?: readonly string[];
   /** Called when somebody views the message, not when it arrives. */
   show(): SandboxMessage;
 }
@@ -49,7 +51,7 @@ export class MessageRing implements SandboxInbox {
   erase(to: string): number {
     const unwanted = to.toLowerCase();
     const all = this.kept.slice(this.first);
-    this.kept = all.filter((message) => message.to.toLowerCase() !== unwanted);
+    this.kept = all.filter(({ to: own, names = [own] }) => !names.some((name) => name.toLowerCase() === unwanted));
     this.first = 0;
     this.bytes = this.kept.reduce((sum, { bytes }) => sum + bytes, 0);
     return all.length - this.kept.length;

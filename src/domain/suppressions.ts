@@ -1,4 +1,4 @@
-import type { SuppressionReason } from "./job.ts";
+import type { EndReason, SuppressionReason } from "./job.ts";
 import type { Fenced, Lease } from "./queue.ts";
 import type { TenantRef } from "./tenant.ts";
 
@@ -45,4 +45,17 @@ export interface SuppressionIndex {
     entries: readonly IndexedSuppression[],
     isLast: boolean,
   ): Promise<"loading" | "loaded" | Fenced>;
+}
+
+/** Looks up recipients beside a job's own, whom `pull` looks up. Rejects with `UnavailableError` or `TransportError`. */
+export interface SuppressionLookup {
+  /**
+   * Those of the normalised addresses that a message accepted then (unix ms) must not go to, and why. Who was erased since is
+   * among them, suppressed or not.
+   */
+  suppressedAmong(
+    tenant: TenantRef,
+    addresses: readonly string[],
+    acceptedMs: number,
+  ): Promise<ReadonlyMap<string, EndReason>>;
 }

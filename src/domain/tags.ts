@@ -20,6 +20,10 @@ export function decodeTags(text: string): readonly Tag[] {
   });
 }
 
+export const TAGS_MAX = 10;
+/** Of a tag's name, and of its value. */
+export const TAG_WORD = /^[A-Za-z0-9_-]{1,256}$/;
+
 /** `<name>:<value>`, as requests name it and the event store has it. */
 export function tagText({ name, value }: Tag): string {
   return `${name}:${value}`;

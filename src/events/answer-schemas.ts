@@ -30,10 +30,18 @@ const FailedJobResult = Type.Object(
   { $id: "FailedJobResult" },
 );
 
-const FailedResult = Type.Object({ error: Type.String() }, { $id: "FailedResult" });
+/** Of an e-mail with cc or bcc. */
+const recipient = Type.Optional(
+  Type.String({ description: "The address in cc or bcc that it is about; absent: the message's `to_address`." }),
+);
+
+const RecipientResult = Type.Object({ recipient }, { $id: "RecipientResult", additionalProperties: false });
+
+const FailedResult = Type.Object({ recipient, error: Type.String() }, { $id: "FailedResult" });
 
 const BouncedResult = Type.Object(
   {
+    recipient,
     code: Type.Union([Type.Integer(), Type.Null()], { description: "Reply code (RFC 5321); null: there was none." }),
     enhanced_code: Type.Union([Type.String(), Type.Null()], {
       description: "Status code (RFC 3463), such as 5.1.1; null: none is known.",
@@ -82,14 +90,14 @@ const CreatedAt = Type.String({ format: "date-time", description: "UTC, as YYYY-
 /** The members of each event type's result. */
 const RESULTS = {
   sent: EmptyResult,
-  delivered: EmptyResult,
+  delivered: RecipientResult,
   read: EmptyResult,
   opened: EmptyResult,
   clicked: ClickedResult,
   bounced: BouncedResult,
   complained: EmptyResult,
   failed: FailedResult,
-  suppressed: SuppressedResult,
+  suppressed: Type.Object({ recipient, reason: enumOf(END_REASONS) }, { $id: "SuppressedEventResult" }),
 } as const satisfies Readonly<Record<EventType, TObject>>;
 
 /** An event with additional members. */

@@ -1,5 +1,6 @@
 import type { Batches } from "../domain/batch.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ContentStore } from "../domain/content-store.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
@@ -26,6 +27,8 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly batches: Batches;
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
+  /** Holds files that jobs send. */
+  readonly contents: Pick<ContentStore, "put" | "remove">;
   readonly directory: TenantDirectory;
   /** What operators did. */
   readonly audit: AuditLog;

@@ -14,8 +14,13 @@ export interface JsonBody {
 /** Bounds on a body, where they are not those of every call. */
 export interface BodyBounds {
   readonly bytesMax: number;
-  /** JSON values: members, elements and containers together. */
-  readonly valuesMax: number;
+  /** JSON values: members, elements and containers together; absent: as of every call. */
+  readonly valuesMax?: number;
+  /**
+   * Whether a body over `limits.requestBodyBytesMax` (undefined: one that could not be parsed) has a reason to be so long;
+   * absent: any.
+   */
+  isAllowed?(value: unknown): boolean;
 }
 
 /** Longer bodies are processed one at a time. */
@@ -46,8 +51,14 @@ export class RequestBodies {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
     const bytes = await this.decoded(exchange, bounds?.bytesMax);
-    const parse = () => parseJson(bytes, bounds?.valuesMax);
-    return { bytes, value: await this.inTurn(bytes.length, parse) };
+    const parsed = async () => this.inTurn(bytes.length, () => parseJson(bytes, bounds?.valuesMax));
+    if (bounds?.isAllowed === undefined || bytes.length <= limits.requestBodyBytesMax) {
+      return { bytes, value: await parsed() };
+    }
+    // Whatever is wrong with such a body, it is too large unless it has a reason to be.
+    const value = await parsed().catch(() => undefined);
+    if (!bounds.isAllowed(value)) throw tooLarge(limits.requestBodyBytesMax);
+    return { bytes, value };
   }
 
   /** Processes a body of the given size; a large one waits for its own turn. */
@@ -173,8 +184,9 @@ function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
 }
 
+/** Says the usual bound where it is the lower one: which bodies may be longer is known once they are read. */
 function tooLarge(bytesMax: number): ApiError {
-  return new ApiError(413, `the body is larger than ${bytesMax} bytes`);
+  return new ApiError(413, `the body is larger than ${Math.min(bytesMax, limits.requestBodyBytesMax)} bytes`);
 }
 
 function tooSlow(): ApiError {

@@ -13,8 +13,16 @@ function messageOf(channels: readonly ChannelName[]) {
     received_at: Timestamp,
     from: Type.String(),
     to: Type.String(),
+    recipients: Type.Optional(
+      Type.Array(Type.String(), { description: "All recipients of the envelope, if there are several." }),
+    ),
+    attachments: Type.Optional(
+      Type.Array(Type.Object({ filename: Type.String(), bytes: Type.Integer() }), {
+        description: "The files that it carries, with their sizes.",
+      }),
+    ),
     subject: Type.String(),
-    source: Type.String({ description: "As it came over the wire." }),
+    source: Type.String({ description: "As it came over the wire; the first 2 MiB." }),
   });
 }
 

@@ -5,9 +5,11 @@ import {
   check,
   customType,
   doublePrecision,
+  foreignKey,
   index,
   integer,
   pgTable,
+  primaryKey,
   smallint,
   text,
   timestamp,
@@ -148,3 +150,30 @@ export const payloads = pgTable("payloads", {
   tenantId: tenantId(),
   body: bytes("body").notNull(),
 });
+
+/** Files that jobs send, such as attachments: each content of a tenant once. */
+export const contents = pgTable(
+  "contents",
+  {
+    tenantId: tenantId(),
+    /** Lower-case hexadecimal. */
+    sha256: slug("sha256").notNull(),
+    body: bytes("body").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.sha256] })],
+);
+
+/** Which jobs need which files. A content without a use is removed. */
+export const contentUses = pgTable(
+  "content_uses",
+  {
+    jobId: slug("job_id").notNull(),
+    tenantId: tenantId(),
+    sha256: slug("sha256").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.jobId, table.sha256] }),
+    index("content_uses_by_content").on(table.tenantId, table.sha256),
+    foreignKey({ columns: [table.tenantId, table.sha256], foreignColumns: [contents.tenantId, contents.sha256] }),
+  ],
+);

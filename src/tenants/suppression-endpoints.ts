@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { parseAddress } from "../domain/email.ts";
+import { parseRecipient } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
@@ -87,7 +87,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       fails: [404],
       async handle({ tenantId, self, params: { address: text } }) {
         const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
-        const address = parseAddress(text);
+        const address = parseRecipient(text);
         const wasThere = address !== null && resultOf(await suppressions.remove(tenant, address));
         if (!wasThere) throw new ApiError(404, "this address is not suppressed");
         return reply(204, null);
@@ -149,7 +149,7 @@ async function put(
 
 /** Throws an `ApiError` 400. */
 function newAddress(text: string): string {
-  const address = parseAddress(text);
+  const address = parseRecipient(text);
   if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
   return address;
 }

@@ -207,3 +207,16 @@ test("what all messages share counts for each of them: what a batch has in all i
   const stored = front.queue.queued.slice(before).map(({ job }) => job.stored?.bytes ?? 0);
   expect(Math.min(...stored)).toBeGreaterThan(500_000);
 }, 30_000);
+
+test("a file that all messages share is stored once, before they are queued, and each counts with it", async () => {
+  const before = front.queue.queued.length;
+  const attachments = [{ filename: "terms.txt", content: Buffer.alloc(3000, "x").toString("base64") }];
+  const answer = await send({ defaults: { ...MAIL, attachments }, messages: mails(3, 9_000) });
+  expect(bodyOf(answer).errors).toEqual([]);
+  const jobs = front.queue.queued.slice(before).map(({ job }) => job);
+  expect(jobs.map(({ stored }) => (stored?.bytes ?? 0) > 3000)).toEqual([true, true, true]);
+  const sha256 = new Bun.CryptoHasher("sha256").update("x".repeat(3000)).digest("hex");
+  for (const { jobId } of jobs) {
+    expect((await front.stores.jobContents.get({ tenantId: "acme", jobId }, sha256))?.length).toBe(3000);
+  }
+});

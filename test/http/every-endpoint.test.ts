@@ -70,7 +70,7 @@ const MEANT: readonly Excuse[] = [
 
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
-  sendEmail: ["to_address", "template_id", "scheduled_at"],
+  sendEmail: ["to_address", "template_id", "cc", "bcc", "reply_to", "headers", "attachments", "scheduled_at"],
   sendWhatsapp: ["template_id", "text", "header", "scheduled_at"],
   sendWallet: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   createPass: ["template_id", "pass_type", "pass_data", "scheduled_at"],
@@ -129,7 +129,7 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
-const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account"];
+const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account", "headers"];
 /** Where the document says that an object may have members that it does not name. */
 const OPEN = new RegExp(`\\.(?:${OTHERS.join("|")})\\b|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`);
 

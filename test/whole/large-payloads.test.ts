@@ -83,3 +83,48 @@ test("a tenant's share of the queue is bounded in jobs and bytes while its messa
   const jobs = "your share of the queue is used up: it holds as many unfinished jobs as your plan allows";
   expect(await send(10)).toMatchObject({ status: 429, error: jobs });
 }, 240_000);
+
+test("attachments and copies survive kill -9, are sent once, are told of each recipient, and go with their message", async () => {
+  key = "";
+  await start({ SMTP_URL: closedRelay });
+  const content = Buffer.alloc(10 * MIB, "a file").toString("base64");
+  const body = (bob: string) => ({
+    to_address: "ann@example.com",
+    // Each message has its own: a bounce of the first must not suppress the second's.
+    cc: [bob],
+    bcc: ["cy@reject.test"],
+    template_id: "welcome",
+    attachments: [{ filename: "report.pdf", content }],
+  });
+  const bobs = ["bob@bounce.test", "bo@bounce.test"] as const;
+  const send = (bob: string) => waybill.request(key, "POST", "/v1/send/email", body(bob));
+  const [first, second] = await Promise.all(bobs.map(send));
+  expect([first?.status, second?.status]).toEqual([202, 202]);
+  // Equal files of a tenant are stored once.
+  expect((await stored()).filter((name) => name.startsWith("shared."))).toHaveLength(1);
+  await waybill.kill();
+  await start();
+  for (const [at, bob] of bobs.entries()) {
+    const jobId = [first, second][at]?.body.job_id;
+    expect(await finalJob(waybill, key, jobId, 60_000)).toMatchObject({ status: "success" });
+    await eventually("everything is reported", async () => {
+      const { events } = (await waybill.request(key, "GET", `/v1/jobs/${jobId}/events`)).body;
+      const told = events.map(({ event_type, result }: Told) => `${event_type} ${result.recipient ?? ""}`.trim());
+      return told.toSorted().join() === `bounced ${bob},delivered,failed cy@reject.test,sent`;
+    });
+  }
+  const { messages } = (await waybill.operator("GET", "/sandbox/messages?to=ann@example.com")).body;
+  expect(messages).toHaveLength(2);
+  expect(messages[0]).toMatchObject({
+    recipients: ["ann@example.com", expect.stringContaining("@bounce.test")],
+    attachments: [{ filename: "report.pdf", bytes: 10 * MIB }],
+  });
+  await waybill.stop();
+  await start();
+  await eventually("the sweep removes them", async () => (await stored()).length === 0, 60_000);
+}, 240_000);
+
+interface Told {
+  readonly event_type: string;
+  readonly result: { readonly recipient?: string };
+}

@@ -16,8 +16,65 @@ EmailSend = TypedDict(
         "subject": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
+        "text": NotRequired["Union[str, None]"],
+        "cc": NotRequired["Union[list[Union[str, EmailSendCc1Item2]], None]"],
+        "bcc": NotRequired["Union[list[Union[str, EmailSendBcc1Item2]], None]"],
+        "reply_to": NotRequired["Union[Union[Union[str, EmailSendReplyTo112], list[Union[str, EmailSendReplyTo12Item2]]], None]"],
+        "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "attachments": NotRequired["Union[list[EmailSendAttachments1Item], None]"],
+        "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendCc1Item2 = TypedDict(
+    "EmailSendCc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendBcc1Item2 = TypedDict(
+    "EmailSendBcc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendReplyTo112 = TypedDict(
+    "EmailSendReplyTo112",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendReplyTo12Item2 = TypedDict(
+    "EmailSendReplyTo12Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendAttachments1Item = TypedDict(
+    "EmailSendAttachments1Item",
+    {
+        "filename": "str",
+        "content": "str",
+        "content_type": NotRequired["Union[str, None]"],
+        "content_id": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendTags1Item = TypedDict(
+    "EmailSendTags1Item",
+    {
+        "name": "str",
+        "value": "str",
     },
 )
 
@@ -45,8 +102,65 @@ EmailSendInBatch = TypedDict(
         "subject": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "html": NotRequired["Union[str, None]"],
+        "text": NotRequired["Union[str, None]"],
+        "cc": NotRequired["Union[list[Union[str, EmailSendInBatchCc1Item2]], None]"],
+        "bcc": NotRequired["Union[list[Union[str, EmailSendInBatchBcc1Item2]], None]"],
+        "reply_to": NotRequired["Union[Union[Union[str, EmailSendInBatchReplyTo112], list[Union[str, EmailSendInBatchReplyTo12Item2]]], None]"],
+        "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "attachments": NotRequired["Union[list[EmailSendInBatchAttachments1Item], None]"],
+        "tags": NotRequired["Union[list[EmailSendInBatchTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchCc1Item2 = TypedDict(
+    "EmailSendInBatchCc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchBcc1Item2 = TypedDict(
+    "EmailSendInBatchBcc1Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchReplyTo112 = TypedDict(
+    "EmailSendInBatchReplyTo112",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchReplyTo12Item2 = TypedDict(
+    "EmailSendInBatchReplyTo12Item2",
+    {
+        "address": "str",
+        "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchAttachments1Item = TypedDict(
+    "EmailSendInBatchAttachments1Item",
+    {
+        "filename": "str",
+        "content": "str",
+        "content_type": NotRequired["Union[str, None]"],
+        "content_id": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchTags1Item = TypedDict(
+    "EmailSendInBatchTags1Item",
+    {
+        "name": "str",
+        "value": "str",
     },
 )
 
@@ -727,12 +841,19 @@ JobEventValue1 = TypedDict(
     },
 )
 
+RecipientResult = TypedDict(
+    "RecipientResult",
+    {
+        "recipient": NotRequired["str"],
+    },
+)
+
 JobEventValue2 = TypedDict(
     "JobEventValue2",
     {
         "event_id": "int",
         "event_type": "Literal['delivered']",
-        "result": "EmptyResult",
+        "result": "RecipientResult",
         "created_at": "str",
     },
 )
@@ -777,6 +898,7 @@ JobEventValue5 = TypedDict(
 BouncedResult = TypedDict(
     "BouncedResult",
     {
+        "recipient": NotRequired["str"],
         "code": "Union[int, None]",
         "enhanced_code": "Union[str, None]",
         "diagnostic": "str",
@@ -806,6 +928,7 @@ JobEventValue7 = TypedDict(
 FailedResult = TypedDict(
     "FailedResult",
     {
+        "recipient": NotRequired["str"],
         "error": "str",
     },
 )
@@ -820,12 +943,20 @@ JobEventValue8 = TypedDict(
     },
 )
 
+SuppressedEventResult = TypedDict(
+    "SuppressedEventResult",
+    {
+        "recipient": NotRequired["str"],
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
+    },
+)
+
 JobEventValue9 = TypedDict(
     "JobEventValue9",
     {
         "event_id": "int",
         "event_type": "Literal['suppressed']",
-        "result": "SuppressedResult",
+        "result": "SuppressedEventResult",
         "created_at": "str",
     },
 )
@@ -920,7 +1051,7 @@ EventValue2 = TypedDict(
         "job_id": "str",
         "channel": "Literal['email', 'whatsapp', 'wallet']",
         "event_type": "Literal['delivered']",
-        "result": "EmptyResult",
+        "result": "RecipientResult",
         "created_at": "str",
     },
 )
@@ -1004,7 +1135,7 @@ EventValue9 = TypedDict(
         "job_id": "str",
         "channel": "Literal['email', 'whatsapp', 'wallet']",
         "event_type": "Literal['suppressed']",
-        "result": "SuppressedResult",
+        "result": "SuppressedEventResult",
         "created_at": "str",
     },
 )
@@ -1370,7 +1501,7 @@ class Operations(Caller):
         one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an
         error of its index and stops no other; with what is beyond the plan's limits it is the same. An
         Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-        the first answer again once there is one.
+        the first answer again once there is one. Needs a key with the scope `send`.
         """
         answer: BatchAnswer = self._call(
             "POST",
@@ -1462,7 +1593,7 @@ class Operations(Caller):
         removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
         an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
         Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
-        the first answer again once there is one.
+        the first answer again once there is one. Needs a key with the scope `send`.
         """
         answer: BatchAnswer = self._call(
             "POST",

@@ -1,23 +1,27 @@
 import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { ContentStore } from "../../domain/content-store.ts";
 import type { DomainSigning } from "../../domain/domain.ts";
 import { namesMachine } from "../../domain/email.ts";
+import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
+import type { SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import { attachedFiles, LostContentError } from "./attached-files.ts";
+import { Copies, mailboxesOf, named } from "./copies.ts";
 import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
-import { EmailComposer, type EmailContent } from "./email-composer.ts";
+import { EmailComposer, type EmailContent, writtenHtml } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
-import { headerText } from "./header-text.ts";
-import { emailLimits } from "./limits.ts";
 import type { LinkSigner } from "./links/link-tokens.ts";
 import { domainOf, isMailAddress, returnPathOf } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
 import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
+import type { Attachment } from "./mime/multipart.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { type EmailPayload, parsePayload } from "./payload.ts";
 import { SmtpPools } from "./smtp-pools.ts";
@@ -45,6 +49,10 @@ export interface EmailChannelOptions {
   readonly timeouts?: SmtpTimeouts;
   /** Scores inline HTML before it is sent; null or absent: no scoring. */
   readonly spam?: SpamScreen | null;
+  /** Looks up copies' recipients; absent: none is suppressed. */
+  readonly suppressions?: SuppressionLookup;
+  /** Holds attachments; absent: there are none. */
+  readonly contents?: Pick<ContentStore, "get">;
 }
 
 const DEFAULT_TIMEOUTS: SmtpTimeouts = {
@@ -62,8 +70,7 @@ const RELAYS_MAX_DEFAULT = 2_048;
 const POOL_WAIT_MS = 1_000;
 
 /**
- * Sends e-mails through a mail server: the platform's relay or the tenant's own. One message, one recipient, one
- * submission. A repeated delivery carries the same Message-ID, which lets a receiver recognize it.
+ * Sends e-mails through a mail server: the platform's relay or the tenant's own. One message, one submission. A repeated delivery carries the same Message-ID, which lets a receiver recognize it.
  */
 export class EmailChannel implements Channel {
   readonly name = "email";
@@ -92,18 +99,21 @@ export class EmailChannel implements Channel {
     });
   }
 
-  /** Scores inline HTML only, because the tenant's own staff wrote the templates. */
+  /** Scores inline HTML and text only, because the tenant's own staff wrote the templates. */
   async screen(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null> {
     const { spam } = this.options;
     if (spam === undefined || spam === null) return null;
     const letter = this.compose(job, tenant);
     // The delivery will report the problem.
-    if ("kind" in letter || letter.payload.html === undefined) return null;
+    if ("kind" in letter || (letter.payload.html === undefined && letter.payload.text === undefined)) return null;
     const { sender, payload, content } = letter;
-    const html = content.html.template.html(content.html.values);
+    const html = writtenHtml(content);
     const text = content.text === null ? null : content.text.template.text(content.text.values);
     const raw = async () => {
-      const bodies = { html: encodedText(html), text: text === null ? null : encodedText(text) };
+      const bodies = {
+        html: content.html === null ? null : encodedText(html),
+        text: text === null ? null : encodedText(text),
+      };
       const plain = { ...bodies, envelopeFrom: sender.address, headers: [], signer: null };
       return Buffer.from((await mailMessage({ ...this.partsOf(letter, job), ...plain })).text);
     };
@@ -123,12 +133,43 @@ export class EmailChannel implements Channel {
     try {
       const letter = this.compose(job, tenant);
       if ("kind" in letter) return letter;
+      const { cc, bcc, attachments } = letter.payload;
+      if (cc !== undefined || bcc !== undefined || attachments !== undefined) {
+        const { outcome, answer: said } = await this.deliverMore(letter, job, tenant, signal);
+        answer = said;
+        return outcome;
+      }
       const submission = await this.submit(() => this.messageOf(letter, job, tenant), tenant, signal);
       answer = submission.answer;
       return submission.outcome;
     } finally {
       entry.passage.ended(answer);
     }
+  }
+
+  /** A message with further recipients or attachments. */
+  private async deliverMore(letter: Letter, job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Submission> {
+    const { suppressions, contents } = this.options;
+    const { cc = [], bcc = [], attachments = [] } = letter.payload;
+    let more: More;
+    try {
+      const copies = await Copies.of(job, { tenant, cc, bcc, to: letter.payload.to }, suppressions);
+      more = { copies, attachments: await attachedFiles(job, attachments, contents) };
+    } catch (error) {
+      if (error instanceof LostContentError) return unanswered({ kind: "failed", error: error.message });
+      if (isOutage(error)) return unanswered(NOT_NOW);
+      throw error;
+    }
+    const { copies } = more;
+    const submission = await this.submit(() => this.messageOf(letter, job, tenant, more), tenant, signal);
+    return { ...submission, outcome: copies.told(submission.outcome, (reply) => this.saidBy(reply, tenant)) };
+  }
+
+  /** A relay's reply, as a tenant may read it. */
+  private saidBy(reply: string, tenant: Tenant): string {
+    const own = this.ownRelayUrl(tenant) !== null;
+    const server = this.serverAt(this.relayUrl(tenant));
+    return quotable(reply, { own, confidential: server === null ? [] : confidentialOf(server, own) });
   }
 
   relayOf(tenant: Tenant): Relay | null {
@@ -141,15 +182,17 @@ export class EmailChannel implements Channel {
     return { key: isOwn ? `own ${key}` : key, name, isOwn };
   }
 
-  private messageOf(letter: Letter, job: QueuedJob, tenant: Tenant): Promise<MailMessage> {
+  private messageOf(letter: Letter, job: QueuedJob, tenant: Tenant, more?: More): Promise<MailMessage> {
     const { own, content } = letter;
     const { html, text } = content;
     const signing = this.signingOf(own);
     return mailMessage({
-      ...this.partsOf(letter, job),
+      ...this.partsOf(letter, job, more?.copies.mark),
+      ...more?.copies.parts(),
+      ...(more !== undefined && { attachments: more.attachments }),
       envelopeFrom: this.returnPathOf(signing, job, tenant)?.address ?? letter.from.address,
       headers: this.links.headers(job),
-      html: html.template.encodeTracked(html.values, this.links.tracking(job)),
+      html: html === null ? null : html.template.encodeTracked(html.values, this.links.tracking(job)),
       // Keeps the message's own links.
       text: text === null ? null : text.template.encode(text.values),
       signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
@@ -179,9 +222,20 @@ export class EmailChannel implements Channel {
     return { payload, own, sender, from, to, content: composed.content };
   }
 
-  private partsOf({ sender, from, to, content }: Letter, { jobId, tenantId }: QueuedJob): LetterParts {
-    const messageId = messageIdOf(jobId, tenantId, asciiDomain(domainOf(sender.address)));
-    return { from, to, subject: content.subject, messageId, dateMs: this.options.clock.nowMs() };
+  private partsOf(
+    { sender, from, to, content, payload }: Letter,
+    { jobId, tenantId }: QueuedJob,
+    mark = "",
+  ): LetterParts {
+    const messageId = messageIdOf(jobId, tenantId, asciiDomain(domainOf(sender.address)), mark);
+    const parts = { from, to, subject: content.subject, messageId, dateMs: this.options.clock.nowMs() };
+    const { replyTo, headers } = payload;
+    if (replyTo === undefined && headers === undefined) return parts;
+    return {
+      ...parts,
+      ...(replyTo !== undefined && { replyTo: mailboxesOf(replyTo) }),
+      ...(headers !== undefined && { ownHeaders: Object.entries(headers) }),
+    };
   }
 
   /** Connections open or being opened. */
@@ -255,6 +309,21 @@ function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
   return own.kind === "verified" ? { address: own.sender.fromAddress, name: own.sender.fromName } : defaultFrom;
 }
 
+/** What few messages have. */
+interface More {
+  readonly copies: Copies;
+  readonly attachments: readonly Attachment[];
+}
+
+/** A store is away. */
+const NOT_NOW: Outcome = {
+  kind: "retry",
+  why: "the recipients of copies or the attachments could not be looked up",
+  afterMs: POOL_WAIT_MS,
+  isUncounted: true,
+  isUnsent: true,
+};
+
 /** A composed message with its sender and recipient. */
 interface Letter {
   readonly payload: EmailPayload;
@@ -283,12 +352,7 @@ function unanswered(outcome: Outcome): Submission {
   return { outcome, answer: "other" };
 }
 
-type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "dateMs">;
-
-/** The sender, with a name that fits into a header. */
-function named({ address, name }: NamedAddress): NamedAddress {
-  return { address, name: headerText(name ?? "", emailLimits.displayNameCharsMax) };
-}
+type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "dateMs" | "replyTo" | "ownHeaders">;
 
 /** The domain in the form for a Message-ID or signature: its A-label form (RFC 5890) if it has one. */
 function asciiDomain(domain: string): string {

@@ -10,9 +10,15 @@ import { TextCache } from "./text-cache.ts";
 /** The content of one message. */
 export interface EmailContent {
   readonly subject: string;
-  readonly html: FilledHtml;
-  /** Null if the HTML has no text for an alternative. */
+  /** Null: the message is text alone. */
+  readonly html: FilledHtml | null;
+  /** Null if there is no text for an alternative. */
   readonly text: FilledText | null;
+}
+
+/** The HTML without pixel and tracked links; "" of a message that is text alone. */
+export function writtenHtml({ html }: Pick<EmailContent, "html">): string {
+  return html === null ? "" : html.template.html(html.values);
 }
 
 export type Composed =
@@ -42,16 +48,16 @@ export class EmailComposer {
   private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
     const bytesMax = emailLimits.inlineHtmlBytesMax;
     // The HTML first: a message that is too large usually is so because of its HTML.
-    const htmlTemplate = this.htmls.get(html);
-    const filledHtml = htmlTemplate.fill(data, bytesMax);
-    const textTemplate = text === null ? htmlTemplate.alternative : this.texts.get(text);
+    const htmlTemplate = html === null ? null : this.htmls.get(html);
+    const filledHtml = htmlTemplate?.fill(data, bytesMax) ?? null;
+    const textTemplate = text === null && htmlTemplate !== null ? htmlTemplate.alternative : this.texts.get(text ?? "");
     const filledText = textTemplate.fill(data, bytesMax);
     const subjectTemplate = this.texts.get(subject);
     const filledSubject = subjectTemplate.text(subjectTemplate.fill(data, SUBJECT_RENDERED_MAX).values);
     return {
       subject: headerText(filledSubject, emailLimits.subjectCharsMax),
       html: filledHtml,
-      text: textTemplate.text(filledText.values) === "" ? null : filledText,
+      text: textTemplate.text(filledText.values) === "" && filledHtml !== null ? null : filledText,
     };
   }
 }
@@ -62,17 +68,21 @@ const SUBJECT_RENDERED_MAX = 16 * 1024;
 
 interface Source {
   readonly subject: string;
-  readonly html: string;
+  /** Null: the message is text alone. */
+  readonly html: string | null;
   /** Null: derived from the HTML. */
   readonly text: string | null;
 }
 
-/** Inline HTML wins over a template. Null: the template is gone. */
-function sourceOf(payload: EmailPayload, tenant: Tenant): Source | null {
-  if (payload.html !== undefined) return { subject: payload.subject ?? "", html: payload.html, text: null };
-  const template = tenant.emailTemplates.get(payload.template ?? "");
+/** Inline HTML wins over a template, and inline text over the template's. Null: the template is gone. */
+function sourceOf({ subject, html, text, template: slug }: EmailPayload, tenant: Tenant): Source | null {
+  if (html !== undefined || slug === undefined) {
+    if (html === undefined && text === undefined) return null;
+    return { subject: subject ?? "", html: html ?? null, text: text ?? null };
+  }
+  const template = tenant.emailTemplates.get(slug);
   if (template === undefined) return null;
-  return { ...template, subject: payload.subject ?? template.subject };
+  return { subject: subject ?? template.subject, html: template.html, text: text ?? template.text };
 }
 
 /** A template in use takes up to ten times its length: itself, its alternative, and both encoded. */

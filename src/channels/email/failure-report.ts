@@ -1,4 +1,4 @@
-import { normaliseAddress } from "../../domain/email.ts";
+import { recipientKey } from "../../domain/email.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
 
 /** Why a message could not be delivered, according to an MTA's log or a delivery status notification. */
@@ -94,7 +94,7 @@ export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "t
   return {
     type: "bounced",
     result: { code: replyCode, enhanced_code: enhancedCode, diagnostic },
-    suppressRecipient: recipient === null ? null : normaliseAddress(recipient),
+    suppressRecipient: recipient === null ? null : recipientKey(recipient),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { EmailTemplate } from "../../domain/email.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { checkHtml, type HtmlRule, type Violation, violationOf } from "./html-rules.ts";
+import { checkHtml, type HtmlRule, VISIBLE, type Violation, violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { RenderTooLargeError, Template } from "./template.ts";
 
@@ -16,6 +16,20 @@ export function checkFilledHtml(html: string, data: JsonObject): readonly Violat
   if (filled === null) return own.some(({ rule }) => rule === "too_large") ? own : [violationOf("too_large"), ...own];
   const asSent = checkHtml(filled).filter(({ rule }) => !own.some((violation) => violation.rule === rule));
   return [...asSent, ...own];
+}
+
+/** The rule that an inline text breaks as it will be sent, or null. One that is not the whole message may be empty. */
+export function brokenByText(text: string, data: JsonObject, isAlone: boolean): "empty" | "too_large" | null {
+  const bytesMax = emailLimits.inlineHtmlBytesMax;
+  if (Buffer.byteLength(text) > bytesMax) return "too_large";
+  try {
+    const filled = text.includes("{{") ? Template.parse(text).render(data, "none", bytesMax) : text;
+    if (Buffer.byteLength(filled) > bytesMax) return "too_large";
+    return isAlone && !VISIBLE.test(filled) ? "empty" : null;
+  } catch (error) {
+    if (error instanceof RenderTooLargeError) return "too_large";
+    throw error;
+  }
 }
 
 /**

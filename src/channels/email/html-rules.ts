@@ -49,7 +49,7 @@ const PLAIN_START =
 const MAY_BE_SCRIPT = /script|<[^\s/><{]*\{\{/i;
 
 /** A character that leaves a mark: no white space, control or format character, filler or braille blank. */
-const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;
+export const VISIBLE = /[^\s\p{Z}\p{Cc}\p{Cf}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 function inspect(html: string): { readonly text: boolean; readonly image: boolean; readonly script: boolean } {
   const { text, image, script, ambiguous } = new Inspector(html).inspected();

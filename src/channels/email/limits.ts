@@ -5,4 +5,15 @@ export const emailLimits = {
   displayNameCharsMax: 998,
   /** Tracked links per message, the first ones. */
   trackedLinksMax: 1_000,
+  /** To, cc and bcc together; relays take at least 100 (RFC 5321, 4.5.3.1.8). */
+  recipientsMax: 50,
+  replyToMax: 10,
+  headersMax: 20,
+  /** Of a header with its name (RFC 5322, 2.1.1), in UTF-8. */
+  headerBytesMax: 998,
+  attachmentsMax: 20,
+  /** Of all attachments of a message, decoded. */
+  attachmentBytesMax: 10 * 1024 * 1024,
+  /** Of a send's body: attachments in base64, and what is beside them. */
+  sendBytesMax: 15 * 1024 * 1024,
 } as const;

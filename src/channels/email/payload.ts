@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
+import type { StoredContent } from "../../domain/content-store.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../domain/json.ts";
 
 /** What is queued of an e-mail. */
 export interface EmailPayload {
@@ -7,9 +8,31 @@ export interface EmailPayload {
   /** Overrides the template's subject. */
   readonly subject?: string;
   readonly html?: string;
-  /** Slug of a registered template; exactly one of `template` and `html` is present. */
+  /** Beside HTML: the text alternative; alone: the whole message. */
+  readonly text?: string;
+  /** Slug of a registered template; absent: the message is made from `html`, `text` or both. */
   readonly template?: string;
   readonly data?: JsonObject;
+  readonly cc?: readonly Addressee[];
+  readonly bcc?: readonly Addressee[];
+  readonly replyTo?: readonly Addressee[];
+  /** Further headers: names and values as they were given. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly attachments?: readonly AttachedFile[];
+}
+
+export interface Addressee {
+  readonly address: string;
+  readonly name?: string;
+}
+
+/** An attachment, whose content is in the content store. */
+export interface AttachedFile extends StoredContent {
+  readonly filename: string;
+  /** Absent: by the filename's ending. */
+  readonly contentType?: string;
+  /** The HTML shows it as `cid:<contentId>`; absent: it stands beside the message. */
+  readonly contentId?: string;
 }
 
 /** The payload in the form of its job. Undefined members are left out. */
@@ -21,13 +44,48 @@ export function encodePayload(payload: { readonly [K in keyof EmailPayload]: Ema
 export function parsePayload(text: string): EmailPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null || typeof parsed["to"] !== "string") return null;
-  const { to, toName, subject, html, template, data } = parsed;
+  const { to, toName, subject, html, text: plain, template, data } = parsed;
   return {
     to,
     ...(typeof toName === "string" ? { toName } : {}),
     ...(typeof subject === "string" ? { subject } : {}),
     ...(typeof html === "string" ? { html } : {}),
+    ...(typeof plain === "string" ? { text: plain } : {}),
     ...(typeof template === "string" ? { template } : {}),
     ...(isJsonObject(data) ? { data } : {}),
+    ...furtherOf(parsed),
   };
+}
+
+/** Members that few messages have. */
+function furtherOf({ cc, bcc, replyTo, headers, attachments }: JsonObject): Partial<EmailPayload> {
+  return {
+    ...(Array.isArray(cc) && { cc: cc.flatMap(addressee) }),
+    ...(Array.isArray(bcc) && { bcc: bcc.flatMap(addressee) }),
+    ...(Array.isArray(replyTo) && { replyTo: replyTo.flatMap(addressee) }),
+    // Written by `encodePayload`, whose caller has checked every value.
+    ...(isJsonObject(headers) && { headers: headers as Readonly<Record<string, string>> }),
+    ...(Array.isArray(attachments) && { attachments: attachments.flatMap(attachedFile) }),
+  };
+}
+
+function addressee(value: Json): readonly Addressee[] {
+  if (!isJsonObject(value) || typeof value["address"] !== "string") return [];
+  const { address, name } = value;
+  return [{ address, ...(typeof name === "string" && { name }) }];
+}
+
+function attachedFile(value: Json): readonly AttachedFile[] {
+  if (!isJsonObject(value)) return [];
+  const { filename, contentType, contentId, sha256, bytes } = value;
+  if (typeof filename !== "string" || typeof sha256 !== "string" || typeof bytes !== "number") return [];
+  return [
+    {
+      filename,
+      ...(typeof contentType === "string" && { contentType }),
+      ...(typeof contentId === "string" && { contentId }),
+      sha256,
+      bytes,
+    },
+  ];
 }

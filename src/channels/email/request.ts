@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { normaliseAddress, parseAddress } from "../../domain/email.ts";
+import { normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
+import type { Tag } from "../../domain/tags.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
-import { checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
+import { Attachments, type ReadAttachments, readAttachments } from "./attachments.ts";
+import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
+import { FURTHER_MEMBERS, type FurtherMembers, readFurtherMembers, readTags, Tags } from "./further-members.ts";
 import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
@@ -17,7 +20,8 @@ export const EmailSend = Type.Object(
     to_address: Type.String({
       maxLength: limits.addressBytesMax,
       description:
-        "One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form.",
+        "One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form; letters " +
+        "beyond ASCII before the @ need a relay with SMTPUTF8.",
     }),
     to_name: optional(
       Type.String({ maxLength: emailLimits.displayNameCharsMax, description: "The recipient's display name." }),
@@ -32,6 +36,16 @@ export const EmailSend = Type.Object(
     html: optional(
       Type.String({ description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html." }),
     ),
+    text: optional(
+      Type.String({
+        description:
+          "Inline text, with placeholders: beside HTML or a template what readers without HTML see, alone the whole " +
+          "message. Needs the permission allow_raw_html.",
+      }),
+    ),
+    ...FURTHER_MEMBERS,
+    attachments: Attachments,
+    tags: Tags,
     data: optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: "What the placeholders of body and subject are filled from.",
@@ -44,6 +58,7 @@ export const EmailSend = Type.Object(
     anyOf: [
       { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
       { required: ["html"], properties: { html: { type: "string" } } },
+      { required: ["text"], properties: { text: { type: "string" } } },
     ],
   },
 );
@@ -57,22 +72,51 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
   if (!isJsonObject(given)) return refuse("the body must be a JSON object");
   const body = presentMembers(given);
   const to = readAddress(body["to_address"]);
+  const more = hasMore(body) ? readMore(body) : NO_MORE;
   const refusal =
     unknownMember(body, MEMBERS) ??
     wrongType(body) ??
     badAddress(body["to_address"], to) ??
     badHeaderText(body, "to_name") ??
     badHeaderText(body, "subject") ??
+    (typeof more === "string" ? malformed(more) : null) ??
     noContent(body) ??
     unknownTemplate(tenant, body) ??
     rawHtmlNotPermitted(tenant, body) ??
     unsoundHtml(body) ??
+    unsoundText(body) ??
     unverifiedDomain(tenant);
-  return refusal === null ? toJob(tenant, body, to) : { ok: false, refusal };
+  if (refusal !== null || typeof more === "string") return { ok: false, refusal: refusal ?? malformed(String(more)) };
+  return toJob(tenant, body, to, more);
 }
 
-const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html"] as const;
-const MEMBERS = [...STRING_FIELDS, "data"];
+const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html", "text"] as const;
+const MORE = [...Object.keys(FURTHER_MEMBERS), "attachments", "tags"];
+const MEMBERS = [...STRING_FIELDS, "data", ...MORE];
+
+/** What few messages have. */
+interface More extends FurtherMembers {
+  readonly attached: ReadAttachments | null;
+  readonly tags: readonly Tag[];
+}
+
+const NO_MORE: More = { attached: null, tags: [] };
+
+function hasMore(body: JsonObject): boolean {
+  for (const name of MORE) if (body[name] !== undefined) return true;
+  return false;
+}
+
+/** A text says what is wrong. */
+function readMore(body: JsonObject): More | string {
+  const further = readFurtherMembers(body);
+  if (typeof further === "string") return further;
+  const { attachments, tags: given } = body;
+  const tags = given === undefined ? [] : readTags(given);
+  if (typeof tags === "string") return tags;
+  const attached = attachments === undefined ? null : readAttachments(attachments);
+  return typeof attached === "string" ? attached : { ...further, attached, tags };
+}
 /** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
@@ -88,7 +132,7 @@ function wrongType(body: JsonObject): Refusal | null {
 }
 
 function readAddress(address: Json | undefined): string | null {
-  return typeof address === "string" ? parseAddress(address) : null;
+  return typeof address === "string" ? parseRecipient(address) : null;
 }
 
 function badAddress(address: Json | undefined, read: string | null): Refusal | null {
@@ -96,7 +140,7 @@ function badAddress(address: Json | undefined, read: string | null): Refusal | n
   if (typeof address !== "string" || address === "") return malformed("to_address is required");
   if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
   return malformed(
-    `to_address must be one e-mail address in ASCII of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
+    `to_address must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,
   );
 }
 
@@ -109,7 +153,7 @@ function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal 
 }
 
 function noContent(body: JsonObject): Refusal | null {
-  if (body["html"] !== undefined || (body["template_id"] ?? "") !== "") return null;
+  if (body["html"] !== undefined || body["text"] !== undefined || (body["template_id"] ?? "") !== "") return null;
   return malformed("template_id or html is required");
 }
 
@@ -121,8 +165,10 @@ function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
 }
 
 function rawHtmlNotPermitted(tenant: Tenant, body: JsonObject): Refusal | null {
-  if (body["html"] === undefined || tenant.permissions.has("allow_raw_html")) return null;
-  return { status: 403, message: "inline HTML needs the permission allow_raw_html: use a template_id, or ask for it" };
+  if (tenant.permissions.has("allow_raw_html") || (body["html"] === undefined && body["text"] === undefined))
+    return null;
+  const what = body["html"] === undefined ? "inline text" : "inline HTML";
+  return { status: 403, message: `${what} needs the permission allow_raw_html: use a template_id, or ask for it` };
 }
 
 function unsoundHtml(body: JsonObject): Refusal | null {
@@ -132,6 +178,18 @@ function unsoundHtml(body: JsonObject): Refusal | null {
   const violations = checkFilledHtml(html, isJsonObject(data) ? data : {});
   if (violations.length === 0) return null;
   return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
+}
+
+/** Text alone is the message; beside HTML or a template it may be empty. */
+function unsoundText(body: JsonObject): Refusal | null {
+  const { text, html, template_id, data } = body;
+  if (typeof text !== "string") return null;
+  const isAlone = html === undefined && (template_id ?? "") === "";
+  const rule = brokenByText(text, isJsonObject(data) ? data : {}, isAlone);
+  if (rule === null) return null;
+  const message =
+    rule === "empty" ? "the text is empty" : `the text is larger than ${emailLimits.inlineHtmlBytesMax / 1024} KB`;
+  return { status: 422, message: "the inline text cannot be sent: see violations", violations: [{ rule, message }] };
 }
 
 /** Tenants may send only from verified domains of their own; an unregistered domain is not verified either. */
@@ -146,9 +204,10 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
  * Runs after all rules have passed, so the types of the fields are known. `data` is passed on unchanged; none of its
  * keys is ever assigned.
  */
-function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance {
-  const { to_name, subject, template_id, html, data } = body;
-  const template = typeof template_id === "string" && typeof html !== "string" ? template_id : undefined;
+function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, tags, ...further }: More): Acceptance {
+  const { to_name, subject, template_id, html, text, data } = body;
+  const isInline = typeof html === "string" || (typeof text === "string" && (template_id ?? "") === "");
+  const template = typeof template_id === "string" && !isInline ? template_id : undefined;
   const beside = typeof template_id === "string" && template === undefined ? template_id : "";
   if (to === null) return refuse("to_address is required");
   const payload = encodePayload({
@@ -156,15 +215,27 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null): Acceptance 
     toName: typeof to_name === "string" && to_name !== "" ? to_name : undefined,
     subject: typeof subject === "string" ? subject : tenant.emailTemplates.get(beside)?.subject,
     html: typeof html === "string" ? html : undefined,
+    text: typeof text === "string" ? text : undefined,
     template,
     data: isJsonObject(data) ? data : undefined,
+    ...further,
+    attachments: attached === null || attached.attachments.length === 0 ? undefined : attached.attachments,
   });
   const stored = template === undefined ? undefined : tenant.emailTemplates.get(template);
   if (stored !== undefined && wouldBeTooLarge(stored, isJsonObject(data) ? data : {}, payload.length)) {
     return { ok: false, refusal: TOO_LARGE };
   }
-  const job = { recipient: normaliseAddress(to), payload };
-  return { ok: true, job: template === undefined ? { ...job, needsScreening: true } : { ...job, template } };
+  const job = {
+    recipient: normaliseAddress(to),
+    payload,
+    // Only what the tenant's own staff did not write.
+    ...((template === undefined || typeof text === "string") && { needsScreening: true as const }),
+    ...(template !== undefined && { template }),
+    ...(tags.length > 0 && { tags }),
+  };
+  return attached === null || attached.contents.length === 0
+    ? { ok: true, job }
+    : { ok: true, job, contents: attached.contents };
 }
 
 const TOO_LARGE: Refusal = {

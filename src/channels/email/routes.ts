@@ -1,6 +1,8 @@
+import { isJsonObject } from "../../domain/json.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
+import { emailLimits } from "./limits.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
 
 /** `POST /v1/send/email`. */
@@ -12,6 +14,10 @@ export const sendEmail: Endpoint = sendEndpoint({
   description: "Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.",
   channel: "email",
   scope: "email",
+  bounds: {
+    bytesMax: emailLimits.sendBytesMax,
+    isAllowed: (body) => isJsonObject(body) && Array.isArray(body["attachments"]) && body["attachments"].length > 0,
+  },
   body: {
     schema: EmailSend,
     examples: {
@@ -26,6 +32,22 @@ export const sendEmail: Endpoint = sendEndpoint({
           subject: "Order {{.number}}",
           html: "<p>On its way.</p>",
           data: { number: 1042 },
+        },
+      },
+      copies: {
+        summary: "With copies, a place for answers, text and an attachment",
+        value: {
+          to_address: "ada@example.com",
+          cc: [{ address: "team@example.com", name: "Team" }],
+          bcc: ["archive@example.com"],
+          reply_to: "support@example.com",
+          subject: "Invoice 1042",
+          html: "<p>Your invoice is attached.</p>",
+          text: "Your invoice is attached.",
+          headers: { "X-Entity-Ref-ID": "invoice-1042" },
+          attachments: [
+            { filename: "invoice.txt", content: "SW52b2ljZSAxMDQyCg==", content_type: "text/plain; charset=utf-8" },
+          ],
         },
       },
     },

@@ -41,6 +41,7 @@ type Cause =
   | "encryption"
   | "greeting"
   | "address"
+  | "utf8"
   | "forbidden";
 
 interface Rule {
@@ -57,6 +58,7 @@ interface Rule {
  * by its Message-ID.
  */
 const RULES: readonly Rule[] = [
+  { cause: "utf8", codes: ["ESMTPUTF8"] },
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
   // Raised by the guard of outgoing connections, before any connection.
@@ -105,6 +107,8 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
       return { kind: "failed", error: `${server} refused the message${said}` };
     case "address":
       return { kind: "failed", error: "the sender's or the recipient's address cannot be sent to" };
+    case "utf8":
+      return { kind: "failed", error: `${server} takes no addresses with letters beyond ASCII (SMTPUTF8)` };
     case "credentials":
       return relay.own
         ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }

@@ -146,6 +146,7 @@ export class SmtpSession {
       };
       const transaction = new SmtpTransaction(mail, this.ready?.offers ?? NOTHING, {
         write: (text, encoding) => this.write(text, encoding),
+        pour: (text, pieces) => this.pour(piecesOf(Buffer.from(text, "utf8"), pieces)),
         done,
       });
       if (signal.aborted) return done(failureOf(CALLED_OFF, "message"));
@@ -233,23 +234,28 @@ export class SmtpSession {
 
   private write(text: string, encoding: "latin1" | "utf8"): void {
     if (text.length <= PIECE_BYTES) this.ready?.socket.write(text, encoding);
-    else this.pour(Buffer.from(text, encoding));
+    else this.pour(piecesOf(Buffer.from(text, encoding)));
   }
 
   /**
-   * Writes chunk by chunk, each after the server has read the last: this distinguishes a slow server from one that
-   * hangs.
+   * Writes piece by piece, each after the server has read the last: this distinguishes a slow server from one that
+   * hangs, and what is still to come takes no room in the socket.
    */
-  private pour(bytes: Buffer): void {
-    const { ready } = this;
-    if (ready === null || this.isOver) return;
-    this.lastLifeMs = performance.now();
-    this.isPouring = bytes.length > PIECE_BYTES;
-    const hasRoom = ready.socket.write(bytes.subarray(0, PIECE_BYTES));
-    if (!this.isPouring) return;
-    const rest = bytes.subarray(PIECE_BYTES);
-    if (hasRoom) this.pour(rest);
-    else ready.socket.once("drain", () => this.pour(rest));
+  private pour(pieces: Iterator<Buffer>, first: IteratorResult<Buffer> = pieces.next()): void {
+    let piece = first;
+    while (piece.done !== true) {
+      const { ready } = this;
+      if (ready === null || this.isOver) return;
+      this.lastLifeMs = performance.now();
+      const next = pieces.next();
+      this.isPouring = next.done !== true;
+      const hasRoom = ready.socket.write(piece.value);
+      if (!hasRoom && this.isPouring) {
+        ready.socket.once("drain", () => this.pour(pieces, next));
+        return;
+      }
+      piece = next;
+    }
   }
 
   private heard(chunk: Buffer): void {
@@ -285,6 +291,12 @@ export class SmtpSession {
 }
 
 const PIECE_BYTES = 64 * 1024;
+
+function* piecesOf(bytes: Buffer, more?: Iterator<Buffer>): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+  for (let next = more?.next(); next !== undefined && next.done !== true; next = more?.next()) yield next.value;
+}
+
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** The connection is lost; a refusal counts even if its line did not end. */

@@ -4,6 +4,8 @@ import { failureOf, type SmtpFailure } from "./smtp-replies.ts";
 
 interface Line {
   write(text: string, encoding: "latin1" | "utf8"): void;
+  /** Writes the message: its text, then what the pieces give, as fast as the server reads. */
+  pour(text: string, pieces: Iterator<Buffer>): void;
   /** Called once, with the server's last reply or the reason why it did not take the message. */
   done(result: string | SmtpFailure): void;
 }
@@ -16,11 +18,12 @@ const NEXT: Readonly<Record<Command, Awaited>> = { "MAIL FROM": "RCPT TO", "RCPT
 
 /**
  * One message over a connection: MAIL, RCPT and DATA, written at once if the server offers PIPELINING (RFC 2920), then the
- * message in one piece.
+ * message in one piece. With several recipients DATA waits for the answers about them.
  *
  * Invariants:
  * M1. The message is written only once sender and recipient are accepted and the server has asked for it.
- * M2. A server that asks for the message although it refused the recipient gets an empty one, which goes to nobody.
+ * M2. A server that asks for the message although it refused the recipient gets an empty one, which goes to nobody. One that
+ *     has taken any of several recipients is not asked to take the message unless all of it is to be sent.
  * M3. The first refusal decides the message's outcome, whatever the server says or does afterwards.
  */
 export class SmtpTransaction {
@@ -33,6 +36,9 @@ export class SmtpTransaction {
   private refusal: SmtpFailure | null = null;
   private readonly isPipelined: boolean;
   private isDone = false;
+  /** Recipients whose RCPT is not answered yet, if there are several. */
+  private readonly asked: string[] = [];
+  private readonly refused = new Map<string, SmtpFailure>();
 
   constructor(
     private readonly mail: MailMessage,
@@ -43,8 +49,15 @@ export class SmtpTransaction {
   }
 
   begin(): void {
+    const { from, to, further } = this.mail;
+    if (further !== undefined) this.asked.push(to, ...further.addresses);
+    if (!this.offers.has("SMTPUTF8") && NOT_ASCII.test(from + to + this.asked.join("")))
+      return this.settle(NO_SMTPUTF8);
     const mailFrom = this.mailFrom();
-    if (this.isPipelined) this.say(`${mailFrom}RCPT TO:<${this.mail.to}>\r\nDATA\r\n`, 3);
+    if (this.isPipelined && this.asked.length > 0) {
+      const recipients = this.asked.map(rcptTo).join("");
+      this.say(mailFrom + recipients, 1 + this.asked.length);
+    } else if (this.isPipelined) this.say(`${mailFrom}RCPT TO:<${this.mail.to}>\r\nDATA\r\n`, 3);
     else this.say(mailFrom, 1);
   }
 
@@ -54,6 +67,7 @@ export class SmtpTransaction {
     switch (awaited) {
       case "MAIL FROM":
       case "RCPT TO":
+        if (awaited === "RCPT TO" && this.asked.length > 0) return this.afterOneOf(this.asked, reply);
         if (!isPositive(reply.code)) this.refusal ??= refused("EENVELOPE", reply, awaited);
         return this.afterEnvelope(reply, awaited);
       case "DATA":
@@ -76,7 +90,20 @@ export class SmtpTransaction {
     this.awaited = NEXT[command];
     if (this.isPipelined) return;
     if (this.refusal !== null) return this.settle(this.refusal);
-    this.say(command === "MAIL FROM" ? `RCPT TO:<${this.mail.to}>\r\n` : "DATA\r\n", 1);
+    this.say(command === "MAIL FROM" ? rcptTo(this.mail.to) : "DATA\r\n", 1);
+  }
+
+  /** The answer about the first of the recipients that are left. */
+  private afterOneOf(asked: string[], reply: SmtpReply): void {
+    if (reply.code === 421) return this.onEnd(null);
+    const address = asked.shift() ?? "";
+    if (!isPositive(reply.code)) this.refused.set(address, refused("EENVELOPE", reply, "RCPT TO"));
+    const [next] = asked;
+    if (next !== undefined) return this.isPipelined ? undefined : this.say(rcptTo(next), 1);
+    if (this.refused.size > 0) this.refusal ??= this.mail.further?.judge(this.refused) ?? null;
+    if (this.refusal !== null) return this.settle(this.refusal);
+    this.awaited = "DATA";
+    this.say("DATA\r\n", 1);
   }
 
   private afterData(reply: SmtpReply): void {
@@ -86,7 +113,7 @@ export class SmtpTransaction {
       if (!isListening) return this.settle(refused("EENVELOPE", reply, "DATA"));
       this.awaited = "message";
       this.isOffered = true;
-      return this.say(this.stuffed(), 1);
+      return this.sayMessage();
     }
     if (!isListening) return this.settle(this.refusal);
     // A server that asks for a message without a sender cannot be trusted with an empty one either.
@@ -96,17 +123,19 @@ export class SmtpTransaction {
   }
 
   private mailFrom(): string {
-    const { from, to, text } = this.mail;
-    const size = this.offers.has("SIZE") ? ` SIZE=${Buffer.byteLength(text, "utf8")}` : "";
-    const utf8 = this.offers.has("SMTPUTF8") && NOT_ASCII.test(from + to) ? " SMTPUTF8" : "";
+    const { from, to, text, rest } = this.mail;
+    const bytes = Buffer.byteLength(text, "utf8") + (rest?.bytes ?? 0);
+    const size = this.offers.has("SIZE") ? ` SIZE=${bytes}` : "";
+    const utf8 = this.offers.has("SMTPUTF8") && NOT_ASCII.test(from + to + this.asked.join("")) ? " SMTPUTF8" : "";
     return `MAIL FROM:<${from}>${utf8}${size}\r\n`;
   }
 
-  /** The message with its end marker, and with dots doubled at line starts (RFC 5321, 4.5.2). */
-  private stuffed(): string {
-    const { text } = this.mail;
-    const lines = text.includes("\n.") ? text.replaceAll("\n.", "\n..") : text;
-    return `${lines}.\r\n`;
+  /** The message with its end marker. */
+  private sayMessage(): void {
+    const { text, rest } = this.mail;
+    if (rest === undefined) return this.say(`${stuffed(text)}.\r\n`, 1);
+    this.owed += 1;
+    this.line.pour(stuffed(text), withEnd(rest.chunks(stuffed)));
   }
 
   private say(text: string, replies: number): void {
@@ -127,6 +156,22 @@ export class SmtpTransaction {
 }
 
 const NOT_ASCII = /[^\0-\x7f]/;
+
+const NO_SMTPUTF8: SmtpFailure = { stage: "message", code: "ESMTPUTF8", replyCode: null, reply: null, command: null };
+
+function rcptTo(address: string): string {
+  return `RCPT TO:<${address}>\r\n`;
+}
+
+/** With dots doubled at line starts (RFC 5321, 4.5.2). */
+function stuffed(text: string): string {
+  return text.includes("\n.") ? text.replaceAll("\n.", "\n..") : text;
+}
+
+function* withEnd(chunks: Iterable<Buffer>): Generator<Buffer> {
+  yield* chunks;
+  yield Buffer.from(".\r\n");
+}
 
 function refused(code: "EENVELOPE" | "EMESSAGE", reply: SmtpReply, command: Command): SmtpFailure {
   return { stage: "message", code, replyCode: reply.code, reply: reply.text, command };

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../domain/json.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Acceptance, unknownMember } from "../../http/sending/acceptance.ts";
-import { EmailComposer } from "./email-composer.ts";
+import { EmailComposer, writtenHtml } from "./email-composer.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
 import { BuiltinSpamFilter } from "./spam/builtin-spam-filter.ts";
 import { Template } from "./template.ts";
@@ -45,8 +45,8 @@ export async function previewEmail(
 ): Promise<Static<typeof EmailPreview>> {
   const composed = composer.compose({ to: "", template: slug, data }, tenant);
   if (composed.kind === "impossible") throw new ApiError(400, composed.error);
-  const { subject, html: filledHtml, text: filledText } = composed.content;
-  const html = filledHtml.template.html(filledHtml.values);
+  const { subject, text: filledText } = composed.content;
+  const html = writtenHtml(composed.content);
   const text = filledText === null ? null : filledText.template.text(filledText.values);
   const { score, rules } = await spamFilter.score({ subject, html, text, from: "", to: "" });
   const source = tenant.emailTemplates.get(slug);

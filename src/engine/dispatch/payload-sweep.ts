@@ -18,6 +18,10 @@ export interface PayloadSweepPorts {
    * accepted.
    */
   readonly eventStore: Pick<EventReader, "job">;
+  /** Of jobs that failed and have left the queue: whether what they were to send is kept; absent: of none. */
+  keepsFailed?(ref: PayloadRef): Promise<boolean>;
+  /** The metric of what is needed, default `stored_payloads`. */
+  readonly gauge?: string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -35,7 +39,8 @@ const WAITING_LOOK_MS = 60 * 60_000;
 const WAITING_MAX = 100_000;
 
 /**
- * Removes stored payloads whose job has ended or never existed: its accept was refused, or its process died in between.
+ * Removes stored payloads, and files of jobs, whose job has ended or never existed: its accept was refused, or its process died
+ * in between.
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
  * S2. A question that cannot be answered now is asked again at the next sweep.
@@ -77,7 +82,7 @@ export class PayloadSweep {
         }
       }
       this.waiting = waiting;
-      telemetry.gauge("stored_payloads", kept);
+      telemetry.gauge(this.ports.gauge ?? "stored_payloads", kept);
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
       telemetry.log(level, "large payloads could not be swept", { error: String(error) });
@@ -103,6 +108,8 @@ export class PayloadSweep {
     }
     if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return 0;
     const recorded = await eventStore.job(tenantId, jobId);
-    return recorded !== null && !isFinal(recorded.status) ? 0 : null;
+    if (recorded === null) return null;
+    if (recorded.status === "failed") return (await this.ports.keepsFailed?.({ tenantId, jobId })) ? 0 : null;
+    return isFinal(recorded.status) ? null : 0;
   }
 }

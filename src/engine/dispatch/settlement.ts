@@ -24,13 +24,14 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
   const nowMs = clock.nowMs();
   switch (outcome.kind) {
     case "delivered": {
-      const { result, providerRef } = outcome;
+      const { result, providerRef, further } = outcome;
       const event = { type: "sent", result: {} } as const;
-      const sent = { kind: "final", job, status: "success", result, event, ...traceOf(attempted, nowMs) } as const;
+      const traced = further === undefined ? traceOf(attempted, nowMs) : { further, ...traceOf(attempted, nowMs) };
+      const sent = { kind: "final", job, status: "success", result, event, ...traced } as const;
       return providerRef !== undefined && reportsNameReference ? { ...sent, providerRef } : sent;
     }
     case "failed": {
-      const { error, detail } = outcome;
+      const { error, detail, further } = outcome;
       const cause = outcome.cause ?? (wasStarted ? undefined : "content");
       return {
         kind: "final",
@@ -39,6 +40,7 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
         result: { error, ...detail },
         event: { type: "failed", result: { error } },
         ...(cause !== undefined && { cause }),
+        ...(further !== undefined && { further }),
         ...traceOf(attempted, nowMs),
       };
     }

@@ -334,7 +334,7 @@ function decodeStored(text: string): StoredPayload {
   return { sha256, bytes: Number(bytes) };
 }
 
-function suppressionReason(text: string): EndReason {
+export function suppressionReason(text: string): EndReason {
   return END_REASONS.find((reason) => reason === text) ?? "manual";
 }
 

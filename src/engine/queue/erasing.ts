@@ -1,3 +1,4 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { ErasedJobs } from "../../domain/erasure.ts";
 import { ANY_JOB } from "../../domain/job-search.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
@@ -6,6 +7,7 @@ import type { RedisConnection } from "./connection.ts";
 import eraseLua from "./erase.lua" with { type: "text" };
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
+import { eraseCopies } from "./suppress.ts";
 import type { QueueSurvey } from "./survey.ts";
 
 /** Runs even when Redis is full: a mark is small, and what it ends makes room. */
@@ -15,13 +17,22 @@ const script = new Script(eraseLua, "run");
 const PIECE = 256;
 const FORGET_PIECES_MAX = 10_000;
 
-/** Marks the recipient's jobs, wherever they wait, and drops the marks of earlier erasures whose jobs have ended. */
+interface ErasingPorts {
+  readonly connection: RedisConnection;
+  readonly survey: QueueSurvey;
+  readonly clock: Clock;
+}
+
+/**
+ * Marks the recipient's jobs, wherever they wait, and drops the marks of earlier erasures whose jobs have ended. Messages to
+ * others that name the recipient as a copy are not looked for: their deliveries look the recipient up.
+ */
 export async function eraseJobs(
-  connection: RedisConnection,
-  survey: QueueSurvey,
+  { connection, survey, clock }: ErasingPorts,
   { tenantId, shard }: TenantRef,
   recipient: string,
 ): Promise<ErasedJobs> {
+  await eraseCopies(connection, { tenantId, shard }, recipient, clock.nowMs());
   const call = (...args: ScriptArgument[]) => script.run(connection, [shardPrefix(shard)], [tenantId, ...args]);
   let cursor = "0";
   for (let pieces = 0; pieces < FORGET_PIECES_MAX; pieces += 1) {

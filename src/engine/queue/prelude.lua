@@ -38,6 +38,8 @@
 --                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
 --                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
 --                                  recipient was erased; ERASED_JOB -> their number
+--   P:erased-copy:<tenant>:<SHA-256 of the recipient>
+--                          string  when the recipient was erased (unix ms): what was accepted before goes to them no more as a copy
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
@@ -61,7 +63,7 @@
 -- for has LATER .. <unix ms> in the place of the entry's id. Then one line per event:
 -- "<type><event id> <result>" (the result is left out when it is {}), and at most one line "=<result>" of the job.
 -- Until the job ends, the record also holds reports that wait for its end, at most one per type (clicked: per type and
--- result): "<KEPT><type> <result>".
+-- result; of a further recipient, whom the result names first: per type and recipient): "<KEPT><type> <result>".
 -- A count is "<attempts>", or "<attempts>+<waits>" after uncounted waits, and in an entry that was lent. The sum of both is
 -- the number of the settlement, which identifies its repeats. A retried job begins with no attempts and a multiple of
 -- SETTLEMENTS_PER_LIFE waits.
@@ -320,25 +322,38 @@ local function with_place(record, place) return (record:gsub(' ' .. LATER .. '%d
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
--- At most one event per type and life; clicked: one per type and result.
+-- What tells events of one type apart: a click's result, or the further recipient that the result begins with; ''
+-- for all others. Whoever reports, a job has at most FURTHER_MAX such recipients.
+local FURTHER_MAX = 50
+local function told_apart_by(type, result)
+  if type == EVENT_CLICKED then return result end
+  return result:match('^{"recipient":(".-")[,}]') or ''
+end
+
+-- At most one event per type, life and what tells it apart.
 local function has_event(record, type, result)
-  local began = life_began(record_life(record))
+  local began, apart, further = life_began(record_life(record)), told_apart_by(type, result), 0
   -- An empty result is left out of its line, and so is the space before it.
   for id, known in record:gmatch('\n' .. type .. '(%d+) ?([^\n]*)') do
-    if tonumber(id) > began and (type ~= EVENT_CLICKED or known == result) then return true end
+    if tonumber(id) > began then
+      if told_apart_by(type, known) == apart then return true end
+      further = further + 1
+    end
   end
-  return false
+  return type ~= EVENT_CLICKED and further > FURTHER_MAX
 end
 
 local KEPT_LINE = '\n' .. KEPT
 local function has_any_kept(record) return record:find(KEPT_LINE, 1, true) ~= nil end
 -- Whether such a report already waits for the job's end.
 local function has_kept(record, type, result)
-  if type ~= EVENT_CLICKED then return record:find(KEPT_LINE .. type, 1, true) ~= nil end
-  for known in record:gmatch(KEPT_LINE .. EVENT_CLICKED .. ' ?([^\n]*)') do
-    if known == result then return true end
+  if not record:find(KEPT_LINE .. type, 1, true) then return false end
+  local apart, further = told_apart_by(type, result), 0
+  for known in record:gmatch(KEPT_LINE .. type .. ' ?([^\n]*)') do
+    if told_apart_by(type, known) == apart then return true end
+    further = further + 1
   end
-  return false
+  return type ~= EVENT_CLICKED and further > FURTHER_MAX
 end
 
 -- A record line with an event or, with KEPT before the type and no id, a report that waits.

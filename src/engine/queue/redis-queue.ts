@@ -45,7 +45,7 @@ import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
-import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
+import type { IndexedSuppression, SuppressionIndex, SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
@@ -83,7 +83,7 @@ import { Retrier } from "./retry.ts";
 import { cancel, reschedule } from "./schedule.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
-import { loadSuppressions, putSuppression, removeSuppression } from "./suppress.ts";
+import { loadSuppressions, putSuppression, removeSuppression, suppressedAmong } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
 export interface RedisQueueOptions {
@@ -110,6 +110,7 @@ export class RedisQueue
     ProviderReferences,
     ChangeFeed,
     SuppressionIndex,
+    SuppressionLookup,
     QueuedJobs,
     AllQueuedJobs,
     JobErasure,
@@ -430,8 +431,12 @@ export class RedisQueue
     return loadSuppressions(this.owner, lease, entries, isLast);
   }
 
+  suppressedAmong(tenant: TenantRef, addresses: readonly string[], acceptedMs: number) {
+    return suppressedAmong(this.owner, tenant, addresses, acceptedMs);
+  }
+
   eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {
-    return eraseJobs(this.bulk, this.survey, tenant, recipient);
+    return eraseJobs({ connection: this.bulk, survey: this.survey, clock: this.options.clock }, tenant, recipient);
   }
 
   async unfinishedJobs({ tenantId, shard }: TenantRef): Promise<number> {

@@ -19,7 +19,8 @@
 --             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), else -
 --             type:   of the event, - none
 --   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
---           retry's or loan's event result is the ms until it is due; behind them "\n<tags>" if it has tags
+--           retry's or loan's event result is the ms until it is due; behind them "\n<tags>" if it has tags; of a final
+--           status behind that ("" no tags) a line "<type><result>" for each event about a further recipient
 --
 -- Returns for each shard false when the lease is not held, otherwise how many settlements were new, what was quarantined,
 -- and the jobs that ended with success because of a report.
@@ -151,6 +152,18 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     return record
   end
 
+  -- Adds the events about further recipients: lines of "<type><result>".
+  local function take_further(record, row, lines)
+    for type, result in lines:gmatch('(%a)([^\n]*)') do
+      if not has_event(record, type, result) then
+        local id = clock.next()
+        record = record .. record_line(type, id, result)
+        rows[#rows + 1] = row .. event_in_row(type, id, result) .. ']'
+      end
+    end
+    return record
+  end
+
   for at = first, last, JOB_ARGS do
     local tenant_queue, job, id, texts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
     local attempts, waits, bytes, status, how, type = ARGV[at + 3]:match('^(%d+) (%d+) (%d+) (%a)(.)(.)$')
@@ -161,6 +174,9 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     elseif texts ~= '' then
       detail, result, template, recipient, try, tags = texts:match(TEXTS)
     end
+    local further = ''
+    local end_of_tags = tags:find('\n', 1, true)
+    if end_of_tags then tags, further = tags:sub(1, end_of_tags - 1), tags:sub(end_of_tags + 1) end
     local tenant, channel = tenant_queue:sub(1, -3), tenant_queue:sub(-1)
     local bucket, field = bucket_at[at], field_at[at]
     local record = bucket.records[field]
@@ -224,6 +240,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         local ended_as = end_in_row(status, attempts, result, template, recipient, all_tries, more_in_row(life, content, tags))
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
+        if further ~= '' then record = take_further(record, row, further) end
         if #kept > 0 then record = take_reports(record, row, kept) end
         if result ~= '' then record = record .. '\n' .. RESULT .. result end
       else

@@ -101,14 +101,22 @@ function encodeSettlement(channels: ChannelLetters, settlement: Settlement, args
   const recipient = job.recipient === "" || isErased ? "" : JSON.stringify(job.recipient);
   const attempt = "attempt" in settlement ? settlement.attempt : undefined;
   const texts = [detail, result, template, recipient, attempt === undefined ? "" : JSON.stringify(attempt)];
+  const further = furtherLines(settlement);
   if (job.tags !== undefined && !isErased) texts.push(encodeTags(job.tags));
+  else if (further !== "") texts.push("");
   args.push(
     encodeTenantQueue(channels, job),
     job.jobId,
     job.entryId,
     `${job.attempts} ${job.waits ?? 0} ${bytes} ${letters}`,
-    texts.every((text) => text === "") ? "" : texts.join("\n"),
+    further === "" && texts.every((text) => text === "") ? "" : texts.join("\n") + further,
   );
+}
+
+/** One line each for the events about further recipients. */
+function furtherLines(settlement: Settlement): string {
+  if (settlement.kind !== "final" || settlement.further === undefined) return "";
+  return settlement.further.map(({ type, result }) => `\n${EVENT_LETTER[type]}${encodeResult(result)}`).join("");
 }
 
 /**

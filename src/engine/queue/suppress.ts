@@ -1,7 +1,10 @@
+import { hash } from "node:crypto";
+import type { EndReason } from "../../domain/job.ts";
 import { FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
-import type { IndexedSuppression } from "../../domain/suppressions.ts";
+import { ERASED_NAME, type IndexedSuppression } from "../../domain/suppressions.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
-import type { RedisConnection } from "./connection.ts";
+import { suppressionReason } from "./codec.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 import suppressLua from "./suppress.lua" with { type: "text" };
@@ -38,4 +41,56 @@ export async function loadSuppressions(
   const reply = (await script.run(connection, [shardPrefix(lease.shard)], args)) as number | null;
   if (reply === null) return FENCED;
   return reply === 1 ? "loaded" : "loading";
+}
+
+/**
+ * As `pull.lua` looks a job's recipient up: by its address, then by its erased name. Besides, who was erased after the job was
+ * accepted.
+ */
+export async function suppressedAmong(
+  connection: RedisConnection,
+  tenant: TenantRef,
+  addresses: readonly string[],
+  acceptedMs: number,
+): Promise<ReadonlyMap<string, EndReason>> {
+  const key = `${shardPrefix(tenant.shard)}:suppressed:${tenant.tenantId}`;
+  const failed = (error: unknown) => Promise.reject(redisFailure(error));
+  const [[erasedKey, ...reasons], erasedMs] = await Promise.all([
+    connection.hmget(key, ERASED_NAME, ...addresses).catch(failed),
+    connection.mget(addresses.map((address) => erasedCopyKey(tenant, address))).catch(failed),
+  ]);
+  const found = new Map<string, EndReason>();
+  for (const [at, address] of addresses.entries()) {
+    const reason = reasons[at];
+    if (reason) found.set(address, suppressionReason(reason));
+    else if (Number(erasedMs[at] ?? 0) >= acceptedMs) found.set(address, "erased");
+  }
+  // A removed suppression has an empty reason, which no erased name overrides.
+  const unknown = addresses.filter((address, at) => typeof reasons[at] !== "string" && !found.has(address));
+  if (!erasedKey || unknown.length === 0) return found;
+  const names = unknown.map((address) => ERASED_NAME + hash("sha1", erasedKey + address, "hex"));
+  for (const [at, reason] of (await connection.hmget(key, ...names).catch(failed)).entries()) {
+    if (reason) found.set(unknown[at] ?? "", suppressionReason(reason));
+  }
+  return found;
+}
+
+/** Says when a recipient was erased, for messages that name them among others. Expires with the last of these. */
+function erasedCopyKey({ tenantId, shard }: TenantRef, address: string): string {
+  return `${shardPrefix(shard)}:erased-copy:${tenantId}:${hash("sha256", address, "hex")}`;
+}
+
+/** Longer than any message waits: scheduled for 30 days, then held. */
+const ERASED_COPY_MS = 40 * 24 * 60 * 60 * 1000;
+
+/** Messages that were accepted by now go to the recipient no more as a copy. */
+export async function eraseCopies(
+  connection: RedisConnection,
+  tenant: TenantRef,
+  address: string,
+  nowMs: number,
+): Promise<void> {
+  await connection
+    .set(erasedCopyKey(tenant, address), Math.ceil(nowMs), "PX", ERASED_COPY_MS)
+    .catch((error: unknown) => Promise.reject(redisFailure(error)));
 }

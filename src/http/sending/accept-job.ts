@@ -1,3 +1,4 @@
+import type { Content } from "../../domain/content-store.ts";
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import { isSampled } from "../../domain/ids.ts";
 import type { ChannelName, StoredPayload } from "../../domain/job.ts";
@@ -19,6 +20,8 @@ export interface Accepting {
   /** Null: the request has been counted already. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob;
+  /** Files that the job sends; absent: none. */
+  readonly contents?: readonly Content[];
   readonly exchange: Exchange;
   /** Undoes what was done for the job, called only if the job was certainly not queued. */
   onNotQueued?(): Promise<void>;
@@ -71,9 +74,10 @@ function sendAttributes(channel: string, jobId: string) {
 async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResult> {
   const { tenant, requestsPerMinute, job, exchange } = accepting;
   try {
-    const accepted = isStoredElsewhere(door, job)
-      ? await acceptLarge(door, accepting)
-      : await door.ports.queue.accept(tenant, requestsPerMinute, job);
+    const accepted =
+      accepting.contents !== undefined || isStoredElsewhere(door, job)
+        ? await acceptLarge(door, accepting)
+        : await door.ports.queue.accept(tenant, requestsPerMinute, job);
     if (accepted.kind === "accepted") {
       countAccepted(door, job.channel, 1);
       logAccepted(door, { tenant, exchange, channel: job.channel, jobId: job.jobId, traceparent: job.traceparent });
@@ -126,43 +130,66 @@ function isLarge(payload: string): boolean {
 }
 
 /**
- * Stores the payload, then queues the job that refers to it, so a job never finds its payload missing. If the job was certainly
- * not queued, the payload is removed again. The sweep collects payloads that could not be removed, those left by a process that
- * died in between, and those of jobs whose outcome is unknown.
+ * Stores the payload and the files that it names, then queues the job that refers to it, so a job never finds them missing. If
+ * the job was certainly not queued, they are removed again. The sweep collects those that could not be removed, those left by a
+ * process that died in between, and those of jobs whose outcome is unknown.
  */
-async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
+async function acceptLarge(
+  door: FrontDoor,
+  { tenant, requestsPerMinute, job, contents = [] }: Accepting,
+): Promise<AcceptResult> {
   const ref = { tenantId: tenant.tenantId, jobId: job.jobId };
-  const stored = await storeLarge(door, tenant, job);
+  const stored = await storeLarge(door, tenant, job, contents);
   let answer: AcceptResult;
   try {
     answer = await door.ports.queue.accept(tenant, requestsPerMinute, stored);
   } catch (error) {
-    if (!(error instanceof TransportError)) await discard(door, ref);
+    if (!(error instanceof TransportError)) await discard(door, ref, contents.length > 0);
     throw error;
   }
-  if (answer.kind !== "accepted") await discard(door, ref);
+  if (answer.kind !== "accepted") await discard(door, ref, contents.length > 0);
   return answer;
 }
 
-/** Stores the job's payload; returns the job as it is queued. If this fails, the job was certainly not queued. */
-export async function storeLarge(door: FrontDoor, { tenantId }: Tenant, job: NewJob): Promise<NewJob> {
+/**
+ * Stores the job's payload and the files that it names; returns the job as it is queued. If this fails, the job was certainly
+ * not queued.
+ */
+export async function storeLarge(
+  door: FrontDoor,
+  { tenantId }: Tenant,
+  job: NewJob,
+  contents: readonly Content[] = [],
+): Promise<NewJob> {
   const payload = Buffer.from(job.payload);
-  const stored = await door.inTurn(payload.length, () => nameOfPayload(payload));
-  await put(door, { tenantId, jobId: job.jobId }, payload);
+  const { sha256, bytes } = await door.inTurn(payload.length, () => nameOfPayload(payload));
+  await put(door, { tenantId, jobId: job.jobId }, payload, contents);
+  // Files count in the tenant's share of the queue, and in the room that a delivery takes, like the payload.
+  const stored = { sha256, bytes: contents.reduce((sum, { body }) => sum + body.length, bytes) };
   return { ...job, payload: "", stored };
 }
 
 /** Rejects with `UnavailableError` whatever happened to the payload. */
-async function put({ ports: { payloads } }: FrontDoor, ref: PayloadRef, payload: Uint8Array): Promise<void> {
+async function put(
+  { ports: { payloads, contents: files } }: FrontDoor,
+  ref: PayloadRef,
+  payload: Uint8Array,
+  contents: readonly Content[],
+): Promise<void> {
   try {
+    if (contents.length > 0) await files.put(ref, contents);
     await payloads.put(ref, payload);
   } catch (error) {
     throw isOutage(error) ? new UnavailableError("the payload could not be stored", { cause: error }) : error;
   }
 }
 
-async function discard({ ports: { payloads, telemetry } }: FrontDoor, ref: PayloadRef): Promise<void> {
-  await payloads.remove(ref).catch((error: unknown) => {
+async function discard(
+  { ports: { payloads, contents, telemetry } }: FrontDoor,
+  ref: PayloadRef,
+  hasFiles: boolean,
+): Promise<void> {
+  await Promise.all([payloads.remove(ref), hasFiles && contents.remove(ref)]).catch((error: unknown) => {
     const fields = { job_id: ref.jobId, error: String(error) };
     telemetry.log("warn", "the payload of a job that was not queued is left to the sweep", fields);
   });

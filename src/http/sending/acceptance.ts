@@ -1,3 +1,4 @@
+import type { Content } from "../../domain/content-store.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { NewJob } from "../../domain/queue.ts";
 
@@ -14,7 +15,9 @@ export interface Refusal {
 export type Acceptance =
   | {
       readonly ok: true;
-      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "dueMs">;
+      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "tags" | "dueMs">;
+      /** Files that the payload names by their digests, stored before the job is queued; absent: none. */
+      readonly contents?: readonly Content[];
       /**
        * Asks a store, before the job is queued, what else may speak against it; absent: nothing can. Rejects if the
        * store cannot be reached.

@@ -48,6 +48,7 @@ export function batchEndpoint({
     {
       caller: "tenant",
       channel,
+      scope: "send",
       documentedBody: { schema, examples: [example] },
       serve: (door, exchange) => serveBatch(door, exchange, kind),
     },

@@ -69,11 +69,15 @@ export class BatchMessages {
   async make(from: number, ids: BatchIds): Promise<MadePart> {
     const part = await this.door.inTurn(this.isHeavy ? Number.POSITIVE_INFINITY : 0, () => this.piece(from, ids));
     const messages: MadeMessage[] = [];
-    for (const message of await Promise.all(part.messages.map(confirmedMessage))) {
-      const isStored = "job" in message && isStoredElsewhere(this.door, message.job);
+    const confirmed = await Promise.all(part.messages.map(confirmedMessage));
+    for (const [at, message] of confirmed.entries()) {
+      const contents = part.messages[at]?.contents;
+      const isStored = "job" in message && (contents !== undefined || isStoredElsewhere(this.door, message.job));
       // A payload whose job is not queued in the end is left to the sweep: another run of the batch may be about to queue it.
       messages.push(
-        isStored ? { index: message.index, job: await storeLarge(this.door, this.tenant, message.job) } : message,
+        isStored
+          ? { index: message.index, job: await storeLarge(this.door, this.tenant, message.job, contents) }
+          : message,
       );
     }
     return { messages, next: part.next };
@@ -99,12 +103,14 @@ export class BatchMessages {
     const acceptance = accept(isJsonObject(message) ? { ...body.defaults, ...message } : message);
     if (!acceptance.ok) return { made: { index, refusal: refusalText(acceptance.refusal) } };
     this.payloads += acceptance.job.payload.length;
-    const { confirm } = acceptance;
-    return { made: { index, job: toJob(ids.jobId(index), acceptance.job) }, ...(confirm && { confirm }) };
+    const { confirm, contents } = acceptance;
+    for (const { body: file } of contents ?? []) this.payloads += file.length;
+    const made = { index, job: toJob(ids.jobId(index), acceptance.job) };
+    return { made, ...(confirm && { confirm }), ...(contents && { contents }) };
   }
 }
 
-interface Unconfirmed extends Pick<Acceptance & { readonly ok: true }, "confirm"> {
+interface Unconfirmed extends Pick<Acceptance & { readonly ok: true }, "confirm" | "contents"> {
   readonly made: MadeMessage;
 }
 

@@ -12,8 +12,8 @@ export type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" |
 
 /** A call that queues a job from nothing but its body. */
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
-  const { path, name, operation, summary, description, channel, scope, body, accept, fails } = declared;
-  const kind: SendKind = { channel, scope, accept };
+  const { path, name, operation, summary, description, channel, scope, body, bounds, accept, fails } = declared;
+  const kind: SendKind = { channel, scope, ...(bounds && { bounds }), accept };
   return finished(
     { ...sends("Send"), path, name, operation, summary, description, fails: { ...SEND_FAILS, ...fails } },
     {

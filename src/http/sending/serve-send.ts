@@ -20,6 +20,8 @@ export interface SendKind {
   readonly channel: ChannelName;
   /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
+  /** Of its body; absent: as of every call. */
+  readonly bounds?: BodyBounds;
   /** Turns the parsed body into a job, or into the first reason to refuse it. */
   accept(tenant: Tenant, body: unknown): Acceptance;
 }
@@ -57,7 +59,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const jobId = door.ports.jobIds.next();
   const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
   const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
-  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, exchange });
+  const { contents } = acceptance;
+  const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, ...(contents && { contents }), exchange });
   if (!isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
 }
@@ -105,7 +108,7 @@ export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
   tenant: Tenant,
-  { channel, scope, bounds }: Pick<SendKind, "channel" | "scope"> & { readonly bounds?: BodyBounds },
+  { channel, scope, bounds }: Pick<SendKind, "channel" | "scope" | "bounds">,
 ): Promise<Send> {
   requireSending(tenant, channel);
   readQuery(exchange.request, []);

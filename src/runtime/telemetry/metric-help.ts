@@ -19,6 +19,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
   ["queue_oldest_age_seconds", "Age of the oldest job in tenant queues, by shard and channel."],
   ["stored_payloads", "Large payloads of unfinished jobs that are stored beside the queue."],
+  [
+    "stored_files",
+    "Jobs that are unfinished, or failed and can be tried again, whose files are stored beside the queue.",
+  ],
   ["queue_parked_jobs", "Jobs that wait for their time or another try, or were lent, by shard."],
   ["queue_tenant_queues", "Tenant queues with jobs, by shard; the depth is measured over at most 1,000 of a shard."],
   ["tenant_queue_jobs", "Jobs in the 50 longest tenant queues, by tenant and channel."],

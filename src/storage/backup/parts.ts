@@ -89,9 +89,16 @@ async function* below(home: string, path: string, lengths: ReadonlyMap<string, n
 
 /** Whether the engine makes it anew, or a crash left it. */
 export function isLeftOut(path: string): boolean {
-  return LEFT_OUT.has(path) || path.endsWith(".unfinished") || /\/(tmp_|delete_tmp_)[^/]*$/.test(path);
+  return (
+    LEFT_OUT.has(path) ||
+    SHARED_CONTENT.test(path) ||
+    path.endsWith(".unfinished") ||
+    /\/(tmp_|delete_tmp_)[^/]*$/.test(path)
+  );
 }
 
+/** The name under which jobs share a file: each job's own link is backed up. */
+const SHARED_CONTENT = /(?:^|\/)shared\.[0-9a-f]{64}\./;
 const LEFT_OUT: ReadonlySet<string> = new Set(["clickhouse/shadow", "clickhouse/tmp", "clickhouse/status"]);
 
 async function fileAt(home: string, path: string, lengths: ReadonlyMap<string, number>): Promise<Entry> {

@@ -1,11 +1,13 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import nodemailer from "nodemailer";
 import DKIM from "nodemailer/lib/dkim";
 import { EmailComposer } from "../../../src/channels/email/email-composer.ts";
 import { headerText } from "../../../src/channels/email/header-text.ts";
-import { withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
+import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
 import { mailboxOf } from "../../../src/channels/email/mime/header-values.ts";
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
+import { MessageRest } from "../../../src/channels/email/mime/message-rest.ts";
+import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
 import { Template } from "../../../src/channels/email/template.ts";
 import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
@@ -160,6 +162,7 @@ async function specimen(next: () => number, signer: MailParts["signer"] = null):
   const composed = composer.compose({ to: "", template: "t", data }, tenant);
   if (composed.kind === "impossible") throw new Error(composed.error);
   const { subject, html, text } = composed.content;
+  if (html === null) throw new Error("a template has HTML");
   const [fromName, toName, to] = [one(NAMES, ""), one(NAMES, ""), one(ADDRESSES, "")];
   const from = mailboxOf({ address: "orders@shop.example.test", name: fromName });
   const recipient = mailboxOf({ address: to, name: toName });
@@ -245,6 +248,113 @@ test(
   },
   TIMEOUT_MS,
 );
+
+describe("a message with copies, headers and files", () => {
+  const files = {
+    pdf: { filename: "Rechnung für Ä.pdf", body: new Uint8Array(100).fill(65) },
+    logo: { filename: "logo.png", contentId: "logo@shop", body: new Uint8Array(57).fill(66) },
+    notes: { filename: 'a "b".txt', contentType: "text/plain; charset=utf-8", body: new Uint8Array(0) },
+    long: { filename: "long.bin", body: Uint8Array.from({ length: 200_003 }, (_, i) => i * 7) },
+  };
+  const domain = "shop.example.test";
+  const key = verified(domain).get(domain)?.relay;
+
+  async function both(parts: {
+    readonly html?: string;
+    readonly text?: string;
+    readonly attachments: readonly Attachment[];
+  }) {
+    const from = mailboxOf({ address: "orders@shop.example.test", name: null });
+    const [to, cc] = [
+      mailboxOf({ address: "ann@example.test", name: "Ann" }),
+      mailboxOf({ address: "bob@example.test", name: "Bøb" }),
+    ];
+    const reply = mailboxOf({ address: "help@shop.example.test", name: null });
+    if (from === null || to === null || cc === null || reply === null) throw new Error("an address");
+    if (key === undefined || key === null) throw new Error("the domain has a key");
+    const { html, text, attachments } = parts;
+    const message = await mailMessage({
+      from,
+      to,
+      cc: [cc, reply],
+      replyTo: [reply],
+      envelopeFrom: "b@shop.example.test",
+      subject: "Größe",
+      messageId: "<0199.acme@shop.example.test>",
+      dateMs: DATE_MS,
+      headers: [],
+      ownHeaders: [
+        ["X-Entity-Ref", "Bestellung für Ä"],
+        ["List-ID", "<news.shop.example.test>"],
+      ],
+      html: html === undefined ? null : encodedText(html),
+      text: text === undefined ? null : encodedText(text),
+      attachments,
+      signer: { domain, key },
+    });
+    const rest = Buffer.concat([...(message.rest?.chunks() ?? [])]).toString("latin1");
+    expect(message.rest?.bytes ?? 0).toBe(rest.length);
+    const { message: theirs } = await nodemailers.sendMail({
+      from: "orders@shop.example.test",
+      to: { address: "ann@example.test", name: "Ann" },
+      cc: [{ address: "bob@example.test", name: "Bøb" }, "help@shop.example.test"],
+      replyTo: "help@shop.example.test",
+      subject: "Größe",
+      messageId: "<0199.acme@shop.example.test>",
+      headers: { "X-Entity-Ref": "Bestellung für Ä", "List-ID": "<news.shop.example.test>" },
+      ...(html === undefined ? {} : { html }),
+      ...(text === undefined ? {} : { text }),
+      attachments: attachments.map(({ filename, contentType, contentId, body }) => ({
+        filename,
+        content: Buffer.from(body),
+        ...(contentType && { contentType }),
+        ...(contentId && { cid: contentId }),
+      })),
+      xMailer: false,
+    });
+    return { ours: message.text + rest, theirs: String(theirs) };
+  }
+
+  /** Boundaries are random, and their length decides whether their header is folded. */
+  function alike(source: string): string {
+    const boundaries = [...source.matchAll(/boundary="([^"]+)"/g)].map(([, name = ""]) => name);
+    const named = boundaries.reduce((text, name, at) => text.replaceAll(name, `boundary-${at}`), source);
+    return comparable(named.replace(/;\s+boundary=/g, "; boundary="));
+  }
+
+  test.each([
+    [
+      "HTML and text, with a file and an image",
+      { html: "<p>x</p>", text: "x\r\n", attachments: [files.pdf, files.logo] },
+    ],
+    ["HTML alone, with an image", { html: "<p>x</p>\r\n", attachments: [files.logo] }],
+    ["HTML and text, with files", { html: "<p>x</p>", text: "x ", attachments: [files.pdf, files.notes, files.long] }],
+    ["text alone, with a file and an image", { text: "naïve ", attachments: [files.long, files.logo] }],
+    ["text alone", { text: "x\r\n", attachments: [] }],
+  ])("%s: is, byte for byte, what nodemailer makes of it, and so is its signature", async (_what, parts) => {
+    const { ours, theirs } = await both(parts);
+    const { signature, message } = apart(ours);
+    expect(alike(message)).toBe(alike(theirs));
+    const headerFieldNames =
+      "from:reply-to:subject:date:message-id:to:cc:mime-version:content-type:content-transfer-encoding";
+    const dkim = new DKIM({
+      domainName: domain,
+      keySelector: TEST_SELECTOR,
+      privateKey: key?.privateKeyPem ?? "",
+      headerFieldNames,
+    });
+    let signed = "";
+    for await (const chunk of dkim.sign(message)) signed += String(chunk);
+    expect(signature).toBe(apart(signed).signature);
+  });
+
+  test("a file is encoded while it is read: no more than a piece of it at a time", () => {
+    const rest = new MessageRest(["--b\r\n", new Uint8Array(10 * 1024 * 1024), "\r\n--b--\r\n"]);
+    const sizes = Array.from(rest.chunks(), ({ length }) => length);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(64 * 1024);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(rest.bytes);
+  });
+});
 
 test(
   "a signature is the one that nodemailer makes: over the same headers and the same body, with the same key",

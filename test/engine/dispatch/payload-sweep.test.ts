@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
+import type { PayloadRef } from "../../../src/domain/payload-store.ts";
 import { PayloadSweep } from "../../../src/engine/dispatch/payload-sweep.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { MemoryPayloads } from "../../http/support/memory-payloads.ts";
@@ -83,6 +84,20 @@ describe("the payload of a job", () => {
     await clock.advance(UNQUEUED_MS - 1);
     expect(await left()).toEqual([jobId]);
     await clock.advance(1);
+    expect(await left()).toEqual([]);
+  });
+
+  test("that failed stays, if it is a file, for as long as what it belongs to is kept for a retry", async () => {
+    const kept = new Set<string>();
+    const keepsFailed = async ({ jobId }: PayloadRef) => kept.has(jobId);
+    const directory = directoryOf([aTenant()]);
+    sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, telemetry });
+    const jobId = await put();
+    eventStore.put(jobId, "failed");
+    kept.add(jobId);
+    await clock.advance(UNQUEUED_MS);
+    expect(await left()).toEqual([jobId]);
+    kept.clear();
     expect(await left()).toEqual([]);
   });
 

@@ -123,6 +123,7 @@ export class Front {
         queue,
         batches: new QueuedBatches({ queue, jobIds: new JobIds(clock, random) }),
         payloads: this.payloads,
+        contents: stores.jobContents,
         questions: { ask: async () => null },
         directory,
         registry,

@@ -3,11 +3,12 @@ import { type Health, HealthWatch } from "../../../domain/health.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport, printable } from "../failure-report.ts";
+import { furtherRecipient, type MailedJob } from "../message-id.ts";
 import { type FollowerNote, LogFollower } from "./log-follower.ts";
 import type { LogPlace } from "./log-place.ts";
 import { PlaceStore } from "./place-store.ts";
 import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
-import { PostfixQueue, type QueueChanges, type QueuedMail } from "./postfix-queue.ts";
+import { deferralsOf, PostfixQueue, type QueueChanges, type QueuedMail } from "./postfix-queue.ts";
 
 export interface MailLogOptions {
   /** The path of Postfix's log. */
@@ -104,7 +105,7 @@ export class MailLog {
     for (const text of lines) {
       const line = parsePostfixLogLine(text);
       const report = line === null ? null : this.interpret(line, postfixQueue);
-      if (report !== null) reports.push(report);
+      if (report !== null) reports.push(...report);
     }
     const piece = { place, changes: postfixQueue.takeChanges(), isTaken: false };
     this.pieces.push(piece);
@@ -170,7 +171,7 @@ export class MailLog {
     this.onProgress = Promise.withResolvers<void>();
   }
 
-  private interpret(line: PostfixLogLine, postfixQueue: PostfixQueue): DeliveryReport | null {
+  private interpret(line: PostfixLogLine, postfixQueue: PostfixQueue): readonly DeliveryReport[] | null {
     const nowMs = this.options.clock.nowMs();
     switch (line.kind) {
       case "named":
@@ -190,18 +191,29 @@ export class MailLog {
     }
   }
 
-  private outcome(line: OutcomeLine, postfixQueue: PostfixQueue, nowMs: number): DeliveryReport | null {
+  private outcome(line: OutcomeLine, postfixQueue: PostfixQueue, nowMs: number): readonly DeliveryReport[] | null {
     const mail = postfixQueue.find(line);
     this.options.telemetry.count("mail_log_outcomes", { message: ownerOf(mail) });
     if (mail === null || mail.job === null) return null;
     if (line.kind === "deferred") {
-      postfixQueue.defer(line, printable(line.text), nowMs);
+      postfixQueue.defer(line, line.recipient, printable(line.text), nowMs);
       return null;
     }
     // A filter on this machine took it and has requeued it already.
     const requeuedAs = line.kind === "delivered" ? REQUEUED.exec(line.said)?.[1] : undefined;
     if (requeuedAs !== undefined && postfixQueue.holds(requeuedAs, mail.job)) return null;
-    return { ...mail.job, ...verdictOf(line, mail) };
+    const { jobId, tenantId } = mail.job;
+    if (line.kind !== "expired") {
+      postfixQueue.settle(line, line.recipient, nowMs);
+      return [{ jobId, tenantId, ...about(mail.job, line.recipient, verdictOf(line)) }];
+    }
+    // Postfix names nobody: those whom it has put off last.
+    const putOff = deferralsOf(mail);
+    return Array.from(putOff.size === 0 ? [["", null] as const] : putOff, ([recipient, reason]) => ({
+      jobId,
+      tenantId,
+      ...about(mail.job, recipient, expiry(reason)),
+    }));
   }
 
   private note(note: FollowerNote): void {
@@ -246,19 +258,20 @@ function ownerOf(mail: QueuedMail | null): "ours" | "foreign" | "unmatched" {
   return mail.job === null ? "foreign" : "ours";
 }
 
-function verdictOf(
-  line: Exclude<OutcomeLine, { kind: "deferred" }>,
-  { deferral }: QueuedMail,
-): Pick<DeliveryReport, "type" | "result" | "suppressRecipient"> {
-  switch (line.kind) {
-    case "delivered":
-      return { type: "delivered", result: {}, suppressRecipient: null };
-    case "bounced":
-      return failureReport(line);
-    case "expired": {
-      const reason = deferral === null ? "" : `: ${deferral}`;
-      const error = `it could not be delivered for as long as the mail server keeps trying${reason}`;
-      return { type: "failed", result: { error }, suppressRecipient: null };
-    }
-  }
+type Verdict = Pick<DeliveryReport, "type" | "result" | "suppressRecipient">;
+
+/** Names the recipient if it is not the job's own; "": it is not known. */
+function about(job: MailedJob | null, recipient: string, verdict: Verdict): Verdict {
+  const further = job === null || recipient === "" ? undefined : furtherRecipient(job, recipient);
+  return further === undefined ? verdict : { ...verdict, result: { recipient: further, ...verdict.result } };
+}
+
+function verdictOf(line: Exclude<OutcomeLine, { kind: "deferred" | "expired" }>): Verdict {
+  return line.kind === "bounced" ? failureReport(line) : { type: "delivered", result: {}, suppressRecipient: null };
+}
+
+function expiry(deferral: string | null): Verdict {
+  const reason = deferral === null ? "" : `: ${deferral}`;
+  const error = `it could not be delivered for as long as the mail server keeps trying${reason}`;
+  return { type: "failed", result: { error }, suppressRecipient: null };
 }

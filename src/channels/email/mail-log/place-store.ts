@@ -15,6 +15,7 @@ interface QueueRow {
   readonly key: string;
   readonly job_id: string | null;
   readonly tenant_id: string | null;
+  readonly mark: string | null;
   readonly deferral: string | null;
   readonly seen_ms: number;
 }
@@ -41,6 +42,9 @@ export class PlaceStore {
     this.db.run(`CREATE TABLE IF NOT EXISTS queued (
       path TEXT NOT NULL, key TEXT NOT NULL, job_id TEXT, tenant_id TEXT, deferral TEXT, seen_ms INTEGER NOT NULL,
       PRIMARY KEY (path, key)) WITHOUT ROWID`);
+    const columns = this.db.query<{ readonly name: string }, []>("SELECT name FROM pragma_table_info('queued')").all();
+    // Earlier releases made the table without it, and go on without it.
+    if (!columns.some(({ name }) => name === "mark")) this.db.run("ALTER TABLE queued ADD COLUMN mark TEXT");
   }
 
   /** Throws if the folder is not writable. */
@@ -60,10 +64,11 @@ export class PlaceStore {
 
   queued(): readonly (readonly [key: string, mail: QueuedMail])[] {
     const rows = this.db
-      .query<QueueRow, [string]>("SELECT key, job_id, tenant_id, deferral, seen_ms FROM queued WHERE path = ?")
+      .query<QueueRow, [string]>("SELECT key, job_id, tenant_id, mark, deferral, seen_ms FROM queued WHERE path = ?")
       .all(this.path);
-    return rows.map(({ key, job_id, tenant_id, deferral, seen_ms }) => {
-      const job = job_id === null || tenant_id === null ? null : { jobId: job_id, tenantId: tenant_id };
+    return rows.map(({ key, job_id, tenant_id, mark, deferral, seen_ms }) => {
+      const named = job_id === null || tenant_id === null ? null : { jobId: job_id, tenantId: tenant_id };
+      const job = named === null || mark === null ? named : { ...named, mark };
       return [key, { job, deferral, seenMs: seen_ms }];
     });
   }
@@ -89,8 +94,8 @@ export class PlaceStore {
     const { job, deferral, seenMs } = mail;
     this.db
       .query(
-        "INSERT OR REPLACE INTO queued (path, key, job_id, tenant_id, deferral, seen_ms) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO queued (path, key, job_id, tenant_id, mark, deferral, seen_ms) VALUES (?, ?, ?, ?, ?, ?, ?)",
       )
-      .run(this.path, key, job?.jobId ?? null, job?.tenantId ?? null, deferral, seenMs);
+      .run(this.path, key, job?.jobId ?? null, job?.tenantId ?? null, job?.mark ?? null, deferral, seenMs);
   }
 }

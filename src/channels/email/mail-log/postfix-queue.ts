@@ -1,17 +1,11 @@
-import { parseMessageId } from "../message-id.ts";
+import { type MailedJob, parseMessageId } from "../message-id.ts";
 import type { QueueRef } from "./postfix-log-line.ts";
-
-/** One of our jobs, as identified by a Message-ID. */
-export interface MailedJob {
-  readonly jobId: string;
-  readonly tenantId: string;
-}
 
 /** A message in the MTA's queue. */
 export interface QueuedMail {
   /** Null: not our message, for example a notification by Postfix itself. */
   readonly job: MailedJob | null;
-  /** Reason of the last deferral, or null. */
+  /** Reason of the last deferral, or null; of a message to several recipients, JSON text of the reasons by recipient. */
   readonly deferral: string | null;
   /** When the log last mentioned it (unix ms). */
   readonly seenMs: number;
@@ -59,10 +53,28 @@ export class PostfixQueue {
     return this.entries.get(key) ?? this.departed.get(key) ?? null;
   }
 
-  /** Records that the message stays in the queue, and why. */
-  defer(ref: QueueRef, deferral: string, nowMs: number): void {
+  /** Records that the message stays in the queue for the recipient, and why. */
+  defer(ref: QueueRef, recipient: string, reason: string, nowMs: number): void {
     const mail = this.entries.get(keyOf(ref));
-    if (mail !== undefined) this.put(keyOf(ref), { ...mail, deferral, seenMs: nowMs });
+    if (mail === undefined) return;
+    if (mail.job?.mark === undefined) return this.put(keyOf(ref), { ...mail, deferral: reason, seenMs: nowMs });
+    const reasons = deferralsOf(mail);
+    if (reasons.size >= DEFERRALS_MAX && !reasons.has(recipient)) return;
+    reasons.set(recipient, reason.slice(0, REASON_CHARS_MAX));
+    this.put(keyOf(ref), { ...mail, deferral: JSON.stringify([...reasons]), seenMs: nowMs });
+  }
+
+  /** Records that the message is done with the recipient. */
+  settle(ref: QueueRef, recipient: string, nowMs: number): void {
+    const mail = this.entries.get(keyOf(ref));
+    if (mail?.job?.mark === undefined || mail.deferral === null) return;
+    const reasons = deferralsOf(mail);
+    if (!reasons.delete(recipient)) return;
+    this.put(keyOf(ref), {
+      ...mail,
+      deferral: reasons.size === 0 ? null : JSON.stringify([...reasons]),
+      seenMs: nowMs,
+    });
   }
 
   remove(ref: QueueRef): void {
@@ -100,6 +112,18 @@ export class PostfixQueue {
       this.changes.set(key, null);
     }
   }
+}
+
+/** Most recipients of a message that are put off, and the length of a reason among several. */
+const DEFERRALS_MAX = 50;
+const REASON_CHARS_MAX = 300;
+
+/** Whom the message was put off for, and why. The job's own recipient, who is not known by name, is "". */
+export function deferralsOf({ job, deferral }: QueuedMail): Map<string, string | null> {
+  if (job?.mark === undefined) return new Map([["", deferral]]);
+  // Written by `defer`; a former release wrote the reason alone.
+  if (deferral === null || !deferral.startsWith("[[")) return new Map();
+  return new Map(JSON.parse(deferral) as [string, string][]);
 }
 
 /** At most about 40 MB, and ten minutes of mail at the rate of one Postfix. */

@@ -9,7 +9,7 @@ export interface EncodedBody {
 }
 
 /** The longest line of a text that is sent unencoded. */
-const PLAIN_LINE_MAX = 76;
+export const PLAIN_LINE_MAX = 76;
 /** Longer texts are not searched for long lines. */
 const PLAIN_CHARS_MAX = 128 * 1024;
 

@@ -1,22 +1,42 @@
-import { randomUUID } from "node:crypto";
 import { foldLines } from "nodemailer/lib/mime-funcs";
+import MimeNode from "nodemailer/lib/mime-node";
 import type { VerifiedDomain } from "../../../domain/domain.ts";
+import type { SmtpFailure } from "../smtp-replies.ts";
 import type { EncodedBody } from "./body-encoding.ts";
 import { dkimSignature, type HeaderField } from "./dkim-signature.ts";
 import { type Mailbox, subjectValue } from "./header-values.ts";
+import type { MessageRest } from "./message-rest.ts";
+import { type Attachment, alternative, withAttachments } from "./multipart.ts";
 
 /** A message that is ready to be sent, several times if necessary. */
 export interface MailMessage {
   readonly from: string;
   readonly to: string;
+  /** Absent: it goes to `to` alone. */
+  readonly further?: FurtherRecipients;
   /** Headers and body (RFC 5322), with CRLF line ends. ASCII, except for non-ASCII addresses. */
   readonly text: string;
+  /** The rest of the body, if the message has attachments. */
+  readonly rest?: MessageRest;
+}
+
+/** Recipients of the envelope beside the main one. */
+export interface FurtherRecipients {
+  readonly addresses: readonly string[];
+  /**
+   * Decides what the server's refusals of recipients (by address, at least one) mean for the message: null: the others get
+   * it; otherwise it is not sent, for this reason.
+   */
+  judge(refused: ReadonlyMap<string, SmtpFailure>): SmtpFailure | null;
 }
 
 export interface MailParts {
   readonly from: Mailbox;
   readonly to: Mailbox;
+  readonly cc?: readonly Mailbox[];
+  readonly replyTo?: readonly Mailbox[];
   readonly envelopeFrom: string;
+  readonly further?: FurtherRecipients;
   readonly subject: string;
   readonly messageId: string;
   readonly dateMs: number;
@@ -25,38 +45,69 @@ export interface MailParts {
    * one of them.
    */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly html: EncodedBody;
+  /** Names and values of the tenant's headers, encoded and folded as they need. */
+  readonly ownHeaders?: readonly (readonly [name: string, value: string])[];
+  /** Null: the message is text alone. */
+  readonly html: EncodedBody | null;
   readonly text: EncodedBody | null;
+  readonly attachments?: readonly Attachment[];
   /** Null: the message is not signed. */
   readonly signer: { readonly domain: string; readonly key: NonNullable<VerifiedDomain["relay"]> } | null;
 }
 
 /** Builds the message from its parts, with the headers that nodemailer writes, in its order. */
 export async function mailMessage(parts: MailParts): Promise<MailMessage> {
-  const { from, to, envelopeFrom, subject, messageId, dateMs, headers, html, text, signer } = parts;
+  const { from, to, cc, replyTo, envelopeFrom, further, subject, messageId, dateMs, headers, signer } = parts;
   const fields: HeaderField[] = headers.map(([name, value]) => [name, ` ${value}`]);
+  for (const [name, value] of parts.ownHeaders ?? [])
+    fields.push(folded(name, MimeNode.encodeHeaderValue(name, value)));
   fields.push(folded("From", from.value), folded("To", to.value));
+  if (cc !== undefined && cc.length > 0) fields.push(folded("Cc", listOf(cc)));
+  if (replyTo !== undefined && replyTo.length > 0) fields.push(folded("Reply-To", listOf(replyTo)));
   if (subject !== "") fields.push(folded("Subject", subjectValue(subject)));
   fields.push(folded("Message-ID", messageId));
   const dated = [dateOf(dateMs), MIME_VERSION] as const;
-  let body: string;
-  if (text === null) {
-    fields.push(["Content-Transfer-Encoding", ` ${html.encoding}`], ...dated, HTML_ALONE);
-    body = html.body === "" || html.body.endsWith("\r\n") ? html.body : `${html.body}\r\n`;
-  } else {
-    // Random, so no user's text can contain it.
-    const boundary = `=_${randomUUID()}`;
-    fields.push(...dated, ["Content-Type", ` multipart/alternative;\r\n boundary="${boundary}"`]);
-    body = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${partOf("html", html)}--${boundary}--\r\n`;
-  }
+  const { body, rest } = bodyOf(parts, fields, dated);
   let head = "";
   for (const [name, value] of fields) head += `${name}:${value}\r\n`;
-  const signature = signer === null ? "" : await dkimSignature(fields, body, signer);
-  return { from: envelopeFrom, to: to.address, text: `${signature}${head}\r\n${body}` };
+  const signature = signer === null ? "" : await dkimSignature(fields, { text: body, rest }, signer);
+  const text = `${signature}${head}\r\n${body}`;
+  return { from: envelopeFrom, to: to.address, text, ...(further && { further }), ...(rest && { rest }) };
+}
+
+interface Body {
+  readonly body: string;
+  readonly rest?: MessageRest;
+}
+
+/** Adds the fields that describe the body. */
+function bodyOf(
+  { html, text, attachments = [] }: MailParts,
+  fields: HeaderField[],
+  dated: readonly HeaderField[],
+): Body {
+  if (attachments.length > 0) {
+    const { type, head, rest } = withAttachments({ html, text }, attachments);
+    fields.push(...dated, type);
+    return { body: head, rest };
+  }
+  const alone = html === null || text === null ? (html ?? text) : null;
+  if (alone !== null) {
+    fields.push(["Content-Transfer-Encoding", ` ${alone.encoding}`], ...dated, html === null ? TEXT_ALONE : HTML_ALONE);
+    return { body: alone.body === "" || alone.body.endsWith("\r\n") ? alone.body : `${alone.body}\r\n` };
+  }
+  const { type, body } = alternative({ html, text });
+  fields.push(...dated, type);
+  return { body };
 }
 
 const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
 const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];
+const TEXT_ALONE: HeaderField = ["Content-Type", " text/plain; charset=utf-8"];
+
+function listOf(mailboxes: readonly Mailbox[]): string {
+  return mailboxes.map(({ value }) => value).join(", ");
+}
 
 function dateOf(dateMs: number): HeaderField {
   return ["Date", ` ${new Date(dateMs).toUTCString().replace("GMT", "+0000")}`];
@@ -69,7 +120,3 @@ function folded(name: string, value: string): HeaderField {
 }
 
 const LINE_MAX = 76;
-
-function partOf(type: "plain" | "html", { encoding, body }: EncodedBody): string {
-  return `Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`;
-}

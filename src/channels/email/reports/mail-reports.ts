@@ -1,12 +1,12 @@
 import { type Clock, sleep } from "../../../domain/clock.ts";
-import { normaliseAddress } from "../../../domain/email.ts";
+import { parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { limits } from "../../../domain/limits.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport } from "../failure-report.ts";
 import type { LinkReader } from "../links/link-tokens.ts";
-import { parseMessageId } from "../message-id.ts";
+import { furtherRecipient, parseMessageId } from "../message-id.ts";
 import { type MailReport, parseMailReport } from "./mail-report.ts";
 
 export interface MailReportsPorts {
@@ -25,6 +25,7 @@ export interface MailReportsPorts {
  *     Message-ID, which only its recipient knows.
  * B2. Only the address that the link was signed for is suppressed: a person who has a tenant's message can stop mail to
  *     themselves and to nobody else.
+ *     Of a message with copies, a report about another than its main recipient suppresses nobody: the link is not theirs.
  * B3. A report is recorded before it is answered.
  */
 export class MailReports {
@@ -61,7 +62,17 @@ export class MailReports {
     const verdict = failureReport({ ...finding, recipient });
     // A bounce always suppresses. If it concerns an address that the mail was forwarded to, or the link was not
     // returned, it only counts as a failure.
-    const isOurs = recipient !== null && finding.recipients.some((each) => normaliseAddress(each) === recipient);
+    const isOurs = recipient !== null && finding.recipients.some((each) => recipientKey(each) === recipient);
+    const copy = isOurs ? undefined : copyOf(returned.messageId, finding.recipients);
+    if (copy !== undefined) {
+      return {
+        tenantId,
+        jobId,
+        type: verdict.type,
+        result: { recipient: copy, ...verdict.result },
+        suppressRecipient: null,
+      };
+    }
     if (verdict.type !== "bounced" || isOurs) return { tenantId, jobId, ...verdict };
     const error = verdict.result["diagnostic"] ?? "";
     return { tenantId, jobId, type: "failed", result: { error }, suppressRecipient: null };
@@ -71,4 +82,11 @@ export class MailReports {
     const token = /\/u\/([A-Za-z0-9_-]{1,8192})>/.exec(listUnsubscribe ?? "")?.[1];
     return token === undefined ? null : this.ports.links.read("unsubscribe", token);
   }
+}
+
+/** The recipient whom a report on a message with copies is about; undefined: its main one, or it has no copies. */
+function copyOf(messageId: string | null, recipients: readonly string[]): string | undefined {
+  const job = parseMessageId(messageId ?? "");
+  const [named] = recipients.filter((each) => parseRecipient(each) !== null);
+  return job === null || named === undefined ? undefined : furtherRecipient(job, named);
 }

@@ -1,3 +1,5 @@
+import { MimePart } from "../reports/mime-part.ts";
+
 /** Reads a few headers of a message that is stored as it came over the wire. */
 
 /** The header block, one byte per character; at most `HEADER_BYTES_MAX` of it. */
@@ -20,6 +22,39 @@ export function subjectIn(source: Buffer): string {
   const line = Buffer.from(raw.replaceAll("\r\n", ""), "latin1").toString("utf8").trim();
   // White space between two encoded words belongs to neither (RFC 2047, 6.2).
   return line.replace(/(\?=)\s+(?==\?)/g, "$1").replace(/=\?([^?\s]+)\?([bq])\?([^?\s]*)\?=/gi, decodeWord);
+}
+
+/** Names and sizes of the files that a message carries. */
+export function attachmentsIn(source: Buffer): readonly { readonly filename: string; readonly bytes: number }[] {
+  const files: { filename: string; bytes: number }[] = [];
+  const visit = (part: MimePart, depth: number) => {
+    const filename = filenameOf(part.field("content-disposition") ?? "");
+    if (filename !== null) files.push({ filename, bytes: part.content().length });
+    else if (depth < DEPTH_MAX) for (const inner of part.parts()) visit(inner, depth + 1);
+  };
+  visit(MimePart.parse(source.toString("latin1")), 0);
+  return files;
+}
+
+/** Files beside a message whose alternatives have a part with files of its own. */
+const DEPTH_MAX = 4;
+
+/** A plain or quoted name, or one in pieces of RFC 2231; null: there is none. */
+function filenameOf(disposition: string): string | null {
+  const plain = /;\s*filename=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition);
+  if (plain !== null)
+    return Buffer.from((plain[1] ?? plain[2] ?? "").replace(/\\(.)/g, "$1"), "latin1").toString("utf8");
+  const pieces = Array.from(
+    disposition.matchAll(/;\s*filename\*(?:\d+\*?)?=("?)([^\s;"]*)\1/gi),
+    ([, , piece = ""]) => piece,
+  );
+  if (pieces.length === 0) return null;
+  const text = pieces.join("").replace(/^[\w-]*'[\w-]*'/, "");
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function decodeWord(word: string, charset: string, encoding: string, text: string): string {

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "smtp-server";
 import type { Clock, Timer } from "../../../domain/clock.ts";
-import { normaliseAddress } from "../../../domain/email.ts";
+import { recipientKey } from "../../../domain/email.ts";
 import type { DeliveryReport, SandboxInbox, SandboxMessage } from "../../../domain/report.ts";
 import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import { parseMessageId } from "../message-id.ts";
-import { messageIdIn, subjectIn } from "./mail-headers.ts";
+import { furtherRecipient, type MailedJob, parseMessageId } from "../message-id.ts";
+import { attachmentsIn, messageIdIn, subjectIn } from "./mail-headers.ts";
 
 export interface SmtpSandboxOptions {
   readonly clock: Clock;
@@ -40,7 +40,8 @@ const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
 
 const MESSAGES_MAX_DEFAULT = 1_000;
 const BYTES_MAX_DEFAULT = 64 * 1024 * 1024;
-const MESSAGE_BYTES_MAX = 10 * 1024 * 1024;
+/** Attachments of 10 MiB in base64, and what is around them. */
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 const CLIENTS_MAX = 1_000;
 const RECIPIENTS_MAX = 100;
 const SLOW_MS = 10_000;
@@ -166,9 +167,10 @@ class Sandbox {
     const receivedAtMs = this.options.clock.nowMs();
     const job = parseMessageId(messageIdIn(source) ?? "");
     for (const to of recipients) {
-      const show = () => readable({ receivedAtMs, from, to, source });
-      this.inbox.add({ to, bytes: source.length, show });
-      if (job !== null) this.report({ ...job, ...(outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED) });
+      const show = () => readable({ receivedAtMs, from, to, recipients, source });
+      // The bytes are kept once, however many recipients there are.
+      this.inbox.add({ to, bytes: Math.ceil(source.length / recipients.length), names: recipients, show });
+      if (job !== null) this.report(reportOf(job, to));
     }
   }
 
@@ -203,31 +205,52 @@ interface ReceivedMail {
   readonly receivedAtMs: number;
   readonly from: string;
   readonly to: string;
+  /** Of the envelope. */
+  readonly recipients: readonly string[];
   readonly source: Buffer;
 }
 
-function readable({ receivedAtMs, from, to, source }: ReceivedMail): SandboxMessage {
+function readable({ receivedAtMs, from, to, recipients, source }: ReceivedMail): SandboxMessage {
+  const attachments = attachmentsIn(source);
   return {
     channel: "email",
     received_at: new Date(receivedAtMs).toISOString(),
     from,
     to,
+    ...(recipients.length > 1 && { recipients }),
+    ...(attachments.length > 0 && { attachments }),
     subject: subjectIn(source),
-    source: source.toString("utf8"),
+    source: shownSource(source),
   };
 }
+
+/** Of a long message, which has attachments, its beginning. */
+function shownSource(source: Buffer): string {
+  if (source.length <= SHOWN_BYTES_MAX) return source.toString("utf8");
+  return `${source.toString("utf8", 0, SHOWN_BYTES_MAX)}\r\n(${source.length - SHOWN_BYTES_MAX} more bytes)\r\n`;
+}
+
+const SHOWN_BYTES_MAX = 2 * 1024 * 1024;
 
 type Answer = (error?: Error | null, message?: string) => void;
 type Verdict = Pick<DeliveryReport, "type" | "result" | "suppressRecipient">;
 
 const DELIVERED: Verdict = { type: "delivered", result: {}, suppressRecipient: null };
 
+/** Names the recipient if it is not the job's own. */
+function reportOf(job: MailedJob, to: string): DeliveryReport {
+  const verdict = outcomeFor(to) === "bounced" ? bounce(to) : DELIVERED;
+  const recipient = furtherRecipient(job, to);
+  const result = recipient === undefined ? verdict.result : { recipient, ...verdict.result };
+  return { jobId: job.jobId, tenantId: job.tenantId, ...verdict, result };
+}
+
 function bounce(address: string): Verdict {
   const diagnostic = `550 5.1.1 <${address}>: Recipient address rejected: User unknown`;
   return {
     type: "bounced",
     result: { code: 550, enhanced_code: "5.1.1", diagnostic },
-    suppressRecipient: normaliseAddress(address),
+    suppressRecipient: recipientKey(address),
   };
 }
 

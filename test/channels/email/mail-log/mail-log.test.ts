@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MailLog } from "../../../../src/channels/email/mail-log/mail-log.ts";
-import { messageIdOf } from "../../../../src/channels/email/message-id.ts";
+import { messageIdOf, recipientMark } from "../../../../src/channels/email/message-id.ts";
 import type { DeliveryReport } from "../../../../src/domain/report.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
@@ -142,6 +142,39 @@ test("a message that the MTA gives up ends as failed, with the reason of its las
   await eventually("it is reported", () => world.reports.length === 1);
   expect(world.reports[0]).toMatchObject({ jobId: jobOf(1), type: "failed", suppressRecipient: null });
   expect(String(world.reports[0]?.result["error"])).toEndWith(": connect to mx[192.0.2.1]:25: Connection refused");
+});
+
+test("of a message with copies, each outcome names whose it is, over a restart, and a give-up everybody who was put off", async () => {
+  const world = new World();
+  const id = messageIdOf(jobOf(1), "acme", "example.com", recipientMark("Ann@far.test"));
+  const to = (address: string, status: string) =>
+    `postfix/smtp[2]: 4jWcZx67mFzMCQZ: to=<${address}>, relay=mx[192.0.2.1]:25, delay=1, ${status}`;
+  const deferred = "dsn=4.4.1, status=deferred (host is away)";
+  world.write(
+    `postfix/cleanup[1]: 4jWcZx67mFzMCQZ: message-id=${id}`,
+    to(
+      "bob@far.test",
+      "dsn=5.1.1, status=bounced (host mx[192.0.2.1] said: 550 5.1.1 no such user (in reply to RCPT TO command))",
+    ),
+    to("cy@far.test", deferred),
+    to("Ann@far.test", deferred),
+    to("dan@far.test", deferred),
+  );
+  world.mailLog.start();
+  await world.hasRead(5);
+  await world.restart();
+  world.write(to("dan@far.test", "dsn=2.0.0, status=sent (250 2.0.0 Ok)"));
+  world.write("postfix/qmgr[1]: 4jWcZx67mFzMCQZ: from=<a@b.test>, status=expired, returned to sender");
+  await eventually("all are reported", () => world.reports.length === 4);
+  const told = world.reports.map(
+    ({ type, result, suppressRecipient }) => `${type} ${String(result["recipient"])} ${suppressRecipient}`,
+  );
+  expect(told.toSorted()).toEqual([
+    "bounced bob@far.test bob@far.test",
+    "delivered dan@far.test null",
+    "failed cy@far.test null",
+    "failed undefined null",
+  ]);
 });
 
 test("a line finds its message after a restart, and a line that was reported is not read again", async () => {

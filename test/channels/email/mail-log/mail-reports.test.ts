@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { messageIdOf } from "../../../../src/channels/email/message-id.ts";
+import { messageIdOf, recipientMark } from "../../../../src/channels/email/message-id.ts";
 import { parseMailReport } from "../../../../src/channels/email/reports/mail-report.ts";
 import { Front, linkTokens, OPERATOR_TOKEN } from "../../../http/support/front.ts";
 import { feedbackOf, notificationOf } from "./returned-mail.ts";
@@ -93,6 +93,19 @@ test("nobody but the recipient that the link was signed for is ever suppressed",
     { jobId: JOB, type: "failed", suppressRecipient: null },
     { jobId: JOB, type: "failed", suppressRecipient: null },
     { jobId: JOB, type: "complained", suppressRecipient: null },
+  ]);
+});
+
+test("of a message with copies, a bounce of a copy is named and suppresses nobody", async () => {
+  const id = messageIdOf(JOB, "acme", "example.com");
+  const copied = SIGNED.replace(id, messageIdOf(JOB, "acme", "example.com", recipientMark(RECIPIENT)));
+  await post(notificationOf(copied, { ...GONE, recipient: "Boss@far.test" }));
+  await post(notificationOf(copied, GONE));
+  expect(
+    front.reports.map(({ type, result, suppressRecipient }) => [type, result["recipient"], suppressRecipient]),
+  ).toEqual([
+    ["bounced", "boss@far.test", null],
+    ["bounced", undefined, RECIPIENT],
   ]);
 });
 

@@ -1,0 +1,32 @@
+import type { ContentStore } from "../../domain/content-store.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import type { Attachment } from "./mime/multipart.ts";
+import type { AttachedFile } from "./payload.ts";
+
+/** An attachment that was accepted cannot be had any more: the message must not be sent without it. */
+export class LostContentError extends Error {
+  override readonly name = "LostContentError";
+}
+
+/**
+ * The job's attachments with their content. Throws `LostContentError`; rejects with `UnavailableError` or `TransportError`
+ * while the store is away.
+ */
+export async function attachedFiles(
+  job: QueuedJob,
+  files: readonly AttachedFile[],
+  contents: Pick<ContentStore, "get"> | undefined,
+): Promise<readonly Attachment[]> {
+  const found = new Map<string, Uint8Array>();
+  const attachments: Attachment[] = [];
+  for (const { filename, contentType, contentId, sha256 } of files) {
+    const body = found.get(sha256) ?? (await contents?.get(job, sha256)) ?? null;
+    if (body === null) throw new LostContentError(`the message could not be sent: its attachment ${filename} is gone`);
+    if (!found.has(sha256) && new Bun.CryptoHasher("sha256").update(body).digest("hex") !== sha256) {
+      throw new LostContentError(`the message could not be sent: its attachment ${filename} is damaged`);
+    }
+    found.set(sha256, body);
+    attachments.push({ filename, ...(contentType && { contentType }), ...(contentId && { contentId }), body });
+  }
+  return attachments;
+}

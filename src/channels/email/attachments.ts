@@ -1,0 +1,112 @@
+import { Type } from "@sinclair/typebox";
+import type { Content } from "../../domain/content-store.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { optional } from "../../http/schemas.ts";
+import { emailLimits } from "./limits.ts";
+import type { AttachedFile } from "./payload.ts";
+
+const FILENAME_CHARS_MAX = 255;
+const MIB = 1024 * 1024;
+
+export const Attachments = optional(
+  Type.Array(
+    Type.Object(
+      {
+        filename: Type.String({
+          minLength: 1,
+          maxLength: FILENAME_CHARS_MAX,
+          description: "Without slashes and control characters.",
+        }),
+        content: Type.String({ description: "The file in base64.", contentEncoding: "base64" }),
+        content_type: optional(
+          Type.String({ description: "By default what the filename's ending says, else application/octet-stream." }),
+        ),
+        content_id: optional(
+          Type.String({
+            pattern: "^[A-Za-z0-9._@+-]{1,128}$",
+            description: "The HTML shows the file as `cid:<content_id>`. One file each.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    {
+      maxItems: emailLimits.attachmentsMax,
+      description: `At most ${emailLimits.attachmentBytesMax / MIB} MiB in all, decoded.`,
+    },
+  ),
+);
+
+/** The attachments of a message, and the files that they name. */
+export interface ReadAttachments {
+  readonly attachments: readonly AttachedFile[];
+  readonly contents: readonly Content[];
+}
+
+/** A text says what is wrong with them. Takes time proportional to their length. */
+export function readAttachments(given: Json): ReadAttachments | string {
+  if (!Array.isArray(given)) return "attachments must be an array of files";
+  if (given.length > emailLimits.attachmentsMax) {
+    return `attachments must not hold more than ${emailLimits.attachmentsMax} files`;
+  }
+  const attachments: AttachedFile[] = [];
+  const contents = new Map<string, Content>();
+  const contentIds = new Set<string>();
+  let bytes = 0;
+  for (const [at, value] of given.entries()) {
+    const where = `attachments[${at}]`;
+    const named = isJsonObject(value) ? readName(where, value) : `${where} must be an object with filename and content`;
+    if (typeof named === "string") return named;
+    const { contentId } = named;
+    if (contentId !== undefined && contentIds.size === contentIds.add(contentId).size) {
+      return `${where}.content_id is another attachment's: each names one file`;
+    }
+    const body = isJsonObject(value) ? decoded(value["content"]) : null;
+    if (body === null) return `${where}.content must be a file in base64`;
+    bytes += body.length;
+    if (bytes > emailLimits.attachmentBytesMax) {
+      return `attachments must not have more than ${emailLimits.attachmentBytesMax / MIB} MiB together, decoded`;
+    }
+    const sha256 = new Bun.CryptoHasher("sha256").update(body).digest("hex");
+    attachments.push({ ...named, sha256, bytes: body.length });
+    contents.set(sha256, { sha256, body });
+  }
+  return { attachments, contents: [...contents.values()] };
+}
+
+const MEMBERS = ["filename", "content", "content_type", "content_id"];
+/** Neither a path nor invisible or direction-turning characters, which disguise a file's ending. */
+const FILENAME = /^[^\p{C}\p{Zl}\p{Zp}/\\]+$/u;
+const CONTENT_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?:; ?[\w-]{1,32}=[\w.+-]{1,64}){0,4}$/;
+/** Their bodies are messages and parts, which must not be encoded (RFC 2046, 5.1 and 5.2.1). */
+const STRUCTURED = /^(?:multipart|message)\//i;
+const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
+
+function readName(where: string, value: JsonObject): Omit<AttachedFile, "sha256" | "bytes"> | string {
+  const unknown = Object.keys(value).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) {
+    return `${unknown.slice(0, 100)} is not a member of ${where}: known are ${MEMBERS.join(", ")}`;
+  }
+  const { filename, content_type, content_id } = value;
+  if (typeof filename !== "string" || filename.length > FILENAME_CHARS_MAX || !FILENAME.test(filename)) {
+    return `${where}.filename must be 1 to ${FILENAME_CHARS_MAX} characters without slashes and control characters`;
+  }
+  const type = content_type ?? undefined;
+  if (type !== undefined && (typeof type !== "string" || !CONTENT_TYPE.test(type) || STRUCTURED.test(type))) {
+    return `${where}.content_type must be a media type such as application/pdf, not multipart or message`;
+  }
+  const id = content_id ?? undefined;
+  if (id !== undefined && (typeof id !== "string" || !CONTENT_ID.test(id))) {
+    return `${where}.content_id must be 1 to 128 of A-Z a-z 0-9 . _ @ + -`;
+  }
+  return { filename, ...(type !== undefined && { contentType: type }), ...(id !== undefined && { contentId: id }) };
+}
+
+function decoded(content: Json | undefined): Uint8Array | null {
+  if (typeof content !== "string") return null;
+  try {
+    return Uint8Array.fromBase64(content);
+  } catch {
+    return null;
+  }
+}

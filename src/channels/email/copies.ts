@@ -1,0 +1,139 @@
+import { recipientKey } from "../../domain/email.ts";
+import { jobTimeMs } from "../../domain/ids.ts";
+import type { QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
+import type { FurtherEvent, Outcome } from "../../domain/outcome.ts";
+import type { SuppressionLookup } from "../../domain/suppressions.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import { headerText } from "./header-text.ts";
+import { emailLimits } from "./limits.ts";
+import { recipientMark } from "./message-id.ts";
+import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import type { MailParts } from "./mime/mail-message.ts";
+import type { Addressee } from "./payload.ts";
+import type { SmtpFailure } from "./smtp-replies.ts";
+
+interface Recipients {
+  readonly tenant: TenantRef;
+  readonly to: string;
+  readonly cc: readonly Addressee[];
+  readonly bcc: readonly Addressee[];
+}
+
+/** A copy's recipient as it is sent to, and as events name it. */
+interface Copy {
+  readonly key: string;
+  readonly mailbox: Mailbox;
+}
+
+interface Parties {
+  readonly main: Mailbox | null;
+  /** The main recipient, as events would name it. */
+  readonly to: string;
+  readonly cc: readonly Copy[];
+  readonly bcc: readonly Copy[];
+}
+
+/** Tries of a message that wait for a copy whom the relay puts off; later ones do without it. */
+const TRIES_FOR_COPIES = 3;
+
+/**
+ * The recipients of a message beside its main one, in one delivery.
+ *
+ * C1. Who is suppressed, or cannot be sent to, is in neither the envelope nor a header, and an event says why.
+ * C2. Nobody gets the message twice: whoever is named more than once is in the envelope once.
+ * C3. A recipient whom the relay refuses does not keep the others from getting the message. One whom it puts off holds the
+ *     message back for the first tries (a copy), or until the last one (the main recipient), because what was sent cannot be
+ *     sent again to one of them alone.
+ * C4. Events name copies by `recipient`, their first member; the main recipient's have none.
+ */
+export class Copies {
+  private readonly refused = new Map<string, SmtpFailure>();
+
+  private constructor(
+    private readonly job: QueuedJob,
+    private readonly parties: Parties,
+    private readonly leftOut: readonly FurtherEvent[],
+    /** Of the Message-ID, the same at every attempt: "" where nobody but the main recipient is named. */
+    readonly mark: string,
+  ) {}
+
+  /** Rejects with `UnavailableError` or `TransportError` while suppressions cannot be looked up. */
+  static async of(job: QueuedJob, { tenant, to, cc, bcc }: Recipients, lookup?: SuppressionLookup): Promise<Copies> {
+    const keys = new Set([...cc, ...bcc].map(({ address }) => recipientKey(address)));
+    const suppressed =
+      keys.size === 0 ? undefined : await lookup?.suppressedAmong(tenant, [...keys], jobTimeMs(job.jobId));
+    const leftOut = new Map<string, FurtherEvent>();
+    const sendable = (addressees: readonly Addressee[]) =>
+      addressees.flatMap(({ address, name }): Copy[] => {
+        const key = recipientKey(address);
+        const reason = suppressed?.get(key);
+        const mailbox = mailboxOf(named({ address, name: name ?? null }));
+        if (reason === undefined && mailbox !== null) return [{ key, mailbox }];
+        const result = reason === undefined ? { error: "the address cannot be sent to" } : { reason };
+        const type = reason === undefined ? "failed" : "suppressed";
+        leftOut.set(key, { type, result: { recipient: key, ...result } });
+        return [];
+      });
+    const main = mailboxOf({ address: to, name: null });
+    const own = recipientKey(to);
+    const mark = [...keys].every((key) => key === own) ? "" : recipientMark(to);
+    const [inCc, inBcc] = [sendable(cc), sendable(bcc)];
+    leftOut.delete(own);
+    return new Copies(job, { main, to: own, cc: inCc, bcc: inBcc }, [...leftOut.values()], mark);
+  }
+
+  parts(): Pick<MailParts, "cc" | "further"> {
+    const addresses = this.envelope().map(({ mailbox }) => mailbox.address);
+    const judge = (refused: ReadonlyMap<string, SmtpFailure>) => this.judge(refused, addresses.length + 1);
+    return {
+      cc: this.parties.cc.map(({ mailbox }) => mailbox),
+      ...(addresses.length > 0 && { further: { addresses, judge } }),
+    };
+  }
+
+  /** The outcome with what is to be told of each recipient. `shown`: a relay's reply as the tenant may read it. */
+  told(outcome: Outcome, shown: (reply: string) => string): Outcome {
+    if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
+    const keyOf = new Map(this.envelope().map(({ key, mailbox }) => [mailbox.address, key]));
+    const refused = [...this.refused].flatMap(([address, { reply }]): FurtherEvent[] => {
+      const recipient = keyOf.get(address);
+      const error = `the mail server refused the recipient: ${shown(reply ?? "")}`;
+      // The failure of the whole job is the main recipient's.
+      if (recipient === undefined && outcome.kind === "failed") return [];
+      return [{ type: "failed", result: recipient === undefined ? { error } : { recipient, error } }];
+    });
+    const further = [...this.leftOut, ...refused];
+    return further.length === 0 ? outcome : { ...outcome, further };
+  }
+
+  /** The copies, each once, without the main recipient. */
+  private envelope(): readonly Copy[] {
+    const copies = new Map([...this.parties.cc, ...this.parties.bcc].map((copy) => [copy.key, copy]));
+    copies.delete(this.parties.to);
+    return [...copies.values()];
+  }
+
+  private judge(refused: ReadonlyMap<string, SmtpFailure>, recipients: number): SmtpFailure | null {
+    const { attempts } = this.job;
+    const isPutOff = ({ replyCode }: SmtpFailure) => replyCode !== null && replyCode < 500;
+    const main = refused.get(this.parties.main?.address ?? "");
+    const isLast = attempts + 1 >= limits.attemptsMax;
+    if (main !== undefined && isPutOff(main) && !isLast) return main;
+    const putOff = [...refused.values()].find(isPutOff);
+    if (putOff !== undefined && attempts < TRIES_FOR_COPIES) return putOff;
+    this.refused.clear();
+    for (const [address, failure] of refused) this.refused.set(address, failure);
+    return refused.size === recipients ? (putOff ?? main ?? null) : null;
+  }
+}
+
+/** As headers' values; those that cannot be are left out. */
+export function mailboxesOf(addressees: readonly Addressee[]): readonly Mailbox[] {
+  return addressees.flatMap(({ address, name }) => mailboxOf(named({ address, name: name ?? null })) ?? []);
+}
+
+/** An address with a name that fits into a header. */
+export function named({ address, name }: NamedAddress): NamedAddress {
+  return { address, name: headerText(name ?? "", emailLimits.displayNameCharsMax) };
+}

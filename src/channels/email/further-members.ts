@@ -1,0 +1,189 @@
+import { Type } from "@sinclair/typebox";
+import { parseRecipient } from "../../domain/email.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
+import { optional } from "../../http/schemas.ts";
+import { emailLimits } from "./limits.ts";
+import type { Addressee, EmailPayload } from "./payload.ts";
+
+/* Members of an e-mail that few messages have: further recipients and headers. */
+
+const Addressed = Type.Union([
+  Type.String({ maxLength: limits.addressBytesMax }),
+  Type.Object(
+    {
+      address: Type.String({ maxLength: limits.addressBytesMax }),
+      name: optional(Type.String({ maxLength: emailLimits.displayNameCharsMax })),
+    },
+    { additionalProperties: false },
+  ),
+]);
+
+export const FURTHER_MEMBERS = {
+  cc: optional(
+    Type.Array(Addressed, {
+      maxItems: emailLimits.recipientsMax - 1,
+      description:
+        "Further recipients, whom everybody sees. With `to_address` and `bcc` at most 50. Who is suppressed is left out.",
+    }),
+  ),
+  bcc: optional(
+    Type.Array(Addressed, {
+      maxItems: emailLimits.recipientsMax - 1,
+      description: "Further recipients, whom nobody else sees.",
+    }),
+  ),
+  reply_to: optional(
+    Type.Union([Addressed, Type.Array(Addressed, { maxItems: emailLimits.replyToMax })], {
+      description: "Where answers go; by default to the sender.",
+    }),
+  ),
+  headers: optional(
+    Type.Record(Type.String(), Type.String(), {
+      maxProperties: emailLimits.headersMax,
+      description:
+        "Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence, Importance, " +
+        "Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.",
+    }),
+  ),
+};
+
+const TagWord = Type.String({ pattern: TAG_WORD.source });
+
+export const Tags = optional(
+  Type.Array(Type.Object({ name: TagWord, value: TagWord }, { additionalProperties: false }), {
+    maxItems: TAGS_MAX,
+    description: "Labels that the history is searched and summed by, each name once. Never put anybody's address here.",
+  }),
+);
+
+/** A text says what is wrong. */
+export function readTags(given: Json): readonly Tag[] | string {
+  if (!Array.isArray(given)) return "tags must be an array of names and values";
+  if (given.length > TAGS_MAX) return `tags must not hold more than ${TAGS_MAX}`;
+  const tags: Tag[] = [];
+  for (const [at, tag] of given.entries()) {
+    const { name, value, ...unknown } = isJsonObject(tag) ? tag : {};
+    const [more] = Object.keys(unknown);
+    if (more !== undefined) return `${more.slice(0, 100)} is not a member of tags[${at}]: known are name, value`;
+    if (typeof name !== "string" || typeof value !== "string" || !TAG_WORD.test(name) || !TAG_WORD.test(value)) {
+      return `tags[${at}] must have a name and a value, each 1 to 256 of A-Z a-z 0-9 _ -`;
+    }
+    if (tags.some((other) => other.name === name)) return `tags must name ${name.slice(0, 100)} only once`;
+    tags.push({ name, value });
+  }
+  return tags;
+}
+
+export type FurtherMembers = Pick<EmailPayload, "cc" | "bcc" | "replyTo" | "headers">;
+
+/** The members of a body that has all of its members of type; a text says what is wrong with them. */
+export function readFurtherMembers({ cc, bcc, reply_to, headers }: JsonObject): FurtherMembers | string {
+  const further: { -readonly [K in keyof FurtherMembers]: FurtherMembers[K] } = {};
+  for (const [member, value] of [
+    ["cc", cc],
+    ["bcc", bcc],
+  ] as const) {
+    if (value === undefined) continue;
+    if (!Array.isArray(value)) return `${member} must be an array of addresses`;
+    const read = readAddressees(member, value);
+    if (typeof read === "string") return read;
+    if (read.length > 0) further[member] = read;
+  }
+  if (1 + (further.cc?.length ?? 0) + (further.bcc?.length ?? 0) > emailLimits.recipientsMax) {
+    return `to_address, cc and bcc must not name more than ${emailLimits.recipientsMax} recipients together`;
+  }
+  if (reply_to !== undefined) {
+    const list = Array.isArray(reply_to) ? reply_to : [reply_to];
+    if (list.length > emailLimits.replyToMax) {
+      return `reply_to must not name more than ${emailLimits.replyToMax} addresses`;
+    }
+    const read = readAddressees("reply_to", list);
+    if (typeof read === "string") return read;
+    if (read.length > 0) further.replyTo = read;
+  }
+  if (headers !== undefined) {
+    const read = readHeaders(headers);
+    if (typeof read === "string") return read;
+    if (Object.keys(read).length > 0) further.headers = read;
+  }
+  return further;
+}
+
+function readAddressees(member: string, list: readonly Json[]): readonly Addressee[] | string {
+  if (list.length >= emailLimits.recipientsMax) {
+    return `${member} must not name ${emailLimits.recipientsMax} recipients or more`;
+  }
+  const read: Addressee[] = [];
+  for (const [at, value] of list.entries()) {
+    const one = readAddressee(Array.isArray(list) && member !== "reply_to" ? `${member}[${at}]` : member, value);
+    if (typeof one === "string") return one;
+    read.push(one);
+  }
+  return read;
+}
+
+function readAddressee(where: string, value: Json): Addressee | string {
+  const { address, name, ...unknown } = isJsonObject(value) ? value : { address: value };
+  const [more] = Object.keys(unknown);
+  if (more !== undefined) return `${more.slice(0, 100)} is not a member of ${where}: known are address, name`;
+  const parsed = typeof address === "string" ? parseRecipient(address) : null;
+  if (parsed === null) {
+    return `${where} must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com, or an object with address and name`;
+  }
+  if (name === undefined || name === null || name === "") return { address: parsed };
+  if (typeof name !== "string") return `the name in ${where} must be a string`;
+  if (CONTROL.test(name)) return `the name in ${where} must not contain control characters`;
+  const most = emailLimits.displayNameCharsMax;
+  return name.length <= most
+    ? { address: parsed, name }
+    : `the name in ${where} must not be longer than ${most} characters`;
+}
+
+/** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
+/** Those whose values mail software reads as identifiers or words: they are never encoded. */
+const STANDARD: ReadonlyMap<string, string> = new Map(
+  ["In-Reply-To", "References", "Auto-Submitted", "Precedence", "Importance", "Feedback-ID", "List-ID"].map((name) => [
+    name.toLowerCase(),
+    name,
+  ]),
+);
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+
+function readHeaders(given: Json): Readonly<Record<string, string>> | string {
+  if (!isJsonObject(given)) return "headers must be an object of names and values";
+  const entries = Object.entries(given).filter(([, value]) => value !== null);
+  if (entries.length > emailLimits.headersMax)
+    return `headers must not have more than ${emailLimits.headersMax} members`;
+  const seen = new Set<string>();
+  const read: [string, string][] = [];
+  for (const [name, value] of entries) {
+    const key = name.toLowerCase();
+    const wrong = wrongHeader(name, value);
+    if (wrong !== null || typeof value !== "string") return wrong ?? "";
+    if (seen.has(key)) return `headers must name ${key} only once`;
+    seen.add(key);
+    read.push([STANDARD.get(key) ?? name, value.trim()]);
+  }
+  return Object.fromEntries(read);
+}
+
+function wrongHeader(name: string, value: Json): string | null {
+  const key = name.toLowerCase();
+  const shown = name.slice(0, 100);
+  const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill");
+  if (!HEADER_NAME.test(name) || !(isOwn || STANDARD.has(key))) {
+    return `headers must not set ${JSON.stringify(shown)}: allowed are X-… (not X-Waybill-…) and ${[...STANDARD.values()].join(", ")}`;
+  }
+  if (typeof value !== "string" || value.trim() === "") return `the header ${shown} must be a string that is not blank`;
+  if (CONTROL.test(value) || !value.isWellFormed()) return `the header ${shown} must not contain control characters`;
+  if (STANDARD.has(key) && !PRINTABLE_ASCII.test(value)) return `the header ${shown} must be in ASCII`;
+  const bytes = Buffer.byteLength(`${name}: ${value}`);
+  return bytes <= emailLimits.headerBytesMax
+    ? null
+    : `the header ${shown} must not have more than ${emailLimits.headerBytesMax} bytes with its name`;
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import MimeNode from "nodemailer/lib/mime-node";
+import type { EncodedBody } from "./body-encoding.ts";
+import type { HeaderField } from "./dkim-signature.ts";
+import { MessageRest } from "./message-rest.ts";
+
+/** A file that a message carries. */
+export interface Attachment {
+  readonly filename: string;
+  /** Undefined: by the filename's ending. */
+  readonly contentType?: string;
+  /** The HTML shows it under this id; undefined: it stands beside the message. */
+  readonly contentId?: string;
+  readonly body: Uint8Array;
+}
+
+interface Bodies {
+  readonly html: EncodedBody | null;
+  readonly text: EncodedBody | null;
+}
+
+interface Multipart {
+  readonly type: HeaderField;
+  readonly body: string;
+}
+
+/** Text and HTML of the same message (RFC 2046, 5.1.4). */
+export function alternative({ html, text }: Bodies): Multipart {
+  const boundary = newBoundary();
+  const parts = [text && partOf("plain", text), html && partOf("html", html)].filter((part) => part !== null);
+  const body = `${parts.map((part) => `--${boundary}\r\n${part}`).join("")}--${boundary}--\r\n`;
+  return { type: multipartType("alternative", boundary), body };
+}
+
+/** The message with its files: those with a content id beside the HTML (RFC 2387), the others beside the whole. */
+export function withAttachments(
+  bodies: Bodies,
+  attachments: readonly Attachment[],
+): { readonly type: HeaderField; readonly head: string; readonly rest: MessageRest } {
+  const isInline = ({ contentId }: Attachment) => contentId !== undefined && bodies.html !== null;
+  const shown = attachments.filter(isInline);
+  const attached = attachments.filter((one) => !isInline(one));
+  const pieces: (string | Uint8Array)[] = [];
+  const message = messagePart(bodies, shown, pieces);
+  if (attached.length === 0) return cut(message, pieces);
+  const boundary = newBoundary();
+  const head = `--${boundary}\r\n${fieldLine(message.type)}\r\n${message.head}`;
+  for (const one of attached) addFile(boundary, one, pieces);
+  pieces.push(`\r\n--${boundary}--\r\n`);
+  return cut({ type: multipartType("mixed", boundary), head }, pieces);
+}
+
+/** Cuts at a line end, which the rest begins with: a signature sees whole lines. */
+function cut({ type, head }: MessagePart, pieces: readonly (string | Uint8Array)[]) {
+  const [first = "", ...others] = joined(pieces);
+  const [end, ...lines] = typeof first === "string" ? [first.slice(0, 2), first.slice(2)] : ["", first];
+  return { type, head: head + end, rest: new MessageRest([...lines, ...others]) };
+}
+
+interface MessagePart {
+  readonly type: HeaderField;
+  /** What comes before the first of the files. */
+  readonly head: string;
+}
+
+/** Adds the files that the HTML shows, and what follows them, to `pieces`. */
+function messagePart(bodies: Bodies, shown: readonly Attachment[], pieces: (string | Uint8Array)[]): MessagePart {
+  const { html, text } = bodies;
+  if (shown.length === 0) {
+    if (html !== null && text !== null) {
+      const { type, body } = alternative(bodies);
+      return { type, head: body };
+    }
+    const [kind, one] = html === null ? (["plain", text] as const) : (["html", html] as const);
+    const { encoding = "7bit", body = "" } = one ?? {};
+    const type = ` text/${kind}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}`;
+    return { type: ["Content-Type", type], head: `${body}` };
+  }
+  const related = newBoundary();
+  const relatedType = multipartType("related", related, ' type="text/html";');
+  let head = html === null ? "" : `--${related}\r\n${partOf("html", html).replace(/\r\n$/, "")}`;
+  for (const one of shown) addFile(related, one, pieces);
+  pieces.push(`\r\n--${related}--\r\n`);
+  if (text === null) return { type: relatedType, head };
+  const boundary = newBoundary();
+  head = `--${boundary}\r\n${partOf("plain", text)}--${boundary}\r\n${fieldLine(relatedType)}\r\n${head}`;
+  pieces.push(`\r\n--${boundary}--\r\n`);
+  return { type: multipartType("alternative", boundary), head };
+}
+
+function addFile(
+  boundary: string,
+  { filename, contentType, contentId, body }: Attachment,
+  pieces: (string | Uint8Array)[],
+) {
+  // A part and not a message, which would get a date.
+  const node = new MimeNode("multipart/mixed").createChild(contentType, { filename });
+  const isShownImage = contentId !== undefined && /^image\//i.test(String(node.getHeader("Content-Type")));
+  if (contentId !== undefined) node.setHeader("Content-ID", `<${contentId}>`);
+  node.setHeader("Content-Transfer-Encoding", "base64");
+  node.setHeader("Content-Disposition", isShownImage ? "inline" : "attachment");
+  pieces.push(`\r\n--${boundary}\r\n${node.buildHeaders()}\r\n\r\n`, body);
+}
+
+/** Neighbouring lines become one piece. */
+function joined(pieces: readonly (string | Uint8Array)[]): readonly (string | Uint8Array)[] {
+  const list: (string | Uint8Array)[] = [];
+  for (const piece of pieces) {
+    const last = list.at(-1);
+    if (typeof piece === "string" && typeof last === "string") list[list.length - 1] = last + piece;
+    else list.push(piece);
+  }
+  return list;
+}
+
+/** Random, so no user's text can contain it. */
+function newBoundary(): string {
+  return `=_${randomUUID()}`;
+}
+
+function multipartType(kind: "mixed" | "alternative" | "related", boundary: string, more = ""): HeaderField {
+  return ["Content-Type", ` multipart/${kind};${more}\r\n boundary="${boundary}"`];
+}
+
+function fieldLine([name, lines]: HeaderField): string {
+  return `${name}:${lines}\r\n`;
+}
+
+function partOf(type: "plain" | "html", { encoding, body }: EncodedBody): string {
+  return `Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n${body}\r\n`;
+}

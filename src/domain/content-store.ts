@@ -1,0 +1,30 @@
+import type { PayloadRef } from "./payload-store.ts";
+
+/** A file that jobs send, named by its content. */
+export interface StoredContent {
+  /** SHA-256 of its bytes, lower-case hexadecimal. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** A file with its bytes. */
+export interface Content {
+  readonly sha256: string;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Files that jobs send, such as attachments. A tenant's equal files are stored once, however many jobs send them, and tenants
+ * share none: a file that one has stored says nothing to another. A job's files are stored before the job is queued, and
+ * released some time after it has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
+ */
+export interface ContentStore {
+  /** Stores what the job sends. Resolves when it is on disk. */
+  put(ref: PayloadRef, contents: readonly Content[]): Promise<void>;
+  /** A file of the job, unchecked; null: the job has no such file. */
+  get(ref: PayloadRef, sha256: string): Promise<Uint8Array | null>;
+  /** The job needs its files no more; those that no other job sends are removed. */
+  remove(ref: PayloadRef): Promise<void>;
+  /** All jobs that have files, in pieces; some that come or go during the iteration may be left out. */
+  all(): AsyncIterable<readonly PayloadRef[]>;
+}

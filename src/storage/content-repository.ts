@@ -1,0 +1,86 @@
+import { and, asc, eq, gt, inArray, notExists, sql } from "drizzle-orm";
+import type { Content, ContentStore } from "../domain/content-store.ts";
+import type { PayloadRef } from "../domain/payload-store.ts";
+import type { Database } from "./database.ts";
+import { sqlState } from "./sql-state.ts";
+import { contents, contentUses } from "./tables.ts";
+
+/** How many jobs `all` returns at a time. */
+const PIECE = 500;
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/**
+ * Keeps files of jobs as rows of a server that all processes share; compare `ContentFiles`. A content is removed with its last
+ * use; that a use refers to it keeps the two from missing each other.
+ */
+export class ContentRepository implements ContentStore {
+  constructor(private readonly database: Database) {}
+
+  async put({ jobId, tenantId }: PayloadRef, given: readonly Content[]): Promise<void> {
+    // In one order, so that two jobs with the same files never wait for each other.
+    const files = given.toSorted((a, b) => (a.sha256 < b.sha256 ? -1 : 1));
+    await this.database.write(async (transaction) => {
+      for (const { sha256, body } of files) {
+        await transaction
+          .insert(contents)
+          .values({ tenantId, sha256, body: new Uint8Array(body) })
+          // Holds the row until the use is there.
+          .onConflictDoUpdate({ target: [contents.tenantId, contents.sha256], set: { sha256 } });
+        await transaction.insert(contentUses).values({ jobId, tenantId, sha256 }).onConflictDoNothing();
+      }
+    });
+  }
+
+  async get({ jobId, tenantId }: PayloadRef, sha256: string): Promise<Uint8Array | null> {
+    const rows = await this.database.read((db) =>
+      db
+        .select({ body: contents.body })
+        .from(contentUses)
+        .innerJoin(contents, and(eq(contents.tenantId, contentUses.tenantId), eq(contents.sha256, contentUses.sha256)))
+        .where(and(eq(contentUses.jobId, jobId), eq(contentUses.tenantId, tenantId), eq(contentUses.sha256, sha256))),
+    );
+    return rows[0]?.body ?? null;
+  }
+
+  async remove({ jobId, tenantId }: PayloadRef): Promise<void> {
+    const ofJob = and(eq(contentUses.jobId, jobId), eq(contentUses.tenantId, tenantId));
+    try {
+      await this.database.write(async (transaction) => {
+        const used = await transaction.delete(contentUses).where(ofJob).returning({ sha256: contentUses.sha256 });
+        if (used.length === 0) return;
+        const sha256s = used.map(({ sha256 }) => sha256);
+        const uses = transaction
+          .select({ one: sql`1` })
+          .from(contentUses)
+          .where(and(eq(contentUses.tenantId, contents.tenantId), eq(contentUses.sha256, contents.sha256)));
+        await transaction
+          .delete(contents)
+          .where(and(eq(contents.tenantId, tenantId), inArray(contents.sha256, sha256s), notExists(uses)));
+      });
+    } catch (error) {
+      // Another job began to use one of them meanwhile: nothing was removed, and the next sweep tries again.
+      if (sqlState(error).state !== FOREIGN_KEY_VIOLATION) throw error;
+    }
+  }
+
+  async *all(): AsyncGenerator<readonly PayloadRef[]> {
+    for (let after = ""; ; ) {
+      const piece = await this.piece(after);
+      const last = piece.at(-1);
+      if (last === undefined) return;
+      yield piece;
+      after = last.jobId;
+    }
+  }
+
+  private piece(after: string): Promise<readonly PayloadRef[]> {
+    return this.database.read((db) =>
+      db
+        .selectDistinct({ jobId: contentUses.jobId, tenantId: contentUses.tenantId })
+        .from(contentUses)
+        .where(gt(contentUses.jobId, after))
+        .orderBy(asc(contentUses.jobId))
+        .limit(PIECE),
+    );
+  }
+}

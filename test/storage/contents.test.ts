@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Content, ContentStore } from "../../src/domain/content-store.ts";
+import { JobIds } from "../../src/domain/ids.ts";
+import type { PayloadRef } from "../../src/domain/payload-store.ts";
+import { PayloadSweep } from "../../src/engine/dispatch/payload-sweep.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
+import { ContentFiles } from "../../src/storage/content-files.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { contents } from "../../src/storage/tables.ts";
+import { openMadePglite } from "../support/made-postgres.ts";
+import { must } from "../support/must.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { aTenant, directoryOf } from "../support/tenants.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
+import { openTestRegistry } from "../tenants/open-test-registry.ts";
+
+const ids = new JobIds(systemClock, systemRandom);
+const A = content("an attachment");
+const B = content("another");
+
+function content(text: string): Content {
+  const body = new TextEncoder().encode(text);
+  return { sha256: new Bun.CryptoHasher("sha256").update(body).digest("hex"), body };
+}
+
+function ref(tenantId = "acme"): PayloadRef {
+  return { tenantId, jobId: ids.next() };
+}
+
+async function jobsOf(store: ContentStore): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const piece of store.all()) found.push(...piece.map(({ jobId }) => jobId));
+  return found.toSorted();
+}
+
+interface Opened {
+  readonly store: ContentStore;
+  /** How often contents are stored, whoever uses them. */
+  stored(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const OPEN: Readonly<Record<string, () => Promise<Opened>>> = {
+  async files() {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
+    const store = await ContentFiles.open(folder);
+    const stored = async () => (await readdir(folder)).filter((name) => name.startsWith("shared.")).length;
+    const close = async () => {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    };
+    return { store, stored, close };
+  },
+  async PGlite() {
+    const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
+    const database = await openMadePglite(join(folder, "postgres"));
+    await migrate(database.db);
+    const { registry, jobContents: store, stop } = await openTestRegistry(database);
+    for (const id of ["acme", "globex"]) await must(registry.createTenant({ id, name: id }));
+    const stored = async () => {
+      const rows = await database.db.select({ sha256: contents.sha256 }).from(contents);
+      return rows.length;
+    };
+    const close = async () => {
+      await stop();
+      await database.close();
+      await rm(folder, { recursive: true, force: true });
+    };
+    return { store, stored, close };
+  },
+};
+
+describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
+  let opened: Opened;
+  beforeAll(async () => {
+    const open = OPEN[kind];
+    if (open === undefined) throw new Error("no such store");
+    opened = await open();
+  }, 20_000);
+  afterAll(() => opened.close());
+
+  test("are stored once for a tenant, and stay until no job needs them", async () => {
+    const { store, stored } = opened;
+    const [first, second, foreign] = [ref(), ref(), ref("globex")];
+    await store.put(first, [A, B]);
+    await store.put(second, [A]);
+    await store.put(foreign, [A]);
+    // A repeat changes nothing.
+    await store.put(second, [A]);
+    expect(await stored()).toBe(3);
+    expect(await jobsOf(store)).toEqual([first, second, foreign].map(({ jobId }) => jobId).toSorted());
+    await store.remove(first);
+    expect([await store.get(first, A.sha256), await store.get(second, A.sha256)]).toEqual([null, A.body]);
+    expect(await stored()).toBe(2);
+    await store.remove(second);
+    await store.remove(second);
+    await store.remove(foreign);
+    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+  });
+
+  test("are no other job's", async () => {
+    const { store } = opened;
+    const [mine, other] = [ref(), ref("globex")];
+    await store.put(mine, [A]);
+    expect(await store.get(other, A.sha256)).toBeNull();
+    expect(await store.get({ ...mine, tenantId: "globex" }, A.sha256)).toBeNull();
+    await store.remove(mine);
+  });
+
+  test("survive that another job with the same file goes while they come", async () => {
+    const { store } = opened;
+    for (let round = 0; round < 5; round += 1) {
+      const [going, coming] = [ref(), ref()];
+      await store.put(going, [A]);
+      await Promise.all([store.remove(going), store.put(coming, [A])]);
+      expect(await store.get(coming, A.sha256)).toEqual(A.body);
+      await Promise.all([store.remove(coming), store.remove(going)]);
+    }
+  });
+});
+
+test("a shared name that a process left when it died goes with a sweep once it is old, and takes no job's file with it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
+  const [store, later] = [await ContentFiles.open(folder), await ContentFiles.open(folder, 0)];
+  const shared = async () => (await readdir(folder)).filter((name) => name.startsWith("shared."));
+  try {
+    const job = ref();
+    await store.put(job, [A]);
+    await writeFile(join(folder, `shared.${B.sha256}.acme`), B.body);
+    await jobsOf(store);
+    expect(await shared()).toHaveLength(2);
+    await jobsOf(later);
+    expect(await shared()).toEqual([`shared.${A.sha256}.acme`]);
+    expect(await store.get(job, A.sha256)).toEqual(Buffer.from(A.body));
+  } finally {
+    await Promise.all([store.close(), later.close()]);
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("what a process stored before it died, without queueing the job, is gone after the sweep", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
+  const store = await ContentFiles.open(folder);
+  const clock = new VirtualClock();
+  const nobody = { job: async () => null };
+  const common = { directory: directoryOf([aTenant()]), clock, telemetry: new QuietTelemetry() };
+  const sweep = new PayloadSweep({ ...common, payloads: store, queue: nobody, eventStore: nobody });
+  try {
+    await store.put({ tenantId: "acme", jobId: new JobIds(clock, systemRandom).next() }, [A, B]);
+    await sweep.sweep();
+    expect(await readdir(folder)).toHaveLength(4);
+    await clock.advance(15 * 60_000);
+    await sweep.sweep();
+    expect(await readdir(folder)).toEqual([]);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
