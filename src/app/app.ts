@@ -52,6 +52,7 @@ import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
@@ -76,6 +77,8 @@ export interface App {
   readonly metricsUrl: string | null;
   /** Address of operators and monitoring if they have their own. */
   readonly adminUrl: string | null;
+  /** Host and port at which mail is taken by SMTP, or null if this process does not play that role. */
+  readonly smtpAddress: string | null;
   /** Address at which analysts' tools reach the event store in this process, or null if it is not opened to them. */
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
@@ -130,7 +133,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const metrics = measured({ ...options, place, queue, registry: registry.registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
-  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
+  const given = {
     queue,
     payloads: payloads.store,
     ...operating(registry),
@@ -139,7 +142,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...machine,
     ...tracing,
     ...answers,
-    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+    passKit: { ...passKit, log: { take: passKit.log.take.bind(passKit.log), latest: answers.complaints } },
     wallet,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
@@ -152,14 +155,17 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
-  });
+  };
+  const listening = { config: served, place: listens, channels: whole.channels };
+  const listener = await startListener(listening, shutdown, given);
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry };
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
-  const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
+  const smtpAddress = await startSubmission(config, shutdown, given);
+  const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   const children = main?.pids ?? new Map<string, number>();
   return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }

@@ -73,7 +73,7 @@ export function openDomains(config: Config, store: DomainStore, directory: Tenan
 }
 
 /** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
-function mailHostOf({ mailHost, publicUrl, mailFrom }: Config): string {
+export function mailHostOf({ mailHost, publicUrl, mailFrom }: Config): string {
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
   return mailHost ?? publicHost ?? mailFrom.address.slice(mailFrom.address.lastIndexOf("@") + 1).toLowerCase();
 }
