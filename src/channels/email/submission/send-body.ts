@@ -175,12 +175,20 @@ function attachmentOf({ filename, mimeType, contentId, content }: Attachment, at
   const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(new Uint8Array(content));
   const id = contentId?.trim().replace(/^<(.*)>$/, "$1") ?? "";
   return {
-    filename: oneLine(filename ?? "") || `attachment-${at + 1}`,
+    filename: fileName(filename ?? "") || `attachment-${at + 1}`,
     content: bytes.toString("base64"),
     content_type: mimeType,
     ...(id !== "" && { content_id: id }),
   };
 }
+
+/** The last part of a path, as programs of some systems name their files. */
+function fileName(given: string): string {
+  const last = given.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").split(/[/\\]/).at(-1) ?? "";
+  return last.trim().slice(-FILENAME_CHARS_MAX);
+}
+
+const FILENAME_CHARS_MAX = 255;
 
 /** Folding may leave tabs, and encoded words any character at all. */
 function oneLine(text: string): string {
