@@ -27,7 +27,6 @@ const ROOT = new URL("..", import.meta.url).pathname;
 const SOURCES = ["src", "test", "infra", "clients", ...["bench"].filter(hasSources)];
 
 const CHECKS: readonly Check[] = [
-  { name: "types", command: ["tsc", "--noEmit", "-p", "."] },
   // The client must do without Bun's types.
   { name: "client-types", command: ["tsc", "--noEmit", "-p", "clients/typescript"] },
   // The dashboard runs in browsers.
@@ -35,7 +34,8 @@ const CHECKS: readonly Check[] = [
   { name: "client", command: ["infra/generate-client.ts", "--check"] },
   { name: "reference", command: ["infra/reference-page.ts", "--check"] },
   { name: "links", command: ["infra/check-links.ts"] },
-  { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
+  // It also says what the compiler says of the sources, in a third of the compiler's time.
+  { name: "lint", command: ["oxlint", "--type-aware", "--type-check", "--deny-warnings"] },
   { name: "unused", command: ["knip", "--no-progress", "--no-config-hints"] },
   {
     name: "imports",

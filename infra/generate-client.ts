@@ -7,14 +7,17 @@ import {
   readDocument,
   type Schema,
 } from "./api-document.ts";
+import { isStream, repeatOf } from "./client-operations.ts";
+import { pythonOperations } from "./python-client.ts";
 
 /*
- * `bun infra/generate-client.ts` writes clients/typescript/generated.ts from the OpenAPI document, and the project's
- * version into the client's package.json; with `--check` it says whether both are up to date. A schema that it does not
+ * `bun infra/generate-client.ts` writes the generated parts of the clients in TypeScript and Python from the OpenAPI document,
+ * and the project's version into their manifests; with `--check` it says whether they are up to date. A schema that it does not
  * understand ends it with an error: a type that says less than the document would be worse.
  */
 
 const FOLDER = new URL("../clients/typescript/", import.meta.url).pathname;
+const PYTHON_FOLDER = new URL("../clients/python/", import.meta.url).pathname;
 const JSON_TYPE = "application/json";
 const BIOME = new URL("../node_modules/.bin/biome", import.meta.url).pathname;
 
@@ -107,17 +110,6 @@ function callOf({ path, method, operation }: Call): string {
   return JSON.stringify({ method, path, repeat: repeatOf(method, operation), ...unusual });
 }
 
-function isStream(content: Content): boolean {
-  return Object.keys(content).length > 0 && !(JSON_TYPE in content);
-}
-
-/** Whether a call may be repeated when nobody knows whether its first attempt had an effect. */
-function repeatOf(method: string, { parameters, responses }: Operation): "safe" | "with_key" | "unsafe" {
-  if (parameters.some(({ name }) => name === "Idempotency-Key")) return "with_key";
-  // A call that answers 202 queues work each time.
-  return ["GET", "PUT", "DELETE"].includes(method) && !("202" in responses) ? "safe" : "unsafe";
-}
-
 /** `outer`: the members of the object that the schema narrows, if it is such a condition. */
 function typeOf(schema: Schema, outer: Members = {}): string {
   const { $ref: reference, const: constant, enum: values, type, properties, required = [], not } = schema;
@@ -206,8 +198,12 @@ async function formatted(source: string): Promise<string> {
 /** Every file that follows from this build, by its path. */
 async function files(): Promise<ReadonlyMap<string, string>> {
   const manifest = await Bun.file(`${FOLDER}package.json`).text();
+  const project = await Bun.file(`${PYTHON_FOLDER}pyproject.toml`).text();
+  const document = await readDocument();
   return new Map([
-    [`${FOLDER}generated.ts`, await formatted(generatedFrom(await readDocument()))],
+    [`${FOLDER}generated.ts`, await formatted(generatedFrom(document))],
+    [`${PYTHON_FOLDER}waybill/_operations.py`, pythonOperations(document)],
+    [`${PYTHON_FOLDER}pyproject.toml`, project.replace(/^version = "[^"]*"/m, `version = "${packageJson.version}"`)],
     [`${FOLDER}package.json`, manifest.replace(/"version": "[^"]*"/, `"version": "${packageJson.version}"`)],
   ]);
 }

@@ -100,7 +100,7 @@ const TIMEOUT_MS = 30_000;
 const RETRIES = 3;
 const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 8_000;
-/** A call is not repeated if the service asks for a longer wait. After a rate window of a minute it asks for up to 61 s. */
+/** A call is not repeated if the service asks for a longer wait. Within a rate window it asks for up to 60 s. */
 const RETRY_AFTER_MAX_SECONDS = 120;
 /** What proxies answer when they do not know whether the service did what it was asked to do. */
 const PROXY_STATUSES: readonly number[] = [502, 503, 504];

@@ -619,13 +619,13 @@ export type NewGoogleClass = NewEventTicketClass | NewGenericClass;
 
 export type EventTicketClassUpdate = {
   class_type: "eventTicket";
-  /** What changes. */
+  /** What changes. `venue` and `dateTime` keep the members that are left out. */
   class_data: {
     /** As in the address. */
     id?: string | null;
     issuerName?: string | null;
     eventName?: LocalizedText | null;
-    venue?: ({ name: LocalizedText; address: LocalizedText } & JsonObject) | null;
+    venue?: ({ name?: LocalizedText | null; address?: LocalizedText | null } & JsonObject) | null;
     dateTime?:
       | ({
           /** Without an offset it is the venue's own time. */
@@ -1553,6 +1553,13 @@ export type Operations = {
     };
     answer: null;
   };
+  /**
+   * The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it. Mail of tenants
+   * without a domain of their own is signed by it once it is verified.
+   */
+  getSenderDomain: { answer: OperatorDomain };
+  /** Look at the records of the platform's sender again. A name server that does not answer changes no status. */
+  verifySenderDomain: { answer: OperatorDomain };
   /** Set a tenant's own sender; stored encrypted, never given back. */
   putEmailCredentials: {
     path: {
@@ -1820,8 +1827,8 @@ export type Operations = {
   createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
   /**
    * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
-   * one. The class is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that
-   * is to stay one (DRAFT).
+   * one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every change
+   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).
    */
   changeGoogleClass: {
     path: {
@@ -2693,7 +2700,16 @@ export type Operations = {
   /** Metrics in the Prometheus text format. */
   metrics: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** This document. */
-  openapi: { answer: JsonObject };
+  openapi: {
+    answer: {
+      openapi: string;
+      info: { title: string; version: string } & JsonObject;
+      servers: readonly { url: string }[];
+      /** Path items, by path. */
+      paths: JsonObject;
+      components: JsonObject;
+    } & JsonObject;
+  };
   /** This document, rendered. */
   docs: { answer: ReadableStream<Uint8Array<ArrayBuffer>> };
   /** A part of the page: start.js. */
@@ -2727,6 +2743,8 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   registerDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains", repeat: "unsafe" },
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  getSenderDomain: { method: "GET", path: "/dash/api/sender-domain", repeat: "safe" },
+  verifySenderDomain: { method: "POST", path: "/dash/api/sender-domain/verify", repeat: "unsafe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   getEmailCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },
   deleteEmailCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },

@@ -139,6 +139,12 @@ export class WaybillOperator {
       this.calls.call("deleteDomain", { path: { id, domain } }, options),
   };
 
+  /** Of the platform's own sender, `MAIL_FROM`. */
+  readonly senderDomain = {
+    get: (options?: CallOptions) => this.calls.call("getSenderDomain", {}, options),
+    verify: (options?: CallOptions) => this.calls.call("verifySenderDomain", {}, options),
+  };
+
   /** How a tenant reaches providers of its own. No answer holds their secrets. */
   readonly credentials = {
     list: (id: string, options?: CallOptions) => this.calls.call("listCredentials", { path: { id } }, options),

@@ -19,6 +19,7 @@ export {
 } from "./calls.ts";
 export type * from "./generated.ts";
 export { WaybillOperator, type WaybillOperatorOptions } from "./operator.ts";
+export { InvalidWebhook, type VerifyOptions, verifyWebhook } from "./webhooks.ts";
 
 export interface WaybillOptions extends ConnectionOptions {
   /** The tenant's key. Keep it on servers: who has it can send in the tenant's name. */

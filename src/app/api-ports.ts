@@ -3,7 +3,7 @@ import type { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
-import type { Domains } from "../domain/domain.ts";
+import type { Domains, SenderDomain } from "../domain/domain.ts";
 import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/erasure.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
@@ -37,6 +37,7 @@ export interface ApiPorts extends DoorPorts {
   readonly operatorAccounts: OperatorRepository;
   readonly audit: AuditRepository;
   readonly domains: Domains;
+  readonly senderDomain: SenderDomain;
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly exports: EventExport;

@@ -4,6 +4,7 @@ import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
+import type { DomainSigning } from "../domain/domain.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
@@ -80,7 +81,11 @@ export interface ChannelContext {
   /** Where readers, devices and callbacks reach the API. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
-  readonly registry: { readonly passes: PassStore; readonly devices: PassDevices };
+  readonly registry: {
+    readonly passes: PassStore;
+    readonly devices: PassDevices;
+    readonly senderDomain: { readonly signing: DomainSigning | null };
+  };
   readonly bundles: AppleBundles;
 }
 

@@ -1,13 +1,12 @@
 import { hostname } from "node:os";
 import { LinkTokens } from "../channels/email/links/link-tokens.ts";
-import { MailLog } from "../channels/email/mail-log/mail-log.ts";
 import { MailReports } from "../channels/email/reports/mail-reports.ts";
 import type { Config } from "../config/config.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { EventRates, EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { DeliveryReport, ReadinessProbe, SandboxInbox } from "../domain/report.ts";
+import type { ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
@@ -35,9 +34,10 @@ import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
-import { openDomains } from "./email.ts";
+import { openDomains, senderDomainOf } from "./email.ts";
 import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
+import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
 import { NO_EVENT_STORE } from "./no-event-store.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
@@ -137,7 +137,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     queue,
     payloads: payloads.store,
     ...operating(registry),
-    domains: openDomains(config, registry.domains, registry.directory),
+    ...openDomains(config, registry),
     ...historyOf(base, whole.channels),
     ...machine,
     ...tracing,
@@ -232,11 +232,6 @@ async function openBase(
   };
 }
 
-/** Reports on mail, which the metrics of e-mail count. */
-function ofEmail(reports: DeliveryReports) {
-  return { take: (report: DeliveryReport) => reports.take(report, "email") };
-}
-
 /** How the API reads what was recorded. */
 function historyOf(
   { eventStore, registry, queue, payloads }: Awaited<ReturnType<typeof openBase>>,
@@ -318,8 +313,17 @@ async function startRegistry(
   { database: { db }, queue }: Pick<Stores, "database" | "queue">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
+  const { shards } = config;
   const common = { clock: systemClock, random: systemRandom, telemetry };
-  const registry = await openRegistry({ ...common, channels, db, shards: config.shards, vault, feed: queue });
+  const registry = await openRegistry({
+    ...common,
+    channels,
+    db,
+    shards,
+    vault,
+    feed: queue,
+    senderDomain: senderDomainOf(config),
+  });
   registry.start();
   shutdown.add("clients", "registry", () => registry.stop());
   return registry;
@@ -362,20 +366,6 @@ function startControl(
   };
   const control = serveControl(config.home, tasks, telemetry);
   shutdown.add("clients", "control", () => control.stop());
-}
-
-function startMailLog(
-  { config, telemetry }: AppOptions,
-  shutdown: Shutdown,
-  { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
-): void {
-  if (!config.roles.includes("maillog") || config.mailLog === null) return;
-  const { take: onReport } = ofEmail(reports);
-  const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
-  mailLog.start();
-  away.addPart("mail log", () => mailLog.health());
-  // Stopped before the reports: those that they give up must not count as taken.
-  shutdown.add("work", "mail log", () => mailLog.stop());
 }
 
 interface Delivering {

@@ -1,5 +1,6 @@
 import { getServers } from "node:dns";
 import { DomainService } from "../channels/email/domains/domain-service.ts";
+import { PlatformSenderDomain } from "../channels/email/domains/sender-domain.ts";
 import { StubResolver } from "../channels/email/domains/stub-resolver.ts";
 import { EmailChannel, RELAY_CONNECTIONS_MAX } from "../channels/email/email-channel.ts";
 import { startSmtpSandbox } from "../channels/email/sandbox/smtp-sandbox.ts";
@@ -8,7 +9,7 @@ import { spamFilterFor } from "../channels/email/spam/spam-filter-for.ts";
 import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { Config } from "../config/config.ts";
 import { hostName } from "../config/values.ts";
-import type { DomainStore, Domains } from "../domain/domain.ts";
+import type { DomainStore, SenderDomainStore } from "../domain/domain.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -42,7 +43,7 @@ const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(
   smtpUrl: string,
-  { publicUrl, links }: ChannelContext,
+  { publicUrl, links, registry }: ChannelContext,
   { config, telemetry, away, dispatchers }: ChannelPorts,
   shutdown: Shutdown,
 ): EmailChannel {
@@ -51,31 +52,47 @@ function openEmail(
   const spam =
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
-  const common = { smtpUrl, defaultFrom: config.mailFrom, publicUrl, links, clock: systemClock };
+  const sender = { defaultFrom: config.mailFrom, defaultSigning: () => registry.senderDomain.signing };
+  const common = { smtpUrl, ...sender, publicUrl, links, clock: systemClock };
   const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());
   return email;
 }
 
+interface DomainPorts {
+  readonly domains: DomainStore;
+  readonly senderDomain: SenderDomainStore;
+  readonly directory: TenantDirectory;
+}
+
 /** Registers and verifies domains, using the configured name servers or else the system's. */
-export function openDomains(config: Config, store: DomainStore, directory: TenantDirectory): Domains {
+export function openDomains(config: Config, { domains, senderDomain, directory }: DomainPorts) {
   const servers = config.dnsServers ?? getServers().map(withPort);
-  return new DomainService({
-    store,
-    directory,
+  const common = {
     dns: new StubResolver({ servers, clock: systemClock, random: systemRandom }),
-    relayProbe: new SmtpProbe({ guard: outboundGuard(config) }),
     mailHost: mailHostOf(config),
     clock: systemClock,
     random: systemRandom,
-  });
+  };
+  const relayProbe = new SmtpProbe({ guard: outboundGuard(config) });
+  return {
+    domains: new DomainService({ ...common, store: domains, directory, relayProbe }),
+    senderDomain: new PlatformSenderDomain({ ...common, store: senderDomain }),
+  };
+}
+
+/** The domain of `MAIL_FROM`. */
+export function senderDomainOf({ mailFrom: { address } }: Config): string {
+  const domain = address.slice(address.lastIndexOf("@") + 1);
+  return (URL.parse(`http://${domain}`)?.hostname ?? domain).toLowerCase();
 }
 
 /** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
-export function mailHostOf({ mailHost, publicUrl, mailFrom }: Config): string {
+export function mailHostOf(config: Config): string {
+  const { mailHost, publicUrl } = config;
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
-  return mailHost ?? publicHost ?? mailFrom.address.slice(mailFrom.address.lastIndexOf("@") + 1).toLowerCase();
+  return mailHost ?? publicHost ?? senderDomainOf(config);
 }
 
 /** The system's list omits the default port: `10.0.0.2` and `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */

@@ -1,4 +1,5 @@
 import { DomainRepository } from "../channels/email/domains/domain-repository.ts";
+import { SenderDomainRepository } from "../channels/email/domains/sender-domain-repository.ts";
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
@@ -41,6 +42,8 @@ export interface RegistryOptions {
   readonly db: AnyDb;
   /** How many virtual shards the tenants are spread over; fixed when the data is first created. */
   readonly shards: number;
+  /** Of the platform's own sender: lower case, ASCII. */
+  readonly senderDomain: string;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
@@ -51,6 +54,7 @@ export interface RegistryOptions {
 export interface OpenRegistry {
   readonly registry: Registry;
   readonly domains: DomainStore;
+  readonly senderDomain: SenderDomainRepository;
   readonly passes: PassStore;
   readonly devices: PassDevices;
   readonly googleClasses: GoogleClassOwners;
@@ -88,7 +92,10 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
 
   const source = new TenantSource({ database, vault, clock, channels: tenantPartOf(options.channels) });
   const onKeyUse = (keyId: string) => keyUses.note(keyId);
-  const onOperators = (): Promise<void> => operators.refresh();
+  const onOperators = async (): Promise<void> => {
+    await operators.refresh();
+    await senderDomain.refresh();
+  };
   const heard = { feed, onOperators, onKeyUse };
   const snapshots: TenantSnapshots = new TenantSnapshots({ source, version, ...heard, clock, telemetry });
   const changes = new RegistryChanges(database, {
@@ -100,26 +107,26 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
       feed.announce(null);
       await snapshots.takeNewPlans();
     },
-    // Other processes notice at their next poll.
-    onOperators: () => operators.takeChange(),
+    // Other processes notice at their next poll, and this one if it cannot read at once.
+    async onOperators() {
+      await operators.takeChange();
+      await senderDomain.refresh().catch(() => {});
+    },
   });
+  const ofSender = { database, changes, vault, clock, domain: options.senderDomain };
+  const senderDomain: SenderDomainRepository = new SenderDomainRepository(ofSender);
   const accounts = new OperatorRepository({ database, changes, clock, random });
-  const common = { clock, telemetry };
-  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
-  const operators: OperatorTokens = new OperatorTokens({
-    read: () => accounts.withHashes(),
-    isTrusted: () => snapshots.isTrusted,
-    onUse: (id) => operatorUses.note(id),
-  });
-  await operators.refresh();
+  const { operators, operatorUses }: Tokens = operatorTokens(accounts, snapshots, { clock, telemetry });
+  await onOperators();
   const keys = new KeyRepository({ database, changes, clock, random });
-  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), ...common });
+  const keyUses = new LastUses({ write: (uses) => keys.noteUses(uses), clock, telemetry });
   const kinds = credentialKindsOf(options.channels);
   const credentials = new CredentialRepository({ database, changes, vault, clock, kinds });
   const tools = { database, changes, vault, credentials, recipients, clock, random };
   return {
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
+    senderDomain,
     passes: new PassRepository(tools),
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
@@ -133,6 +140,25 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
   };
+}
+
+interface Tokens {
+  readonly operators: OperatorTokens;
+  readonly operatorUses: LastUses;
+}
+
+function operatorTokens(
+  accounts: OperatorRepository,
+  snapshots: TenantSnapshots,
+  common: Pick<RegistryOptions, "clock" | "telemetry">,
+): Tokens {
+  const operatorUses = new LastUses({ write: (uses) => accounts.noteUses(uses), ...common });
+  const operators = new OperatorTokens({
+    read: () => accounts.withHashes(),
+    isTrusted: () => snapshots.isTrusted,
+    onUse: (id) => operatorUses.note(id),
+  });
+  return { operators, operatorUses };
 }
 
 /** Parts that are started and stopped together, in this order. */

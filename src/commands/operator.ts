@@ -1,6 +1,7 @@
 import { CHANNELS } from "../app/channels.ts";
 import { type Creation, create } from "../app/command-line-operator.ts";
 import { runningStart } from "../app/control-socket.ts";
+import { senderDomainOf } from "../app/email.ts";
 import { type OpenRegistry, openRegistry } from "../app/open-registry.ts";
 import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
@@ -96,6 +97,7 @@ export async function withOpenRegistry<T>(config: Config, act: (registry: OpenRe
       channels: CHANNELS,
       db: database.db,
       shards: config.shards,
+      senderDomain: senderDomainOf(config),
       vault: new Vault(config.masterKeys, systemRandom),
       clock: systemClock,
       random: systemRandom,

@@ -80,6 +80,23 @@ export interface DomainStore {
   delete(tenantId: string, domain: string): Promise<DomainResult<null>>;
 }
 
+/** Stores the domain of the platform's own sender. All processes see every change within a second. */
+export interface SenderDomainStore {
+  /** Of the configured sender; null: it has no key yet. */
+  read(): Promise<RegisteredDomain | null>;
+  /** The stored domain: an earlier one wins. */
+  create(domain: Pick<NewDomain, "selector" | "publicKey" | "privateKeyPem">): Promise<RegisteredDomain>;
+  judge(domain: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain>;
+}
+
+/** The domain of the platform's own sender, whose mail is signed once the domain is verified. */
+export interface SenderDomain {
+  /** Makes its key when it is first asked for. */
+  view(): Promise<DomainView>;
+  /** Runs all checks again, and returns the domain with the new results. */
+  verify(): Promise<DomainView>;
+}
+
 /** A domain as tenants see it, with the names of the public API. */
 export interface DomainRecord {
   readonly Domain: string;

@@ -4,6 +4,25 @@ import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { openApiDocument } from "./openapi.ts";
 
+const OpenApiDocument = Type.Object(
+  {
+    openapi: Type.String({ pattern: "^3\\.1\\." }),
+    info: Type.Object({ title: Type.String(), version: Type.String() }, { additionalProperties: true }),
+    servers: Type.Array(Type.Object({ url: Type.String() })),
+    paths: Type.Object({}, { additionalProperties: true, description: "Path items, by path." }),
+    components: Type.Object({}, { additionalProperties: true }),
+  },
+  { additionalProperties: true },
+);
+
+const DOCUMENT_EXAMPLE = {
+  openapi: "3.1.0",
+  info: { title: "Waybill", version: "1.0.0" },
+  servers: [{ url: "https://api.example.com" }],
+  paths: {},
+  components: {},
+};
+
 /** `GET /openapi.json` and its rendering at `GET /docs`, which loads nothing from other hosts. */
 export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): readonly Endpoint[] {
   const { version, publicUrl } = door.ports;
@@ -16,7 +35,7 @@ export function docsEndpoints(door: FrontDoor, others: readonly Endpoint[]): rea
       operation: "openapi",
       tag: "Service",
       summary: "This document",
-      answers: { 200: { description: "OpenAPI 3.1.", schema: Type.Object({}, { additionalProperties: true }) } },
+      answers: { 200: { description: "OpenAPI 3.1.", schema: OpenApiDocument, examples: [DOCUMENT_EXAMPLE] } },
       handle: (_, exchange) => exchange.jsonText(200, document(), { "cache-control": "no-cache" }),
     }),
     endpoint({

@@ -218,7 +218,9 @@ function contentOf(content: Content, components: Components): JsonObject {
   if (schema === null && mediaType === undefined) return {};
   const unparsed = { type: "string", ...(isBinary ? { format: "binary" } : null) };
   const shown = schema === null ? unparsed : components.schema(schema);
-  const media = { schema: shown, ...examplesOf(examples) };
+  // An operator's body has its example in its schema, which also checks it.
+  const given = examples ?? exampleIn(schema);
+  const media = { schema: shown, ...examplesOf(given) };
   const types = [mediaType ?? "application/json"].flat().map((type) => [type, media] as const);
   const others = otherTypes.map((type) => [type, { schema: { type: "string" } }] as const);
   return { content: Object.fromEntries([...types, ...others]) };
@@ -228,6 +230,12 @@ function examplesOf(examples: Content["examples"]): JsonObject {
   if (examples === undefined) return {};
   if (isOne(examples)) return { example: examples[0] };
   return { examples: Object.fromEntries(Object.entries(examples).map(([name, example]) => [name, { ...example }])) };
+}
+
+function exampleIn(schema: TSchema | null): readonly [Json] | undefined {
+  const examples: unknown = schema?.["examples"];
+  // Written beside the schema, as JSON.
+  return Array.isArray(examples) && examples.length > 0 ? [examples[0] as Json] : undefined;
 }
 
 function isOne(examples: Readonly<Record<string, Example>> | readonly [Json]): examples is readonly [Json] {

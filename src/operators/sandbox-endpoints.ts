@@ -18,6 +18,15 @@ function messageOf(channels: readonly ChannelName[]) {
   });
 }
 
+const MESSAGE = {
+  channel: "email",
+  received_at: "2026-11-21T07:30:00.000Z",
+  from: "no-reply@waybill.test",
+  to: "ann@example.com",
+  subject: "Hello",
+  source: "From: Waybill <no-reply@waybill.test>\r\nTo: ann@example.com\r\nSubject: Hello\r\n\r\nHello",
+};
+
 const Complaint = Type.Object({ logged_at: Timestamp, message: Type.String() });
 
 export interface SandboxPorts {
@@ -49,7 +58,11 @@ export function sandboxEndpoints(
       caller: "operator",
       query: { to: toParameter, limit: limited },
       answers: {
-        200: { description: "What it received.", schema: listOf("SandboxMessages", "messages", messageOf(channels)) },
+        200: {
+          description: "What it received.",
+          schema: listOf("SandboxMessages", "messages", messageOf(channels)),
+          examples: [{ messages: [MESSAGE] }],
+        },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle(_, exchange) {
@@ -68,7 +81,13 @@ export function sandboxEndpoints(
       caller: "operator",
       query: { limit: limited },
       answers: {
-        200: { description: "Their complaints.", schema: listOf("DeviceComplaints", "complaints", Complaint) },
+        200: {
+          description: "Their complaints.",
+          schema: listOf("DeviceComplaints", "complaints", Complaint),
+          examples: [
+            { complaints: [{ logged_at: "2026-11-21T07:30:00Z", message: "Passbook: could not load the pass" }] },
+          ],
+        },
       },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle(_, exchange) {

@@ -18,6 +18,14 @@ const Movement = Type.Object({
   created_at: Timestamp,
 });
 
+const MOVEMENT = {
+  amount: -1,
+  reason: "wallet pass",
+  job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11",
+  balance: 499,
+  created_at: "2026-11-21T07:30:00Z",
+};
+
 /** `/dash/api/tenants/{id}/tokens`: the tokens that pay for wallet passes. */
 export function tokenEndpoints({
   registry,
@@ -54,7 +62,13 @@ export function tokenEndpoints({
       summary: "Charges and top-ups, newest first",
       params: { id: tenantIdParameter },
       query: paging,
-      answers: { 200: { description: "One page.", schema: pageOf("TokenMovementPage", "movements", Movement) } },
+      answers: {
+        200: {
+          description: "One page.",
+          schema: pageOf("TokenMovementPage", "movements", Movement),
+          examples: [{ movements: [MOVEMENT], next_cursor: null }],
+        },
+      },
       fails: { 404: OPERATOR_NOT_FOUND },
       async handle({ params: { id }, query: { cursor, limit } }) {
         const { items, nextCursor } = resultOf(await registry.tokenMovements(id, cursor, limit));

@@ -32,7 +32,15 @@ beforeAll(async () => {
       return Reflect.get(target, name, target);
     },
   });
-  const common = { shards: 16, vault, clock, random: machineRandom, feed: deadFeed, telemetry: new QuietTelemetry() };
+  const common = {
+    senderDomain: "waybill.test",
+    shards: 16,
+    vault,
+    clock,
+    random: machineRandom,
+    feed: deadFeed,
+    telemetry: new QuietTelemetry(),
+  };
   registry = await openRegistry({ channels: CHANNELS, ...common, db });
   await registry.registry.createTenant({ id: "acme", name: "Acme" });
 }, 60_000);

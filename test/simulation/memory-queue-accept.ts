@@ -31,6 +31,7 @@ export function admit(shard: ShardState, request: Request): { limited: boolean; 
   const { requestsPerMinute: limit, nowMs } = request;
   if (limit === null) return { limited: false, rate: UNCOUNTED };
   const window = openWindow(shard, request);
+  if (totalOf(window) >= limit) dropOldest(window, nowMs);
   const total = totalOf(window);
   if (total >= limit) {
     const rate = { limit, remaining: 0, resetSeconds: secondsUntilRoom(window, nowMs) };
@@ -138,5 +139,18 @@ function totalOf(window: RateWindow): number {
 
 function secondsUntilRoom(window: RateWindow, nowMs: number): number {
   const oldest = Math.min(window.slice, ...window.counts.keys());
-  return Math.max(1, Math.ceil(((oldest + SLICES + 1) * engineLimits.rateSliceMs - nowMs) / 1000));
+  const total = totalOf(window);
+  const isNow = oldest === Math.floor(nowMs / engineLimits.rateSliceMs);
+  if (isNow && (window.last?.slice !== oldest || window.last.total !== total)) {
+    window.last = { slice: oldest, total, atMs: nowMs };
+  }
+  const roomAtMs = (oldest + SLICES + 1) * engineLimits.rateSliceMs;
+  return Math.max(1, Math.ceil(Math.min(roomAtMs - nowMs, engineLimits.rateWindowMs) / 1000));
+}
+
+/** The oldest slice leaves before it is past as a whole, if its last request is known to have left the window. */
+function dropOldest(window: RateWindow, nowMs: number): void {
+  const oldest = Math.floor(nowMs / engineLimits.rateSliceMs) - SLICES;
+  const { last } = window;
+  if (last?.slice === oldest && nowMs >= last.atMs + engineLimits.rateWindowMs) window.counts.delete(oldest);
 }

@@ -98,6 +98,8 @@ export interface Leaving {
 export interface RateWindow {
   slice: number;
   readonly counts: Map<number, number>;
+  /** Of a window that was used up within one slice. */
+  last?: { readonly slice: number; readonly total: number; readonly atMs: number };
 }
 
 export interface Expiring<T> {

@@ -24,6 +24,7 @@ export class PassWorld {
     const registry = await openRegistry({
       channels: CHANNELS,
       db: database.db,
+      senderDomain: "waybill.test",
       shards: 16,
       vault: new Vault([new Uint8Array(32).fill(7)], systemRandom),
       clock: systemClock,

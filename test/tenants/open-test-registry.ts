@@ -26,6 +26,7 @@ export function openTestRegistry({ db }: OpenDatabase, options: OpenOptions = {}
     channels: CHANNELS,
     db,
     shards,
+    senderDomain: "waybill.test",
     vault,
     clock: new SkippingClock(),
     random: machineRandom,

@@ -29,6 +29,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     return openRegistry({
       channels: CHANNELS,
       db,
+      senderDomain: "waybill.test",
       shards: 4,
       vault,
       clock,

@@ -1,5 +1,6 @@
 import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
+import type { DomainSigning } from "../../domain/domain.ts";
 import { namesMachine } from "../../domain/email.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
@@ -29,6 +30,8 @@ export interface EmailChannelOptions {
   readonly smtpUrl: string;
   /** Sender for tenants without their own. */
   readonly defaultFrom: NamedAddress;
+  /** How mail of that sender is signed; null: it is not, because its domain is not verified. */
+  readonly defaultSigning?: () => DomainSigning | null;
   /** Public address of the links in messages: pixel, clicks, unsubscribe. */
   readonly publicUrl: string;
   readonly links: LinkSigner;
@@ -141,14 +144,15 @@ export class EmailChannel implements Channel {
   private messageOf(letter: Letter, job: QueuedJob, tenant: Tenant): Promise<MailMessage> {
     const { own, content } = letter;
     const { html, text } = content;
+    const signing = this.signingOf(own);
     return mailMessage({
       ...this.partsOf(letter, job),
-      envelopeFrom: this.returnPathOf(own, job, tenant)?.address ?? letter.from.address,
+      envelopeFrom: this.returnPathOf(signing, job, tenant)?.address ?? letter.from.address,
       headers: this.links.headers(job),
       html: html.template.encodeTracked(html.values, this.links.tracking(job)),
       // Keeps the message's own links.
       text: text === null ? null : text.template.encode(text.values),
-      signer: signerOf(own),
+      signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
     });
   }
 
@@ -194,9 +198,15 @@ export class EmailChannel implements Channel {
    * The envelope sender: through the platform's relay, the return path of the verified domain. A tenant's own relay may not
    * know such a sender, and handles its bounces itself.
    */
-  private returnPathOf(own: OwnSender, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
-    if (own.kind !== "verified" || own.domain.relay === null || this.ownRelayUrl(tenant) !== null) return null;
-    return mailboxOf({ address: returnPathOf(jobId, own.domain.relay.returnPathHost), name: null });
+  private returnPathOf(signing: DomainSigning | null, { jobId }: QueuedJob, tenant: Tenant): Mailbox | null {
+    if (signing === null || this.ownRelayUrl(tenant) !== null) return null;
+    return mailboxOf({ address: returnPathOf(jobId, signing.returnPathHost), name: null });
+  }
+
+  /** Null if the sender's domain has no key that is published, because a signature would then only fail. */
+  private signingOf(own: OwnSender): DomainSigning | null {
+    if (own.kind === "platform") return this.options.defaultSigning?.() ?? null;
+    return own.kind === "verified" ? own.domain.relay : null;
   }
 
   private async submit(message: () => Promise<MailMessage>, tenant: Tenant, signal: AbortSignal): Promise<Submission> {
@@ -278,12 +288,6 @@ type LetterParts = Pick<MailParts, "from" | "to" | "subject" | "messageId" | "da
 /** The sender, with a name that fits into a header. */
 function named({ address, name }: NamedAddress): NamedAddress {
   return { address, name: headerText(name ?? "", emailLimits.displayNameCharsMax) };
-}
-
-/** Null if the domain's key is not published, because a signature would then only fail. */
-function signerOf(own: OwnSender): MailParts["signer"] {
-  if (own.kind !== "verified" || own.domain.relay === null) return null;
-  return { domain: asciiDomain(own.domain.domain), key: own.domain.relay };
 }
 
 /** The domain in the form for a Message-ID or signature: its A-label form (RFC 5890) if it has one. */

@@ -25,5 +25,18 @@ export const domains = pgTable(
   (table) => [index("domains_by_tenant").on(table.tenantId)],
 );
 
+/** The domain of the platform's own sender (`MAIL_FROM`); a former sender's row stays, for when it comes back. */
+export const senderDomains = pgTable("sender_domains", {
+  domain: slug("domain").primaryKey(),
+  status: text("status").$type<DomainStatus>().notNull(),
+  selector: text("selector").notNull(),
+  /** The DKIM key, sealed by the vault. */
+  privateKey: text("private_key").notNull(),
+  publicKey: text("public_key").notNull(),
+  createdAt: createdAt(),
+  checkedAt: timestamp("checked_at", { withTimezone: true, mode: "date" }),
+  findings: json<{ readonly all: readonly StoredFinding[] }>("findings").notNull(),
+});
+
 /** A finding in the form that a JSON column can hold. */
 type StoredFinding = { readonly [K in keyof Finding]: Finding[K] };

@@ -3,8 +3,9 @@ import type { EmailSender, EmailTemplate } from "../../domain/email.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
 import { keyPlace, verifiedDomainOf } from "./domains/domain-repository.ts";
+import { senderKeyPlace } from "./domains/sender-domain-repository.ts";
 import { parseEmailTemplate } from "./stored-template.ts";
-import { domains } from "./tables.ts";
+import { domains, senderDomains } from "./tables.ts";
 
 interface EmailMembers {
   readonly emailTemplates: ReadonlyMap<string, EmailTemplate>;
@@ -42,6 +43,14 @@ export const emailPart: TenantPart<EmailMembers> = {
       key: [domains.domain],
       tenantId: domains.tenantId,
       place: (tenantId, [domain = ""]) => keyPlace(tenantId, domain),
+    },
+    {
+      name: "the DKIM key of the platform's sender",
+      column: senderDomains.privateKey,
+      key: [senderDomains.domain],
+      // It belongs to no tenant, and its place does not ask.
+      tenantId: senderDomains.domain,
+      place: (_tenantId, [domain = ""]) => senderKeyPlace(domain),
     },
   ],
   members: ({ tenant, templates, rows, credentials }) => ({

@@ -100,7 +100,8 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     operation: "changeGoogleClass",
     summary: "Change a class, and with it all its passes",
     description:
-      "Members that are given replace what the class says, null removes one. The class is submitted for review with " +
+      "Members that are given replace what the class says, null removes one; `venue` and `dateTime` are changed member by " +
+      "member. The class is submitted for review with " +
       "every change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).",
     body: {
       schema: GoogleClassUpdate,

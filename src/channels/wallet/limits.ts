@@ -9,6 +9,8 @@ export const walletLimits = {
   passContentCharsMax: 256 * 1024,
   passImageBytesMax: 2 * 1024 * 1024,
   passImagePixelsMax: 4_096,
+  /** Shown at 29 to 87 pixels: a device has to unpack it for each list that shows it. */
+  passIconPixelsMax: 1_024,
   /** The content of a pass template, including images: every process keeps it in memory. */
   passTemplateCharsMax: 1024 * 1024,
   /**

@@ -19,7 +19,8 @@ import { encodePayload } from "./payload.ts";
 import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, unusable } from "./refusals.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
 import { PassUpdate } from "./request/pass-schema.ts";
-import { Fault } from "./request/readers.ts";
+import { Fault, fault } from "./request/readers.ts";
+import { asSent } from "./request/sent-names.ts";
 
 export interface PassEndpointPorts {
   readonly wallet: {
@@ -242,10 +243,10 @@ async function updatePass(
   const { passId } = found;
   const { type } = found.content;
   if (type === "apple" && accepted.notifyMessage !== null) {
-    throw new ApiError(400, "notify_message is for passes of type google: give the changed field a changeMessage");
+    orRefuse(asSent(FOR_GOOGLE, body));
   }
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
-  const change = (pass: Pass) => updatedContent(accepted, pass, tenant.name);
+  const change = (pass: Pass) => asSent(updatedContent(accepted, pass, tenant.name), body);
   // Checks the links of the pass as it is now; the delivery checks again.
   if (type === "google") await requireOwnLinks(wallet.google, tenant, orRefuse(change(found)));
   const jobId = jobIds.next();
@@ -255,7 +256,7 @@ async function updatePass(
     jobId,
     notificationKind,
     notifyMessage,
-    images: orRefuse(imagesOfUpdate(accepted, found)),
+    images: orRefuse(asSent(imagesOfUpdate(accepted, found), body)),
     change: (pass) => {
       const content = change(pass);
       return content instanceof Fault ? { why: content.message } : content;
@@ -312,3 +313,5 @@ async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id:
   if (pass === null || pass.state === "failed") throw noSuchPass();
   return pass;
 }
+
+const FOR_GOOGLE = fault("notify_message", "is for passes of type google: give the changed field a changeMessage");

@@ -61,7 +61,7 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
         "Statuses `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are " +
         "counted and left alone.",
       security: ["webhookSignature"],
-      body: { schema: WhatsappWebhook },
+      body: { schema: WhatsappWebhook, examples: [DELIVERED] },
       answers: { 200: { description: "Recorded.", schema: WebhookReceived, examples: [{ status: "received" }] } },
       fails: {
         400: WEBHOOK_BAD_REQUEST,
@@ -115,6 +115,24 @@ const WhatsappWebhook = Type.Partial(
   }),
   { $id: "WhatsappWebhook", additionalProperties: true },
 );
+
+const DELIVERED = {
+  object: "whatsapp_business_account",
+  entry: [
+    {
+      id: "102290129340398",
+      changes: [
+        {
+          field: "messages",
+          value: {
+            metadata: { phone_number_id: "106540352242922" },
+            statuses: [{ id: "wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABIYFDNBOTk", status: "delivered" }],
+          },
+        },
+      ],
+    },
+  ],
+};
 
 const WebhookReceived = Type.Object({ status: Type.Literal("received") }, { $id: "WebhookReceived" });
 

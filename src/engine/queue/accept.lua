@@ -79,12 +79,38 @@ local function roll(tenant, key)
   tenant.slice, tenant.here, tenant.changed = slice_now, 0, true
 end
 
+-- The window of a tenant whose requests all came in this very slice has room again 60 seconds after the last of them, not
+-- only when the whole slice is past: nobody is asked to wait for longer than the window. The field holds
+-- "<slice> <requests> <ms>".
+local LAST_REQUEST = 'last'
+local function note_last_request(tenant, key)
+  local known = call('HGET', key, LAST_REQUEST) or ''
+  local counted = tenant.slice .. ' ' .. tenant.total .. ' '
+  if known:sub(1, #counted) == counted then return end
+  call('HSET', key, LAST_REQUEST, counted .. string.format('%.0f', now))
+  call('PEXPIRE', key, (slices + 2) * slice_ms)
+end
+
+-- Of a window that is used up: drops the oldest slice if its last request is known to have left the window.
+local function has_room(tenant, key, limit)
+  local oldest = slice_now - slices
+  if tenant.first > oldest or tenant.slice ~= slice_now then return false end
+  local slice, _, last = (call('HGET', key, LAST_REQUEST) or ''):match('^(%d+) (%d+) (%d+)$')
+  if tonumber(slice) ~= oldest or now < last + slices * slice_ms then return false end
+  tenant.total = tenant.total - tonumber(call('HGET', key, oldest) or '0')
+  tenant.first, tenant.changed = oldest + 1, true
+  call('HDEL', key, oldest, LAST_REQUEST)
+  return tenant.total < limit
+end
+
 local function seconds_until_room(tenant, key)
   local oldest = tenant.slice
   for slice = tenant.first, tenant.slice - 1 do
     if tonumber(call('HGET', key, slice) or '0') > 0 then oldest = slice break end
   end
-  return math.max(1, math.ceil(((oldest + slices + 1) * slice_ms - now) / 1000))
+  if oldest == slice_now then note_last_request(tenant, key) end
+  local room_at = (oldest + slices + 1) * slice_ms
+  return math.max(1, math.ceil(math.min(room_at - now, slices * slice_ms) / 1000))
 end
 
 -- Caches the last record key: the jobs of one call arrive at about the same time and mostly share it.
@@ -135,7 +161,7 @@ for k = 1, #KEYS do
       local job, answer = entry_job(entry), nil
       if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
-      elseif is_counted and tenant.total >= limit then
+      elseif is_counted and tenant.total >= limit and not has_room(tenant, prefix .. ':rate:' .. name, limit) then
         answer = LIMITED .. '0 ' .. seconds_until_room(tenant, prefix .. ':rate:' .. name)
       else
         local remaining = 0

@@ -40,7 +40,8 @@
 --   P:suppressions-loaded  string  exists once P:suppressed:* hold all suppressions of the registry
 --   P:allowance:<tenant queue>:<day>
 --                          string  units taken from the tenant queue's allowance for a UTC day (days since 1970)
---   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests
+--   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests; last -> of a window that was used up
+--                                  within one slice, "<slice> <requests> <ms of the last one>"
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
 --   P:keeping              hash    tenant -> bytes of contents of its failed jobs that are in the outbox; "" -> of all tenants

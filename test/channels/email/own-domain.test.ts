@@ -54,6 +54,28 @@ function signatureOf({ source }: SandboxMessage): Record<string, string> {
   return Object.fromEntries(tags.map((tag) => [tag.slice(0, tag.indexOf("=")), tag.slice(tag.indexOf("=") + 1)]));
 }
 
+test("mail of the platform's sender is signed once its domain is verified, and bounces to its return path", async () => {
+  const signed = verified("waybill.test").get("waybill.test")?.relay ?? null;
+  const job = emailJob({ to: "ana-signed@example.test", subject: "Hello", html: "<p>Hello</p>" });
+  let signing: typeof signed = null;
+  const platform = new EmailChannel({
+    smtpUrl: sandbox.url,
+    defaultFrom: FROM,
+    defaultSigning: () => signing,
+    ...LINKS,
+  });
+  const deliver = () => platform.deliver(job, aTenant(), new AbortController().signal);
+  expect((await deliver()).kind).toBe("delivered");
+  signing = signed;
+  expect((await deliver()).kind).toBe("delivered");
+  platform.close();
+  const [after, before] = sandbox.inbox.messages("ana-signed@example.test", 10);
+  if (after === undefined || before === undefined) throw new Error("two messages should have arrived");
+  expect(before.source).not.toContain("DKIM-Signature");
+  expect(signatureOf(after)).toMatchObject({ d: "waybill.test", s: TEST_SELECTOR });
+  expect([before.from, after.from]).toEqual([FROM.address, expect.stringContaining("@bounce.waybill.test")]);
+});
+
 describe("mail of a verified domain", () => {
   test("is signed by the domain, over every header that says who, to whom, what and how to unsubscribe", async () => {
     const signature = signatureOf((await arrived(OWN)).message);

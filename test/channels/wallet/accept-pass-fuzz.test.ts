@@ -11,6 +11,7 @@ import {
   updatedContent,
 } from "../../../src/channels/wallet/request/accept-pass-update.ts";
 import { type Checked, Fault } from "../../../src/channels/wallet/request/readers.ts";
+import { asSent } from "../../../src/channels/wallet/request/sent-names.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { PASS_STYLES } from "../../../src/domain/wallet.ts";
 import schema from "./apple-pass.schema.json";
@@ -50,7 +51,6 @@ const field = fc.record(
     value: mostly(fc.oneof(fc.string(), fc.integer())),
     label: mostly(fc.string()),
     changeMessage: mostly(fc.constant("now %@")),
-    change_message: mostly(fc.constant("then %@")),
     text_alignment: mostly(fc.constantFrom("PKTextAlignmentLeft", "PKTextAlignmentRight")),
     semantics: mostly(fc.object({ maxDepth: 1 })),
   },
@@ -255,9 +255,42 @@ test("a pass that says nothing more has the platform's design, and a placeholder
   ]);
 });
 
-test("where both spellings are there, Apple's wins", () => {
-  const content = apple({ logo_text: "snake", logoText: "camel" })?.content;
-  expect(content).toMatchObject({ pass: { logoText: "camel" } });
+/** The sentence with which a body is refused. */
+function refusalOf(checked: Checked<unknown>): string {
+  if (!(checked instanceof Fault)) throw new Error("it was taken");
+  return checked.message;
+}
+
+test.each([
+  [{ backFields: [{ key: "a", value: "1", textAlignment: "up" }] }, "pass_data.backFields[0].textAlignment must"],
+  [{ back_fields: [{ key: "a", value: "1", text_alignment: "up" }] }, "pass_data.back_fields[0].text_alignment must"],
+  [{ icon2xBase64: "?" }, "pass_data.icon2xBase64 is not"],
+  [{ icon_2x_base64: "?" }, "pass_data.icon_2x_base64 is not"],
+  [{ logo_text: "snake", logoText: "camel" }, "pass_data.logoText is there twice, in both spellings"],
+  [{ icon_base64: png(1_025, 29) }, "pass_data.icon_base64 must be 1 to 1024 pixels"],
+])("a refusal of %j names the member as it was sent", (members, sentence) => {
+  const passData = { serial_number: "1", organization_name: "Acme", description: "Pass", ...members };
+  const body = { pass_type: "apple", pass_data: passData };
+  expect(refusalOf(acceptPass(body, CONTEXT))).toStartWith(sentence);
+});
+
+test("a refused update of a Google pass names the members where they were sent", () => {
+  const accepted = acceptPass(
+    { pass_type: "google", pass_data: { class_id: "33.a", object_id: "33.b", object_data: { state: "ACTIVE" } } },
+    CONTEXT,
+  );
+  if (accepted instanceof Fault) throw new Error(accepted.message);
+  const refused = (passData: JsonObject) => {
+    const body = { pass_data: passData };
+    const update = acceptPassUpdate(body);
+    if (update instanceof Fault) return update.message;
+    return refusalOf(asSent(updatedContent(update, passOf(accepted), "Acme"), body));
+  };
+  expect(refused({ state: "GONE" })).toStartWith("pass_data.state must");
+  expect(refused({ object_data: { state: "GONE" } })).toStartWith("pass_data.object_data.state must");
+  expect(refused({ objectData: { state: "GONE" } })).toStartWith("pass_data.objectData.state must");
+  expect(refused({ object_id: "33.c" })).toBe("pass_data.object_id cannot be changed");
+  expect(refused({ state: "ACTIVE", notifyMessage: 7 })).toBe("pass_data.notifyMessage must be a string");
 });
 
 test("an icon that is sent takes the place of the placeholder in every size", () => {

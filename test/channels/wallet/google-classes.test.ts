@@ -103,6 +103,21 @@ describe("a class", () => {
     });
   });
 
+  test("keeps the members of venue and dateTime that a change leaves out, and loses those that it sets to null", async () => {
+    const dateTime = { doorsOpen: "2026-12-05T17:30:00", start: "2026-12-05T18:30:00", end: "2026-12-05T21:30:00" };
+    const body = anEvent({ dateTime, venue: { name: text("Centre court"), address: text("1 Racket Road") } });
+    const { id } = body.class_data;
+    await call("POST", "", body);
+    const later = { dateTime: { doorsOpen: null, end: "2026-12-05T22:00:00" }, venue: { name: text("Court 1") } };
+    const change = { class_type: "eventTicket", class_data: later };
+    expect(await call("PUT", `/${id}`, change)).toEqual([200, { status: "updated", class_id: id }]);
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toMatchObject({
+      dateTime: { start: "2026-12-05T18:30:00", end: "2026-12-05T22:00:00" },
+      venue: { name: text("Court 1"), address: text("1 Racket Road") },
+    });
+    expect(world.sandbox.resources.data("eventTicketClass", id)?.["dateTime"]).not.toHaveProperty("doorsOpen");
+  });
+
   test("may stay a draft, and be a generic one, which nobody reviews", async () => {
     const draft = anEvent({ reviewStatus: "draft" });
     expect((await call("POST", "", draft))[0]).toBe(201);

@@ -84,8 +84,10 @@ export class DocumentedRequests {
     const { example, examples = {}, schema } = this.operation.bodies[JSON_TYPE] ?? {};
     const named = Object.values(examples).map(({ value }) => value);
     const all = [...named, ...(example === undefined ? [] : [example]), ...(schema?.examples ?? [])];
+    // A schema's example is shown beside it, too.
+    const different = new Map(all.map((body) => [JSON.stringify(body), body])).values();
     // No document shows a whole private key.
-    return all.map((body) => (JSON.stringify(body).includes("…") ? this.withFixed(body) : body));
+    return Array.from(different).map((body) => (JSON.stringify(body).includes("…") ? this.withFixed(body) : body));
   }
 
   private generatedBodies(count: number): readonly Json[] {

@@ -4,6 +4,7 @@ import { createApi } from "../../../src/app/endpoints.ts";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { DnsResolver } from "../../../src/channels/email/domains/dns.ts";
 import { DomainService } from "../../../src/channels/email/domains/domain-service.ts";
+import { PlatformSenderDomain } from "../../../src/channels/email/domains/sender-domain.ts";
 import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
@@ -122,6 +123,13 @@ export class Front {
           dns: NO_DNS,
           relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: [], publicAllowed: false }) }),
           directory,
+          mailHost: "mx.platform.test",
+          clock,
+          random,
+        }),
+        senderDomain: new PlatformSenderDomain({
+          store: stores.senderDomain,
+          dns: NO_DNS,
           mailHost: "mx.platform.test",
           clock,
           random,

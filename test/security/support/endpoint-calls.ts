@@ -105,6 +105,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   signIn: (_ids, { operatorToken }) => ({ body: { token: operatorToken } }),
   getSession: none,
   signOut: none,
+  getSenderDomain: none,
+  verifySenderDomain: none,
   listTenants: none,
   createTenant: () => ({ body: { name: "Another" } }),
   getTenant: ofTenant,

@@ -59,7 +59,7 @@ export class DomainService implements Domains {
       domain,
       relayEnabled,
       smtpEnabled,
-      selector: this.newSelector(),
+      selector: newSelector(this.options.random),
       publicKey,
       privateKeyPem,
       returnPathHost: returnPathHostOf(domain),
@@ -121,32 +121,36 @@ export class DomainService implements Domains {
   }
 
   private view(domain: RegisteredDomain): DomainView {
-    const { returnPath, spf, dkim, dmarc } = relayRecords(domain, this.options.mailHost);
-    return {
-      record: {
-        Domain: domain.domain,
-        RelayEnabled: domain.relayEnabled,
-        RelayStatus: domain.relayStatus,
-        SMTPEnabled: domain.smtpEnabled,
-        SMTPStatus: domain.smtpStatus,
-        DNSRecords: { relay: [returnPath, spf, dkim, dmarc] },
-      },
-      details: {
-        created_at: isoTime(domain.createdAtMs),
-        checked_at: domain.checkedAtMs === null ? null : isoTime(domain.checkedAtMs),
-        checks: domain.findings.map(({ check, result, why }) => ({ check, result, why })),
-      },
-    };
-  }
-
-  /** Never reuses a selector: verifiers that have cached the former key must not apply it to the new one. */
-  private newSelector(): string {
-    return `wb${Buffer.from(this.options.random.fill(new Uint8Array(4))).toString("hex")}`;
+    return domainView(domain, this.options.mailHost);
   }
 }
 
+export function domainView(domain: RegisteredDomain, mailHost: string): DomainView {
+  const { returnPath, spf, dkim, dmarc } = relayRecords(domain, mailHost);
+  return {
+    record: {
+      Domain: domain.domain,
+      RelayEnabled: domain.relayEnabled,
+      RelayStatus: domain.relayStatus,
+      SMTPEnabled: domain.smtpEnabled,
+      SMTPStatus: domain.smtpStatus,
+      DNSRecords: { relay: [returnPath, spf, dkim, dmarc] },
+    },
+    details: {
+      created_at: isoTime(domain.createdAtMs),
+      checked_at: domain.checkedAtMs === null ? null : isoTime(domain.checkedAtMs),
+      checks: domain.findings.map(({ check, result, why }) => ({ check, result, why })),
+    },
+  };
+}
+
+/** Never reuses a selector: verifiers that have cached the former key must not apply it to the new one. */
+export function newSelector(random: Random): string {
+  return `wb${Buffer.from(random.fill(new Uint8Array(4))).toString("hex")}`;
+}
+
 /** D1. Without findings, nothing was checked. */
-function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
+export function statusAfter(status: DomainStatus, findings: readonly Finding[]): DomainStatus {
   if (findings.some(({ result }) => result === "failed")) return "failed";
   return findings.length > 0 && findings.every(({ result }) => result === "passed") ? "verified" : status;
 }

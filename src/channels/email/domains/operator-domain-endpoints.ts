@@ -1,4 +1,4 @@
-import type { Domains, DomainView } from "../../../domain/domain.ts";
+import type { Domains, DomainView, SenderDomain } from "../../../domain/domain.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../../http/failures.ts";
@@ -8,6 +8,7 @@ import { domainBody, domainParameter, FAILED_EXAMPLE, OperatorDomain, OperatorDo
 
 export interface OperatorDomainEndpointPorts {
   readonly domains: Pick<Domains, "register" | "all" | "one" | "delete">;
+  readonly senderDomain: SenderDomain;
 }
 
 const ofTenant = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
@@ -18,7 +19,11 @@ const ofDomain = {
 } as const;
 
 /** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
-export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts): readonly Endpoint[] {
+export function operatorDomainEndpoints({ domains, senderDomain }: OperatorDomainEndpointPorts): readonly Endpoint[] {
+  return [...tenantDomainEndpoints(domains), ...senderDomainEndpoints(senderDomain)];
+}
+
+function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): readonly Endpoint[] {
   return [
     operatorEndpoint({
       ...ofTenant,
@@ -75,6 +80,34 @@ export function operatorDomainEndpoints({ domains }: OperatorDomainEndpointPorts
         resultOf(await domains.delete(id, domain));
         return reply(204, null);
       },
+    }),
+  ];
+}
+
+/** `/dash/api/sender-domain`: the domain of the platform's own sender. */
+function senderDomainEndpoints(senderDomain: SenderDomain): readonly Endpoint[] {
+  const common = { name: "operator", tag: "Domains", params: {} } as const;
+  return [
+    operatorEndpoint({
+      ...common,
+      method: "GET",
+      path: "/dash/api/sender-domain",
+      operation: "getSenderDomain",
+      summary: "The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it",
+      description: "Mail of tenants without a domain of their own is signed by it once it is verified.",
+      answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
+      handle: async () => reply(200, toOperatorDomain(await senderDomain.view())),
+    }),
+    operatorEndpoint({
+      ...common,
+      method: "POST",
+      path: "/dash/api/sender-domain/verify",
+      operation: "verifySenderDomain",
+      audit: {},
+      summary: "Look at the records of the platform's sender again",
+      description: "A name server that does not answer changes no status.",
+      answers: { 200: { description: "The domain as it is now.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
+      handle: async () => reply(200, toOperatorDomain(await senderDomain.verify())),
     }),
   ];
 }

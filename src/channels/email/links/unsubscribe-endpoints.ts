@@ -57,6 +57,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         schema: OneClick,
         mediaType: ["application/x-www-form-urlencoded", "multipart/form-data"],
         isOptional: true,
+        examples: [{ "List-Unsubscribe": "One-Click" }],
       },
       answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
       async handle(door, exchange) {

@@ -13,6 +13,28 @@ const MailReportsTaken = Type.Object(
   { $id: "MailReportsTaken" },
 );
 
+const EXAMPLE = `From: MAILER-DAEMON@mx.example.net
+To: bounce@mail.acme.example
+Subject: Undelivered Mail Returned to Sender
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.example.net
+
+Final-Recipient: rfc822; ann@example.com
+Action: failed
+Status: 5.1.1
+Diagnostic-Code: smtp; 550 5.1.1 no such user
+
+--b
+Content-Type: text/rfc822-headers
+
+Message-ID: <01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11.acme@mail.acme.example>
+--b--
+`;
+
 /** `POST /dash/api/mail-reports`: takes one raw message that came back. Answers 202 once its reports are recorded. */
 export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): readonly Endpoint[] {
   return [
@@ -29,7 +51,7 @@ export function mailReportEndpoints({ mailReports }: MailReportEndpointPorts): r
         "returned message still has its unsubscribe link. Any other message reports nothing. Safe to repeat.",
       caller: "operator",
       effect: "report",
-      body: { schema: Type.String({ format: "binary" }), mediaType: "message/rfc822" },
+      body: { schema: Type.String({ format: "binary" }), mediaType: "message/rfc822", examples: [EXAMPLE] },
       answers: { 202: { description: "Recorded.", schema: MailReportsTaken, examples: [{ reports: 1 }] } },
       async handle(door, exchange) {
         readQuery(exchange.request, []);

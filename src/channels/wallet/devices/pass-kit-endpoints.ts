@@ -89,7 +89,10 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
     operation: "registerDevice",
     summary: "A device has the pass, and says where it can be pushed to",
     description: "A new push token holds for all passes of the type on the device.",
-    body: { schema: Type.Object({ pushToken: Type.String({ pattern: PUSH_TOKEN.source }) }) },
+    body: {
+      schema: Type.Object({ pushToken: Type.String({ pattern: PUSH_TOKEN.source }) }),
+      examples: [{ pushToken: "0f744707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bbad78" }],
+    },
     answers: {
       200: { description: "It had the pass already.", schema: null },
       201: { description: "It is registered, and the tenant's webhook is told.", schema: null },
@@ -151,6 +154,7 @@ function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
       200: {
         description: "What changed, and the tag to ask with next time.",
         schema: Type.Object({ serialNumbers: Type.Array(Type.String()), lastUpdated: Type.String() }),
+        examples: [{ serialNumbers: ["01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11"], lastUpdated: "42" }],
       },
       204: { description: "Nothing changed, or the device is not known.", schema: null },
     },
@@ -221,7 +225,10 @@ function logEndpoint({ log }: PassKitPorts): Endpoint {
     operation: "logDeviceComplaint",
     tag: "Pass devices",
     summary: "What a device complains of",
-    body: { schema: Type.Object({ logs: Type.Array(Type.String()) }) },
+    body: {
+      schema: Type.Object({ logs: Type.Array(Type.String()) }),
+      examples: [{ logs: ["[2026-11-21 07:30:00 +0000] Get pass task failed: the server answered 500"] }],
+    },
     answers: {
       200: {
         description:

@@ -1,3 +1,4 @@
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
 import type { GoogleClass, GoogleClassAnswer, GoogleClasses } from "../google-classes.ts";
@@ -30,7 +31,14 @@ export class GoogleClassService implements GoogleClasses {
     const whose = await ownership.claimExisting({ tenant, kind, classId, caller });
     if (whose === "theirs") return { kind: "missing" };
     if (whose !== "ours") return answerOf(whose);
-    return answerOf(await api.call(caller, { method: "PATCH", path: [`${kind}Class`, classId], body: data }));
+    const path = [`${kind}Class`, classId];
+    const parts = Object.entries(data).filter(([name, value]) => IN_PARTS.includes(name) && isJsonObject(value));
+    // Google replaces such a member whole: what the change leaves out is sent again.
+    const held = parts.length === 0 ? null : await api.call(caller, { method: "GET", path });
+    if (held !== null && held.kind !== "done") return answerOf(held);
+    const whole = parts.map(([name, part]) => [name, mergedPart(held?.body[name], part)] as const);
+    const body = { ...data, ...Object.fromEntries(whole) };
+    return answerOf(await api.call(caller, { method: "PATCH", path, body }));
   }
 
   async read(tenant: Tenant, kind: GoogleKind, classId: string): Promise<GoogleClassAnswer> {
@@ -45,6 +53,14 @@ export class GoogleClassService implements GoogleClasses {
   async isUsable(tenant: Tenant, classId: string): Promise<boolean> {
     return (await this.options.ownership.whose(tenant, classId)) !== "theirs";
   }
+}
+
+/** Members of a class that change member by member. */
+const IN_PARTS: readonly string[] = ["dateTime", "venue"];
+
+function mergedPart(held: Json | undefined, part: Json): JsonObject {
+  const merged = { ...(isJsonObject(held) ? held : null), ...(isJsonObject(part) ? part : null) };
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
 }
 
 const NOT_CONFIGURED: GoogleClassAnswer = { kind: "unusable", ...NO_CREDENTIALS };

@@ -38,6 +38,9 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
   heroImage: readImage,
 };
 
+/** In a change, a venue can be given in part: see `GoogleClassService.change`. */
+const CHANGED_MEMBERS = { ...MEMBERS, venue: readVenuePart };
+
 /** Parses the body of `POST /v1/google/classes` into a class. */
 export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   const body = readClass(whole);
@@ -48,7 +51,7 @@ export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   if (!isGoogleClassId(classId)) {
     return fault("class_data.id", "must be <issuer_id>. and letters, digits, dots, hyphens and underscores");
   }
-  const data = readMembers(given);
+  const data = readMembers(given, MEMBERS);
   if (data instanceof Fault) return data;
   const missing = REQUIRED[kind].find((name) => data[name] === undefined || data[name] === null);
   if (missing !== undefined) return fault(`class_data.${missing}`, "is required");
@@ -66,7 +69,7 @@ export function acceptGoogleClassChange(whole: unknown, classId: string): Checke
   const { id, ...members } = given;
   if (id !== undefined && id !== null && id !== classId)
     return fault("class_data.id", "must be the class_id, or be left out");
-  const data = readMembers(members);
+  const data = readMembers(members, CHANGED_MEMBERS);
   if (data instanceof Fault) return data;
   const review = reviewOf(kind, given, "changed");
   return review instanceof Fault ? review : { kind, classId, data: { ...data, ...review } };
@@ -101,9 +104,9 @@ function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonl
 }
 
 /** A null member removes that member. */
-function readMembers(given: JsonObject): Checked<JsonObject> {
+function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>>): Checked<JsonObject> {
   return checkMembers(Object.entries(given), (value, name) => {
-    const read = Object.hasOwn(MEMBERS, name) ? MEMBERS[name] : undefined;
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
     return read === undefined || value === null ? value : read(value, `class_data.${name}`);
   });
 }
@@ -136,6 +139,15 @@ function readVenue(value: Json, field: string): Checked<Json> {
   if (!isJsonObject(value)) return fault(field, "must be an object");
   for (const name of ["name", "address"]) {
     const text = readLocalized(value[name] ?? null, `${field}.${name}`);
+    if (text instanceof Fault) return text;
+  }
+  return value;
+}
+
+function readVenuePart(value: Json, field: string): Checked<Json> {
+  if (!isJsonObject(value)) return fault(field, "must be an object");
+  for (const name of ["name", "address"]) {
+    const text = (value[name] ?? null) === null ? null : readLocalized(value[name] ?? null, `${field}.${name}`);
     if (text instanceof Fault) return text;
   }
   return value;

@@ -11,6 +11,7 @@ import { appleMembers, appleMembersOf, readApplePass } from "./apple-pass.ts";
 import { readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { type Checked, Fault, fault, oneOf, readBody, readText } from "./readers.ts";
+import { asSent } from "./sent-names.ts";
 
 /** A parsed request to change a pass, independent of the pass's content at that time. */
 export interface AcceptedUpdate {
@@ -31,6 +32,10 @@ export const NOTE_CHARS_MAX = 1_000;
 
 /** Parses the body of `PUT /v1/passes/{pass_id}`. */
 export function acceptPassUpdate(whole: unknown): Checked<AcceptedUpdate> {
+  return asSent(readUpdate(whole), whole);
+}
+
+function readUpdate(whole: unknown): Checked<AcceptedUpdate> {
   const body = readBody(whole, ["pass_data", ...NOTES]);
   if (body instanceof Fault) return body;
   const given = body["pass_data"] ?? null;

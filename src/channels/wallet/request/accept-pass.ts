@@ -12,6 +12,7 @@ import { type AppleMembers, appleMembers, type ReadApplePass, readApplePass } fr
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { type Checked, Fault, fault, readBody } from "./readers.ts";
+import { asSent } from "./sent-names.ts";
 
 /** A parsed request for a pass. */
 export interface AcceptedPass {
@@ -41,6 +42,10 @@ const QUOTED_CHARS_MAX = 100;
  * request replaces the template's.
  */
 export function acceptPass(given: unknown, context: PassContext): Checked<AcceptedPass> {
+  return asSent(readPass(given, context), given);
+}
+
+function readPass(given: unknown, context: PassContext): Checked<AcceptedPass> {
   const body = readBody(given, ["pass_type", "pass_data", "template_id"]);
   if (body instanceof Fault) return body;
   const template = readTemplate(body["template_id"], context.templates);

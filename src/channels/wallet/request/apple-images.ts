@@ -33,7 +33,7 @@ export function readImages(members: ReadonlyMap<string, Json>, before: ImageFile
   for (const [member, file] of IMAGE_FILES) {
     const value = members.get(member);
     if (value === undefined || value === "") continue;
-    const image = value === null ? null : readPng(value, `pass_data.${snakeCase(member)}`);
+    const image = value === null ? null : readPng(value, `pass_data.${snakeCase(member)}`, pixelsMaxOf(file));
     if (image instanceof Fault) return image;
     if (image === null) files.delete(file);
     else files.set(file, put(bytes, image));
@@ -66,6 +66,10 @@ function sha256(png: Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(png).digest("hex");
 }
 
+function pixelsMaxOf(file: string): number {
+  return ICONS.includes(file) ? walletLimits.passIconPixelsMax : walletLimits.passImagePixelsMax;
+}
+
 const DATA_URL = /^data:image\/png;base64,/i;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const SIGNATURE = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
@@ -75,7 +79,7 @@ const END = Buffer.from("0000000049454e44ae426082", "hex");
  * The bytes of a PNG from strict base64 (RFC 4648, 4) or a base64 data URL. Checks its signature, header and end (W3C
  * PNG, 5) without decoding pixels.
  */
-function readPng(value: Json, field: string): Checked<Uint8Array> {
+function readPng(value: Json, field: string, pixelsMax: number): Checked<Uint8Array> {
   if (typeof value !== "string") return fault(field, "must be a PNG in base64");
   const text = value.replace(DATA_URL, "");
   // Before anything is decoded: what is too long costs nothing.
@@ -86,11 +90,8 @@ function readPng(value: Json, field: string): Checked<Uint8Array> {
   const bytes = Buffer.from(text, "base64");
   if (!isPng(bytes)) return fault(field, "is not a PNG image");
   const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
-  if (width < 1 || height < 1 || width > walletLimits.passImagePixelsMax || height > walletLimits.passImagePixelsMax) {
-    return fault(
-      field,
-      `must be 1 to ${walletLimits.passImagePixelsMax} pixels wide and high, not ${width} by ${height}`,
-    );
+  if (width < 1 || height < 1 || width > pixelsMax || height > pixelsMax) {
+    return fault(field, `must be 1 to ${pixelsMax} pixels wide and high, not ${width} by ${height}`);
   }
   return new Uint8Array(bytes);
 }

@@ -199,15 +199,16 @@ export class MemberNames {
   }
 
   /**
-   * The members by camelCase name; if an object has both spellings, the camelCase one wins. An unknown name is a fault:
-   * a misspelt member would otherwise be lost silently.
+   * The members by camelCase name. An unknown name is a fault, and so is a member in both spellings: one of them would
+   * otherwise be lost silently.
    */
   read(object: JsonObject, path: string): Checked<Map<string, Json>> {
     const members = new Map<string, Json>();
     for (const [given, value] of Object.entries(object)) {
       const name = this.canonical.get(given);
       if (name === undefined) return fault(`${path}.${given.slice(0, QUOTED_CHARS_MAX)}`, "is not a known field");
-      if (given === name || !members.has(name)) members.set(name, value);
+      if (members.has(name)) return fault(`${path}.${given}`, "is there twice, in both spellings");
+      members.set(name, value);
     }
     return members;
   }

@@ -3,6 +3,7 @@ import { createPublicKey } from "node:crypto";
 import { join } from "node:path";
 import type { OpenRegistry } from "../../../../src/app/open-registry.ts";
 import { DomainService } from "../../../../src/channels/email/domains/domain-service.ts";
+import { PlatformSenderDomain } from "../../../../src/channels/email/domains/sender-domain.ts";
 import { StubResolver } from "../../../../src/channels/email/domains/stub-resolver.ts";
 import { SmtpProbe } from "../../../../src/channels/email/smtp-probe.ts";
 import type { DomainView } from "../../../../src/domain/domain.ts";
@@ -24,6 +25,7 @@ let database: OpenDatabase;
 let registry: OpenRegistry;
 let dns: DnsServer;
 let service: DomainService;
+let sender: PlatformSenderDomain;
 let nth = 0;
 /** The domain of the running test, registered for the tenant `acme`. */
 let domain: string;
@@ -35,15 +37,19 @@ beforeAll(async () => {
   await migrate(database.db);
   registry = await openTestRegistry(database);
   dns = await DnsServer.start();
-  service = new DomainService({
-    store: registry.domains,
-    directory: registry.directory,
+  const common = {
     dns: new StubResolver({ servers: [dns.address], clock: systemClock, random: systemRandom, timeoutMs: 100 }),
-    relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false }) }),
     mailHost: MAIL_HOST,
     clock: systemClock,
     random: systemRandom,
+  };
+  service = new DomainService({
+    ...common,
+    store: registry.domains,
+    directory: registry.directory,
+    relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false }) }),
   });
+  sender = new PlatformSenderDomain({ ...common, store: registry.senderDomain });
   for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id }));
 }, 60_000);
 
@@ -289,5 +295,33 @@ describe("the directory", () => {
     const rows = JSON.stringify(await database.db.execute("select * from domains"));
     expect(rows).toContain(domain);
     expect(rows).not.toContain("PRIVATE KEY");
+  });
+});
+
+describe("the platform's own sender", () => {
+  test("is signed for once its domain's records are published, and no longer when a verification fails", async () => {
+    const { record } = await sender.view();
+    expect(record).toMatchObject({ Domain: "waybill.test", RelayStatus: "pending", SMTPEnabled: false });
+    // The key is made once.
+    expect((await sender.view()).record).toEqual(record);
+    expect(registry.senderDomain.signing).toBeNull();
+
+    dns.publish(record.DNSRecords.relay);
+    const [first, second] = await Promise.all([sender.verify(), sender.verify()]);
+    expect([first.record.RelayStatus, second.record.RelayStatus]).toEqual(["verified", "verified"]);
+    const signing = registry.senderDomain.signing;
+    expect(signing?.returnPathHost).toBe("bounce.waybill.test");
+    expect(record.DNSRecords.relay[2]?.name).toBe(`${signing?.selector}._domainkey.waybill.test`);
+    const publicKey = createPublicKey(signing?.privateKeyPem ?? "").export({ type: "spki", format: "der" });
+    expect(record.DNSRecords.relay[2]?.value).toEndWith(`p=${Buffer.from(publicKey).toString("base64")}`);
+
+    // Another process finds it when it starts.
+    const other = await openTestRegistry(database);
+    expect(other.senderDomain.signing).toEqual(signing);
+    await other.stop();
+
+    dns.zone.clear();
+    expect((await sender.verify()).record.RelayStatus).toBe("failed");
+    expect(registry.senderDomain.signing).toBeNull();
   });
 });

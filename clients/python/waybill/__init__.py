@@ -1,0 +1,49 @@
+"""Sends e-mail, WhatsApp messages and wallet passes through Waybill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ._calls import RETRIES, TIMEOUT_S, WaybillError
+from ._operations import *  # noqa: F403 -- the types of all calls
+from ._operations import Job, Operations
+from .webhooks import InvalidWebhook, verify_webhook
+
+__all__ = ["InvalidWebhook", "Waybill", "WaybillError", "verify_webhook"]
+
+WAIT_S = 60.0
+_POLL_S = 0.25
+_POLL_MAX_S = 4.0
+
+
+class Waybill(Operations):
+    """What a tenant can do. Every call raises :class:`WaybillError`.
+
+    ``api_key``: keep it on servers, because who has it can send in the tenant's name. ``timeout``: seconds that one
+    attempt may take. ``retries``: how often a call is repeated, beside the first attempt.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str,
+        *,
+        timeout: float = TIMEOUT_S,
+        retries: int = RETRIES,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(url, {"X-API-Key": api_key}, timeout=timeout, retries=retries, sleep=sleep)
+
+    def wait_job(self, id: str, *, within: float = WAIT_S) -> Job:
+        """The job once it has ended, whatever became of it. Raises with the code ``timeout`` if it has not in time."""
+        waited, pause = 0.0, _POLL_S
+        while True:
+            job = self.get_job(id)
+            if "result" in job:
+                return job
+            if waited >= within:
+                raise WaybillError(f"job {id} is {job['status']} after {within:g} s", code="timeout")
+            self._sleep(pause)
+            waited += pause
+            pause = min(_POLL_MAX_S, pause * 2)

@@ -1,0 +1,73 @@
+/** The call is not from the service, was changed on its way, or is too old. Answer 400 and do nothing. */
+export class InvalidWebhook extends Error {
+  override readonly name = "InvalidWebhook";
+}
+
+export interface VerifyOptions {
+  /** How far `webhook-timestamp` may be from now, in seconds; 300 by default. */
+  readonly toleranceSeconds?: number;
+  /** Unix milliseconds; by default now. */
+  readonly nowMs?: number;
+}
+
+const TOLERANCE_SECONDS = 5 * 60;
+
+/**
+ * The events of a webhook call: an object, or a list where the endpoint takes several at once. Rejects with
+ * `InvalidWebhook` (Standard Webhooks 1.0.0).
+ *
+ * `body`: exactly the text that came. `secret`: `whsec_…`, or several while one replaces another. A call that is repeated
+ * has the same `webhook-id`: remember it, and handle an event once.
+ */
+export async function verifyWebhook(
+  body: string,
+  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>,
+  secret: string | readonly string[],
+  { toleranceSeconds = TOLERANCE_SECONDS, nowMs = Date.now() }: VerifyOptions = {},
+): Promise<unknown> {
+  const given = headers instanceof Headers ? headers : headersOf(headers);
+  const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => given.get(`webhook-${name}`) ?? "");
+  if (!id || !signatures) {
+    throw new InvalidWebhook("the headers webhook-id, webhook-timestamp and webhook-signature are needed");
+  }
+  if (!sent || !/^\d{1,15}$/.test(sent)) throw new InvalidWebhook("webhook-timestamp is not a time");
+  if (Math.abs(nowMs / 1000 - Number(sent)) > toleranceSeconds) {
+    throw new InvalidWebhook("webhook-timestamp is too far from now: an old call, or a clock that is wrong");
+  }
+  const signed = new TextEncoder().encode(`${id}.${sent}.${body}`);
+  const found = signatures.split(" ").flatMap((part) => (part.startsWith("v1,") ? [part.slice("v1,".length)] : []));
+  const secrets = typeof secret === "string" ? [secret] : secret;
+  const fits = await Promise.all(
+    secrets.flatMap((one) => found.map(async (signature) => isSignedBy(await keyOf(one), signature, signed))),
+  );
+  if (!fits.includes(true)) throw new InvalidWebhook("no signature fits the body and the secret");
+  return JSON.parse(body);
+}
+
+function headersOf(given: Readonly<Record<string, string | readonly string[] | undefined>>): Headers {
+  const present = Object.entries(given).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, typeof value === "string" ? value : value.join(", ")]],
+  );
+  return new Headers(present);
+}
+
+async function keyOf(secret: string): Promise<CryptoKey> {
+  const bytes = bytesOf(secret.replace(/^whsec_/, ""));
+  if (bytes === null) throw new TypeError("the secret is not one of Waybill's: whsec_ and base64");
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+}
+
+/** Compares in constant time. */
+async function isSignedBy(key: CryptoKey, signature: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const bytes = bytesOf(signature);
+  return bytes !== null && crypto.subtle.verify("HMAC", key, bytes, signed);
+}
+
+/** Null: it is not base64. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}

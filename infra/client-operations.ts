@@ -1,0 +1,16 @@
+import type { Content, Operation } from "./api-document.ts";
+
+const JSON_TYPE = "application/json";
+
+/** What all generated clients know of an operation. */
+
+export function isStream(content: Content): boolean {
+  return Object.keys(content).length > 0 && !(JSON_TYPE in content);
+}
+
+/** Whether a call may be repeated when nobody knows whether its first attempt had an effect. */
+export function repeatOf(method: string, { parameters, responses }: Operation): "safe" | "with_key" | "unsafe" {
+  if (parameters.some(({ name }) => name === "Idempotency-Key")) return "with_key";
+  // A call that answers 202 queues work each time.
+  return ["GET", "PUT", "DELETE"].includes(method) && !("202" in responses) ? "safe" : "unsafe";
+}
