@@ -1,5 +1,5 @@
 import { domainToASCII } from "node:url";
-import { type Address, addressParser, type Attachment, decodeWords, type Email, type Mailbox } from "postal-mime";
+import { type Address, type Attachment, addressParser, decodeWords, type Email, type Mailbox } from "postal-mime";
 import { normaliseAddress, parseAddress } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
@@ -42,7 +42,9 @@ function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
   const subject = oneLine(email.subject ?? "");
   return {
     ...(subject !== "" && { subject }),
-    ...(own.template === null ? { html: email.html?.trimEnd() ?? htmlOf(email.text ?? "") } : { template_id: own.template }),
+    ...(own.template === null
+      ? { html: email.html?.trimEnd() ?? htmlOf(email.text ?? "") }
+      : { template_id: own.template }),
     ...(own.data !== null && { data: own.data }),
     ...(own.tags.length > 0 && { tags: own.tags }),
     ...(replyTo.length > 0 && { reply_to: replyTo }),
@@ -184,7 +186,11 @@ function attachmentOf({ filename, mimeType, contentId, content }: Attachment, at
 
 /** The last part of a path, as programs of some systems name their files. */
 function fileName(given: string): string {
-  const last = given.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").split(/[/\\]/).at(-1) ?? "";
+  const last =
+    given
+      .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
+      .split(/[/\\]/)
+      .at(-1) ?? "";
   return last.trim().slice(-FILENAME_CHARS_MAX);
 }
 

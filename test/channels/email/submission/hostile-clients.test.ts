@@ -104,7 +104,9 @@ test("one address has at most 32 connections that are not logged in", async () =
 test("a message that is too large is refused at its size or at its end, and the connection goes on", async () => {
   const client = await world.loggedIn(at, front.apiKey);
   expect(await client.say(`MAIL FROM:<a@shop.test> SIZE=${14 * MIB + 1}`)).toStartWith("552");
-  expect(await submitted(client, `${FROM}\r\n\r\n${"x".repeat(14 * MIB)}`)).toStartWith("552 5.3.4 the message is larger");
+  expect(await submitted(client, `${FROM}\r\n\r\n${"x".repeat(14 * MIB)}`)).toStartWith(
+    "552 5.3.4 the message is larger",
+  );
   expect(await submitted(client, `${FROM}\r\n\r\nHi`)).toStartWith("250");
 });
 
@@ -129,10 +131,16 @@ test("messages of one tenant on their way in take its share of the memory and no
 test("messages that would cost too much to read, or cannot be read, are refused", async () => {
   const client = await world.loggedIn(at, front.apiKey);
   const typed = (type: string, body: string) => `${FROM}\r\nContent-Type: ${type}\r\n\r\n${body}`;
-  const nested = Array.from({ length: 30 }, (_, n) => `--b${n}\r\nContent-Type: multipart/mixed; boundary=b${n + 1}\r\n\r\n`);
+  const nested = Array.from(
+    { length: 30 },
+    (_, n) => `--b${n}\r\nContent-Type: multipart/mixed; boundary=b${n + 1}\r\n\r\n`,
+  );
   const cases: readonly (readonly [string, string])[] = [
     [`${FROM}\r\n\r\n${"\n".repeat(400_000)}`, "554 5.6.0 the message has more lines or parts"],
-    [typed("multipart/mixed; boundary=b", "--b\r\n\r\n".repeat(20_000)), "554 5.6.0 the message has more lines or parts"],
+    [
+      typed("multipart/mixed; boundary=b", "--b\r\n\r\n".repeat(20_000)),
+      "554 5.6.0 the message has more lines or parts",
+    ],
     [typed("multipart/mixed; boundary=b0", nested.join("")), "554 5.6.0 the message could not be read"],
     [`${FROM}\r\nX-Long: ${"x".repeat(300_000)}\r\n\r\nHi`, "554 5.6.0 the message could not be read"],
     ["\r\nHi", "550 5.7.1 the message must have one address in From"],

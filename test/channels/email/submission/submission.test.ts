@@ -81,7 +81,9 @@ describe("a message", () => {
     const data = { name: "Ada Lovelace", city: "Zürich" };
     const headers = { "X-Waybill-Template": "welcome", "X-Waybill-Data": JSON.stringify(data) };
     await world.mailer(at, front.apiKey).sendMail({ ...MAIL, subject: undefined, headers });
-    expect(queued()).toEqual({ "ada@example.com": { to: "ada@example.com", toName: "Ada", template: "welcome", data } });
+    expect(queued()).toEqual({
+      "ada@example.com": { to: "ada@example.com", toName: "Ada", template: "welcome", data },
+    });
     await world.mailer(at, front.apiKey).sendMail({ ...MAIL, headers });
     expect(queued()).toMatchObject({ "ada@example.com": { template: "welcome", subject: "Your order" } });
   });
@@ -235,7 +237,9 @@ describe("a login", () => {
     await client.begin("ada@example.com");
     const [key] = await must(front.registry.keys("leaver"));
     await must(front.registry.revokeKey("leaver", String(key?.key_id)));
-    expect(await client.say(`From: ${PLATFORM_SENDER}`, "", "Hi", ".")).toMatch(/^(421 4\.7\.0|550 5\.7\.8) the API key/);
+    expect(await client.say(`From: ${PLATFORM_SENDER}`, "", "Hi", ".")).toMatch(
+      /^(421 4\.7\.0|550 5\.7\.8) the API key/,
+    );
     expect(front.queue.queued).toHaveLength(0);
   });
 });
