@@ -149,15 +149,13 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     links,
     ...base.api,
     overview: openOverview(options, { ...base, ...answers, wallet }),
-    watched: base.status,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
   };
-  const listening = { config: served, place: listens, channels: whole.channels };
-  const listener = await startListener(listening, shutdown, given);
+  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, given);
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
@@ -166,9 +164,10 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
   const smtpAddress = await startSubmission(config, shutdown, given);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
-  const children = main?.pids ?? new Map<string, number>();
-  return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  return { ...urls, children: main?.pids ?? NO_CHILDREN, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
+
+const NO_CHILDREN: ReadonlyMap<string, number> = new Map();
 
 /** What commands ask for, and is there only after the stores. */
 interface Late {
@@ -228,7 +227,7 @@ async function openBase(
     away,
     status,
     clickhouseUrl,
-    api: { suppressions, purging: queue },
+    api: { suppressions, purging: queue, watched: status },
   };
 }
 

@@ -49,7 +49,8 @@ interface User {
   readonly tenantId: string;
 }
 
-type Callback = (error?: Error | null) => void;
+type Answer = (error?: Error | null, message?: string) => void;
+type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => void;
 
 const { messageBytesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
 const LOOK_MS = 1_000;
@@ -93,11 +94,11 @@ export class SubmissionServer {
       disabledCommands: ["VRFY", "XCLIENT", "XFORWARD", "WIZ", "SHELL", "KILL"],
       authRequiredMessage: "5.7.0 log in first, with an API key as the password",
       logger: { debug: (entry: { readonly tnx?: string; readonly cid?: string }) => this.countCommand(entry) },
-      onConnect: ({ id, remoteAddress }, done) => this.try(done, () => this.connected(id, remoteAddress)),
-      onAuth: (auth, session, done) => this.logIn(auth, session).then((user) => done(null, { user }), done),
-      onMailFrom: (_, session, done) => this.try(done, async () => void (await this.senderOf(session))),
-      onRcptTo: ({ address }, _, done) => this.try(done, () => void recipientOf(address)),
-      onData: (stream, session, done) => void this.takeMessage(stream, session, done),
+      onConnect: ({ id, remoteAddress }, answer) => void this.try(answer, () => this.connected(id, remoteAddress)),
+      onAuth: (auth, session, answer) => void this.logIn(auth, session, answer),
+      onMailFrom: (_, session, answer) => void this.try(answer, () => this.senderOf(session)),
+      onRcptTo: ({ address }, _, answer) => void this.try(answer, () => recipientOf(address)),
+      onData: (stream, session, answer) => void this.takeMessage(stream, session, answer),
       onClose: ({ id }) => this.closed(id),
     });
     this.server.server.maxConnections = socketsMax;
@@ -173,7 +174,11 @@ export class SubmissionServer {
     }
   }
 
-  private async logIn({ password }: SMTPServerAuthentication, session: SMTPServerSession): Promise<User> {
+  private async logIn(
+    { password }: SMTPServerAuthentication,
+    session: SMTPServerSession,
+    answer: LoginAnswer,
+  ): Promise<void> {
     const { telemetry } = this.options;
     const apiKey = password ?? "";
     try {
@@ -181,10 +186,10 @@ export class SubmissionServer {
       if (tenant === null) throw this.connections.refuseKey(session.id, session.remoteAddress);
       this.connections.logIn(session.id, tenant.tenantId);
       telemetry.count("smtp_logins", { outcome: "taken" });
-      return { apiKey, tenantId: tenant.tenantId };
+      answer(null, { user: { apiKey, tenantId: tenant.tenantId } });
     } catch (error) {
       telemetry.count("smtp_logins", { outcome: "refused" });
-      throw this.toRefusal(error, 454);
+      answer(this.toRefusal(error, 454));
     }
   }
 
@@ -203,11 +208,7 @@ export class SubmissionServer {
     return { tenant, user };
   }
 
-  private async takeMessage(
-    stream: SMTPServerDataStream,
-    session: SMTPServerSession,
-    done: (error?: Error | null, message?: string) => void,
-  ): Promise<void> {
+  private async takeMessage(stream: SMTPServerDataStream, session: SMTPServerSession, answer: Answer): Promise<void> {
     const { telemetry } = this.options;
     const hold = this.room.open({ tenantId: (session.user as User).tenantId });
     this.connections.beginData(session.id);
@@ -215,11 +216,11 @@ export class SubmissionServer {
       const message = await receive(stream, (bytes) => hold.growTo(bytes));
       const text = replyText(await this.queue(message, session));
       telemetry.count("smtp_messages", { outcome: "queued" });
-      done(null, text);
+      answer(null, text);
     } catch (error) {
       const refusal = this.toRefusal(error, 451);
       telemetry.count("smtp_messages", { outcome: refusal.isTemporary ? "deferred" : "refused" });
-      done(refusal);
+      answer(refusal);
     } finally {
       hold.release();
       this.connections.endData(session.id);
@@ -235,11 +236,13 @@ export class SubmissionServer {
     return submit({ apiKey: user.apiKey, recipients, bodies, message, send: (request) => send(request) });
   }
 
-  private try(done: Callback, work: () => void | Promise<void>): void {
-    Promise.try(work).then(
-      () => done(),
-      (error: unknown) => done(this.toRefusal(error, 451)),
-    );
+  private async try(answer: Answer, work: () => unknown): Promise<void> {
+    try {
+      await work();
+      answer();
+    } catch (error) {
+      answer(this.toRefusal(error, 451));
+    }
   }
 
   /** `code`: of a refusal for a part of the service that is away. */
