@@ -14,6 +14,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { accept } from "./sections/accept.ts";
 import { backlog } from "./sections/backlog.ts";
+import { batch } from "./sections/batch.ts";
 import { chat } from "./sections/chat.ts";
 import { dispatch } from "./sections/dispatch.ts";
 import { mail } from "./sections/mail.ts";
@@ -31,6 +32,7 @@ import { whole } from "./sections/whole.ts";
 const SECTIONS: Readonly<Record<string, Section>> = {
   micro,
   accept,
+  batch,
   dispatch,
   whole,
   mail,

@@ -155,7 +155,8 @@ const NO_MEMBERS = "{ readonly [name: string]: undefined }";
 function objectType(schema: Schema, outer: Members = {}): string {
   const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema;
   const [values] = Object.values(patternProperties);
-  if (values !== undefined && typeOf(values) !== "Json") throw new Error(`no type says ${JSON.stringify(schema)}`);
+  const valueType = values === undefined ? "Json" : typeOf(values);
+  if (valueType !== "Json") return `{ readonly [name: string]: ${valueType} }`;
   const known: Members = { ...Object.fromEntries(required.map((name) => [name, outer[name] ?? {}])), ...properties };
   const members = Object.entries(known).map(([name, each]) => member(name, required.includes(name), each));
   if (members.length === 0) return additionalProperties === false ? NO_MEMBERS : "JsonObject";

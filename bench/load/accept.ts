@@ -70,12 +70,19 @@ interface Measurement extends AcceptLoad {
   readonly url: string;
   readonly pid: number;
   readonly keys: readonly string[];
+  /** What is sent; absent: an e-mail. */
+  readonly request?: { readonly path: string; readonly body: string; readonly jobs: number };
 }
 
-async function measure({ redis, url, pid, keys, connections, seconds, rate }: Measurement): Promise<AcceptRound> {
+const ONE_MAIL = { path: "/v1/send/email", body: SEND_BODY, jobs: 1 };
+
+/** Figures are those of a job, however many a request has. */
+export async function measure(measurement: Measurement): Promise<AcceptRound> {
+  const { redis, url, pid, keys, connections, seconds, rate, request = ONE_MAIL } = measurement;
+  const { path, body, jobs } = request;
   await redis.client.flushall();
   const { hostname, port } = new URL(url);
-  const load = { host: hostname, port: Number(port), path: "/v1/send/email", body: SEND_BODY, apiKeys: keys };
+  const load = { host: hostname, port: Number(port), path, body, apiKeys: keys };
   const timing = { connections, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
   // The first requests of a process measure compilation, so they do not count.
   await drive({ ...load, ...timing, seconds: 0.2, rate: null });
@@ -86,9 +93,10 @@ async function measure({ redis, url, pid, keys, connections, seconds, rate }: Me
   const result = await drive({ ...load, ...timing });
   const serverMs = (await cpuMsOf(pid)) - cpuBefore;
   const redisMs = (await redisCpuMs(redis.client)) - redisBefore;
-  const queued = (result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
+  const queued = (jobs * result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
   const bytesPerJob = Math.round(((await usedBytes(redis)) - bytesBefore) / queued);
   await redis.client.flushall();
   const micros = (ms: number) => Math.round((ms * 1000) / queued);
-  return { ...result, serverMicros: micros(serverMs), redisMicros: micros(redisMs), bytesPerJob };
+  const perSecond = result.perSecond * jobs;
+  return { ...result, perSecond, serverMicros: micros(serverMs), redisMicros: micros(redisMs), bytesPerJob };
 }

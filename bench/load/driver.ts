@@ -70,7 +70,7 @@ class Connection {
   }
 
   private read(chunk: Uint8Array): void {
-    if (this.received === "" && isWholeAccept(chunk)) return this.settle("202");
+    if (this.received === "" && chunk.length < SHORT_ANSWER_BYTES && isWholeAccept(chunk)) return this.settle("202");
     this.received += Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength).toString("latin1");
     const headEnd = this.received.indexOf("\r\n\r\n");
     if (headEnd === -1) return;
@@ -86,6 +86,9 @@ class Connection {
     this.run.answered(this, status, this.dueAtMs);
   }
 }
+
+/** Longer answers come in several chunks, any of which may end with a brace. */
+const SHORT_ANSWER_BYTES = 1_024;
 
 /** Whether the chunk is a complete 202 with a JSON object, which is the usual case: "HTTP/1.1 202 …}". */
 function isWholeAccept(chunk: Uint8Array): boolean {

@@ -32,6 +32,34 @@ export type EmailSend = {
   data?: JsonObject | null;
 } & ({ template_id: string } | { html: string });
 
+export type BatchAnswer = {
+  /** Messages that are queued, by their index. */
+  jobs: readonly { index: number; job_id: string; status: "pending" }[];
+  /** Messages that are not queued, by their index. */
+  errors: readonly {
+    index: number;
+    error: string;
+    violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
+  }[];
+};
+
+export type EmailSendInBatch = {
+  /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+  to_address?: string;
+  /** The recipient's display name. */
+  to_name?: string | null;
+  /** May hold {{.placeholders}}. By default the template's. */
+  subject?: string | null;
+  /** Slug of a registered template. Required without `html`. */
+  template_id?: string | null;
+  /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
+  html?: string | null;
+  /** What the placeholders of body and subject are filled from. */
+  data?: JsonObject | null;
+};
+
+export type EmailSendBatch = { messages: readonly EmailSendInBatch[]; defaults?: EmailSendInBatch | null };
+
 export type Domain = {
   Domain: string;
   /** Mail of this domain goes out through the platform's relay. */
@@ -86,19 +114,103 @@ export type MailReportsTaken = {
   reports: number;
 };
 
+/**
+ * Free text, instead of `template_id`: taken for 24 hours after the recipient's last message to the number that
+ * sends, otherwise 422.
+ */
+export type ChatText =
+  | string
+  | {
+      /** Line breaks and tabs are taken. */
+      body: string;
+      /** Whether the phone shows a preview of the text's first link. By default not. */
+      preview_url?: boolean | null;
+    };
+
+/** What fills the template's header. It counts before the alias's. */
+export type ChatHeader =
+  | {
+      type: "text";
+      /** The value of the header's one placeholder. */
+      text: string;
+      /** The placeholder's name, where it has one. */
+      parameter_name?: string | null;
+    }
+  | {
+      type: "image";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "video";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    }
+  | {
+      type: "document";
+      /** An https address that the provider fetches the media from. Either this or `id`. */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      /** Its name on the phone. */
+      filename?: string | null;
+    }
+  | { type: "location"; latitude: number; longitude: number; name?: string | null; address?: string | null };
+
+export type ChatButton = {
+  /** The button's place in the template, from 0. */
+  index: number;
+  sub_type: "quick_reply" | "url" | "copy_code" | "flow";
+  /**
+   * `quick_reply`: what comes back when it is pressed (at most 256 characters). `url`: what follows the template's
+   * address (2000). `copy_code`: the code (20). `flow`: the flow's token (512).
+   */
+  value: string | number | boolean;
+};
+
 export type ChatSend = {
   /** International format: digits only, with the country's code and without a plus sign. */
   phone_number: string;
-  /** An alias of the tenant's, or else the provider's exact name of the template. */
-  template_id: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
   language_code?: string | null;
   /**
-   * Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other
-   * control characters, and at most four blanks in a row: the provider takes no others.
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
+   * blanks in a row: the provider takes no others.
    */
-  params?: readonly (string | number | boolean)[] | null;
+  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  header?: ChatHeader | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+  text?: ChatText | null;
+} & ({ template_id: string } | { text: ChatText });
+
+export type ChatSendInBatch = {
+  /** International format: digits only, with the country's code and without a plus sign. */
+  phone_number?: string;
+  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  template_id?: string | null;
+  /** The template's language. By default the alias's, or else `es`. */
+  language_code?: string | null;
+  /**
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
+   * blanks in a row: the provider takes no others.
+   */
+  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  header?: ChatHeader | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+  text?: ChatText | null;
 };
+
+export type ChatSendBatch = { messages: readonly ChatSendInBatch[]; defaults?: ChatSendInBatch | null };
 
 export type Alias = {
   alias: string;
@@ -918,11 +1030,16 @@ export type EmailJobContent = {
 export type WhatsappJobContent = {
   channel: "whatsapp";
   to: string;
-  /** The provider's name of it. */
-  template: string;
-  language: string;
+  /** The provider's name of it. Absent: a message in free text. */
+  template?: string;
+  language?: string;
   /** Of the template's body, in order. */
-  parameters: readonly string[];
+  parameters?: readonly string[];
+  /** Of the template's body, by name. */
+  named_parameters?: { readonly [name: string]: string };
+  header?: JsonObject;
+  buttons?: readonly JsonObject[];
+  text?: { body: string; preview_url: boolean };
 };
 
 export type WalletJobContent = {
@@ -1080,6 +1197,8 @@ export type Key = {
   last_used_at: string | null;
   /** Null: it does not expire. */
   expires_at: string | null;
+  /** What it allows. */
+  scopes: readonly ("send" | "read" | "manage")[];
 };
 
 export type KeyList = { keys: readonly Key[] };
@@ -1334,12 +1453,13 @@ export type Session = {
 export type AuditRow = {
   audit_id: number;
   at: string;
+  /** Of what a tenant changed itself: its key's. */
   operator_id: string;
-  /** The operator's name at that time. */
+  /** The operator's name at that time, or the id of the tenant's key. */
   operator: string;
   /** The call's operationId in this document. */
   action: string;
-  /** The tenant that the path names. */
+  /** The tenant that the path names, or that called. */
   tenant: string | null;
   /** What else the path names; of a recipient, the domain alone. */
   target: string | null;
@@ -1486,11 +1606,22 @@ export type NotReady = {
 
 /** What each operation takes and answers, by its name in the OpenAPI document. */
 export type Operations = {
-  /** Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk. */
+  /**
+   * Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.
+   * Needs a key with the scope `send`.
+   */
   sendEmail: { body: EmailSend; answer: PendingJob };
-  /** The tenant's sending domains. */
+  /**
+   * Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
+   * one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an error
+   * of its index and stops no other; with what is beyond the plan's limits it is the same. An Idempotency-Key
+   * counts for the whole batch: a repeat queues what an earlier call did not come to, and gives the first answer
+   * again once there is one.
+   */
+  sendEmailBatch: { body: EmailSendBatch; answer: BatchAnswer };
+  /** The tenant's sending domains. Needs a key with the scope `read`. */
   listDomains: { answer: DomainList };
-  /** One domain, with the records to publish for it. */
+  /** One domain, with the records to publish for it. Needs a key with the scope `read`. */
   getDomain: {
     path: {
       /** The domain's name. */
@@ -1500,7 +1631,7 @@ export type Operations = {
   };
   /**
    * Look at a domain's records again. A name server that does not answer changes no status. Mail can be sent from
-   * the domain once it is verified.
+   * the domain once it is verified. Needs a key with the scope `manage`.
    */
   verifyDomain: {
     path: {
@@ -1635,10 +1766,19 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
-   * on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+   * Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
+   * to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
+   * the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
+  /**
+   * Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
+   * removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
+   * an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+   * Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+   * the first answer again once there is one.
+   */
+  sendWhatsappBatch: { body: ChatSendBatch; answer: BatchAnswer };
   /** List a tenant's names for chat templates. */
   listAliases: {
     path: {
@@ -1647,6 +1787,8 @@ export type Operations = {
     };
     answer: AliasList;
   };
+  /** List a tenant's names for chat templates. Needs a key with the scope `read`. */
+  listOwnAliases: { answer: AliasList };
   /** Create or replace a tenant's name for a chat template. */
   putAlias: {
     path: {
@@ -1703,6 +1845,61 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
+      /** What `template_id` names. */
+      alias: string;
+    };
+    answer: null;
+  };
+  /** Create or replace a tenant's name for a chat template. Needs a key with the scope `manage`. */
+  putOwnAlias: {
+    path: {
+      /** What `template_id` names. */
+      alias: string;
+    };
+    body: {
+      /** the provider's name of the template, 1 to 512 characters */
+      meta_name: string;
+      /** the code of the template's language, such as es or en_US, or null */
+      language_code?: string | null;
+      /** what each position holds: at most 200 texts */
+      params?: readonly string[];
+      /** the media of the template's header {type, link | id, filename?}, or null */
+      header?:
+        | ({
+            /** one of image, video, document */
+            type: "image" | "video" | "document";
+            /** an https address that the provider can fetch the media from; either this or id */
+            link?: string;
+            /** the provider's id of uploaded media; either this or link */
+            id?: string;
+            /** 1 to 240 characters without control characters, for documents only */
+            filename?: string;
+          } & (
+            | {
+                /** an https address that the provider can fetch the media from; either this or id */
+                link: string;
+              }
+            | {
+                /** the provider's id of uploaded media; either this or link */
+                id: string;
+              }
+          ) &
+            ({ type?: "document" } | { filename?: never }))
+        | null;
+    };
+    answer: Alias;
+  };
+  /** One alias. Needs a key with the scope `read`. */
+  getOwnAlias: {
+    path: {
+      /** What `template_id` names. */
+      alias: string;
+    };
+    answer: Alias;
+  };
+  /** Delete an alias. Needs a key with the scope `manage`. */
+  deleteOwnAlias: {
+    path: {
       /** What `template_id` names. */
       alias: string;
     };
@@ -1776,7 +1973,8 @@ export type Operations = {
    * further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are
    * PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request
    * leaves out come from the template; fields are merged by their key, text modules by their id, and where both
-   * say something the request wins. A Google pass is a generic one unless `class_type` says otherwise.
+   * say something the request wins. A Google pass is a generic one unless `class_type` says otherwise. Needs a key
+   * with the scope `send`.
    */
   sendWallet: { body: PassRequest; answer: PendingJob };
   /**
@@ -1786,14 +1984,14 @@ export type Operations = {
    * ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type,
    * style and whatever the request leaves out come from the template; fields are merged by their key, text modules
    * by their id, and where both say something the request wins. A Google pass is an event ticket unless
-   * `class_type` says otherwise.
+   * `class_type` says otherwise. Needs a key with the scope `send`.
    */
   createPass: { body: PassRequest; answer: PendingJob };
   /**
    * Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
    * modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing. A field
    * with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
-   * Versions follow the order in which updates are accepted.
+   * Versions follow the order in which updates are accepted. Needs a key with the scope `send`.
    */
   updatePass: {
     path: {
@@ -1803,7 +2001,7 @@ export type Operations = {
     body: PassUpdate;
     answer: UpdatingPass;
   };
-  /** The file of an Apple pass. */
+  /** The file of an Apple pass. Needs a key with the scope `read`. */
   downloadPass: {
     path: {
       /** The pass_id in the result of the job that created the pass. */
@@ -1811,7 +2009,10 @@ export type Operations = {
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
-  /** Whether a pass is valid, and on how many devices. A Google pass is looked up at Google each time. */
+  /**
+   * Whether a pass is valid, and on how many devices. A Google pass is looked up at Google each time. Needs a key
+   * with the scope `read`.
+   */
   getPassStatus: {
     path: {
       /** The pass_id in the result of the job that created the pass. */
@@ -1822,13 +2023,14 @@ export type Operations = {
   /**
    * Create a class of Google passes. One a kind of pass or event: its passes show what it says. Ids begin with the
    * issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant that
-   * creates it or is the first to use it: no other can create, change or read it, or have passes of it.
+   * creates it or is the first to use it: no other can create, change or read it, or have passes of it. Needs a
+   * key with the scope `send`.
    */
   createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
   /**
    * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
    * one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every change
-   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).
+   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT). Needs a key with the scope `send`.
    */
   changeGoogleClass: {
     path: {
@@ -1838,7 +2040,7 @@ export type Operations = {
     body: GoogleClassUpdate;
     answer: GoogleClassChange;
   };
-  /** A class as Google holds it. */
+  /** A class as Google holds it. Needs a key with the scope `read`. */
   getGoogleClass: {
     path: {
       /** The class's id. */
@@ -1991,7 +2193,7 @@ export type Operations = {
     };
     answer: WalletWebhook;
   };
-  /** What became of a job. */
+  /** What became of a job. Needs a key with the scope `read`. */
   getJob: {
     path: {
       /** The job_id that the send answered. */
@@ -1999,7 +2201,7 @@ export type Operations = {
     };
     answer: Job;
   };
-  /** Delivery history of one job, oldest first. */
+  /** Delivery history of one job, oldest first. Needs a key with the scope `read`. */
   getJobEvents: {
     path: {
       /** The job_id that the send answered. */
@@ -2119,7 +2321,7 @@ export type Operations = {
   };
   /**
    * Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
-   * Unknown parameters are refused.
+   * Unknown parameters are refused. Needs a key with the scope `read`.
    */
   listEvents: {
     query: {
@@ -2310,7 +2512,11 @@ export type Operations = {
     };
     answer: Purge;
   };
-  /** Make a key, which is shown this once. Requests with a key that has expired are refused with 401. */
+  /**
+   * Make a key, which is shown this once. Requests with a key that has expired are refused with 401. Without
+   * `scopes` an operator's key allows everything, and a tenant's what the calling key does, which is also the most
+   * it can. Tenants make up to 100 keys.
+   */
   createKey: {
     path: {
       /** A tenant's id. */
@@ -2321,6 +2527,8 @@ export type Operations = {
       name?: string | null;
       /** a time to come, as 2027-01-01T00:00:00Z */
       expires_at?: string | null;
+      /** a list of send, read, manage, each once, at least one */
+      scopes?: readonly ("send" | "read" | "manage")[] | null;
     };
     answer: NewKey;
   };
@@ -2332,11 +2540,43 @@ export type Operations = {
     };
     answer: KeyList;
   };
-  /** Revoke a key, on every process within a second. */
+  /**
+   * Make a key, which is shown this once. Requests with a key that has expired are refused with 401. Without
+   * `scopes` an operator's key allows everything, and a tenant's what the calling key does, which is also the most
+   * it can. Tenants make up to 100 keys. Needs a key with the scope `manage`.
+   */
+  createOwnKey: {
+    body?: {
+      /** 1 to 100 characters without control characters */
+      name?: string | null;
+      /** a time to come, as 2027-01-01T00:00:00Z */
+      expires_at?: string | null;
+      /** a list of send, read, manage, each once, at least one */
+      scopes?: readonly ("send" | "read" | "manage")[] | null;
+    };
+    answer: NewKey;
+  };
+  /** List a tenant's keys, without the keys themselves. Needs a key with the scope `manage`. */
+  listOwnKeys: { answer: KeyList };
+  /**
+   * Revoke a key, on every process within a second. Only an operator can revoke the last key that allows `manage`
+   * and has not expired.
+   */
   revokeKey: {
     path: {
       /** A tenant's id. */
       id: string;
+      /** The key's id. */
+      key_id: string;
+    };
+    answer: null;
+  };
+  /**
+   * Revoke a key, on every process within a second. Only an operator can revoke the last key that allows `manage`
+   * and has not expired. Needs a key with the scope `manage`.
+   */
+  revokeOwnKey: {
+    path: {
       /** The key's id. */
       key_id: string;
     };
@@ -2350,6 +2590,8 @@ export type Operations = {
     };
     answer: TemplateList;
   };
+  /** List a tenant's templates. Needs a key with the scope `read`. */
+  listOwnTemplates: { answer: TemplateList };
   /** Create or replace a template of an e-mail or a pass. */
   putTemplate: {
     path: {
@@ -2404,6 +2646,54 @@ export type Operations = {
     };
     answer: null;
   };
+  /** Create or replace a template of an e-mail or a pass. Needs a key with the scope `manage`. */
+  putOwnTemplate: {
+    path: {
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body:
+      | {
+          /** email or wallet */
+          channel: "email";
+          /** at most 998 characters without control characters */
+          subject: string;
+          /** HTML of 1 to 524288 characters */
+          html: string;
+          /** plain text of at most 524288 characters, or null */
+          text?: string | null;
+        }
+      | ({
+          /** email or wallet */
+          channel: "wallet";
+          /** apple or google */
+          pass_type: "apple" | "google";
+          /** an object: what requests leave out of their pass_data */
+          pass_data: JsonObject;
+          /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
+          style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic";
+        } & (
+          | { pass_type?: "apple"; pass_data?: ApplePassPart }
+          | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
+        ));
+    answer: Template;
+  };
+  /** One template. Needs a key with the scope `read`. */
+  getOwnTemplate: {
+    path: {
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    answer: Template;
+  };
+  /** Delete a template. Needs a key with the scope `manage`. */
+  deleteOwnTemplate: {
+    path: {
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    answer: null;
+  };
   /** What a template makes of the given values; nothing is sent or stored. */
   previewTemplate: {
     path: {
@@ -2418,14 +2708,46 @@ export type Operations = {
     };
     answer: TemplatePreview;
   };
+  /** What a template makes of the given values; nothing is sent or stored. Needs a key with the scope `read`. */
+  previewOwnTemplate: {
+    path: {
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: {
+      /** an object: the values of the placeholders, or the pass_data to lay over a pass template */
+      data?: JsonObject;
+    };
+    answer: TemplatePreview;
+  };
   /**
    * Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
-   * suppressions and share of the queue. It does not count against the tenant's rate limit.
+   * suppressions and share of the queue. An operator's call does not count against the tenant's rate limit.
    */
   testTemplate: {
     path: {
       /** A tenant's id. */
       id: string;
+      /** The template's slug: what `template_id` names. */
+      slug: string;
+    };
+    body: {
+      /** One address (RFC 5321) in ASCII, no list and no display name. Internationalised domains in their xn-- form. */
+      to_address: string;
+      /** The recipient's display name. */
+      to_name?: string | null;
+      /** What the placeholders of body and subject are filled from. */
+      data?: JsonObject | null;
+    };
+    answer: PendingJob;
+  };
+  /**
+   * Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
+   * suppressions and share of the queue. An operator's call does not count against the tenant's rate limit. Needs
+   * a key with the scope `send`.
+   */
+  testOwnTemplate: {
+    path: {
       /** The template's slug: what `template_id` names. */
       slug: string;
     };
@@ -2531,6 +2853,16 @@ export type Operations = {
     };
     answer: SuppressionPage;
   };
+  /** Whom the tenant's messages no longer go to, in the order of addresses. Needs a key with the scope `read`. */
+  listOwnSuppressions: {
+    query?: {
+      /** The `next_cursor` of the previous page. */
+      cursor?: string;
+      /** Page size; above 500 counts as 500. */
+      limit?: number;
+    };
+    answer: SuppressionPage;
+  };
   /** Send nothing to this address any more. */
   putSuppression: {
     path: {
@@ -2550,6 +2882,26 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
+      /** One e-mail address, escaped. */
+      address: string;
+    };
+    answer: null;
+  };
+  /** Send nothing to this address any more. Needs a key with the scope `manage`. */
+  putOwnSuppression: {
+    path: {
+      /** One e-mail address, escaped. */
+      address: string;
+    };
+    body: {
+      /** one of unsubscribed, bounced, complained, manual; by default manual */
+      reason?: "unsubscribed" | "bounced" | "complained" | "manual";
+    };
+    answer: Suppression;
+  };
+  /** Send to this address again. Needs a key with the scope `manage`. */
+  deleteOwnSuppression: {
+    path: {
       /** One e-mail address, escaped. */
       address: string;
     };
@@ -2581,7 +2933,7 @@ export type Operations = {
       name: string;
     };
     body: {
-      /** an integer from 1 to 1000000 */
+      /** an integer from 1 to 60000000 */
       requests_per_minute: number;
       /** a number above 0, or null for as fast as the provider takes them */
       deliveries_per_second?: number | null;
@@ -2631,9 +2983,9 @@ export type Operations = {
   /** End the session in this browser. */
   signOut: { answer: null };
   /**
-   * What operators changed, newest first, of the last 400 days. One row for each call that is no read, whatever
-   * came of it; calls that were refused for their token or role have none. `POST /dash/api/mail-reports`, by which
-   * a mail server reports, has none either.
+   * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call that
+   * is no read, whatever came of it; calls that were refused for their token or role have none. `POST
+   * /dash/api/mail-reports`, by which a mail server reports, has none either.
    */
   listAudit: {
     query?: {
@@ -2736,6 +3088,7 @@ export type Call = {
 
 export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   sendEmail: { method: "POST", path: "/v1/send/email", repeat: "with_key" },
+  sendEmailBatch: { method: "POST", path: "/v1/send/email/batch", repeat: "with_key" },
   listDomains: { method: "GET", path: "/v1/domains", repeat: "safe" },
   getDomain: { method: "GET", path: "/v1/domains/{domain}", repeat: "safe" },
   verifyDomain: { method: "POST", path: "/v1/domains/{domain}/verify", repeat: "unsafe" },
@@ -2760,10 +3113,15 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
     streams: true,
   },
   sendWhatsapp: { method: "POST", path: "/v1/send/whatsapp", repeat: "with_key" },
+  sendWhatsappBatch: { method: "POST", path: "/v1/send/whatsapp/batch", repeat: "with_key" },
   listAliases: { method: "GET", path: "/dash/api/tenants/{id}/aliases", repeat: "safe" },
+  listOwnAliases: { method: "GET", path: "/v1/aliases", repeat: "safe" },
   putAlias: { method: "PUT", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   getAlias: { method: "GET", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
   deleteAlias: { method: "DELETE", path: "/dash/api/tenants/{id}/aliases/{alias}", repeat: "safe" },
+  putOwnAlias: { method: "PUT", path: "/v1/aliases/{alias}", repeat: "safe" },
+  getOwnAlias: { method: "GET", path: "/v1/aliases/{alias}", repeat: "safe" },
+  deleteOwnAlias: { method: "DELETE", path: "/v1/aliases/{alias}", repeat: "safe" },
   putWhatsappCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   getWhatsappCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   deleteWhatsappCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
@@ -2820,21 +3178,33 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   purgeTenant: { method: "POST", path: "/dash/api/tenants/{id}/purge", repeat: "unsafe" },
   createKey: { method: "POST", path: "/dash/api/tenants/{id}/keys", repeat: "unsafe" },
   listKeys: { method: "GET", path: "/dash/api/tenants/{id}/keys", repeat: "safe" },
+  createOwnKey: { method: "POST", path: "/v1/keys", repeat: "unsafe" },
+  listOwnKeys: { method: "GET", path: "/v1/keys", repeat: "safe" },
   revokeKey: { method: "DELETE", path: "/dash/api/tenants/{id}/keys/{key_id}", repeat: "safe" },
+  revokeOwnKey: { method: "DELETE", path: "/v1/keys/{key_id}", repeat: "safe" },
   listTemplates: { method: "GET", path: "/dash/api/tenants/{id}/templates", repeat: "safe" },
+  listOwnTemplates: { method: "GET", path: "/v1/templates", repeat: "safe" },
   putTemplate: { method: "PUT", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   getTemplate: { method: "GET", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
   deleteTemplate: { method: "DELETE", path: "/dash/api/tenants/{id}/templates/{slug}", repeat: "safe" },
+  putOwnTemplate: { method: "PUT", path: "/v1/templates/{slug}", repeat: "safe" },
+  getOwnTemplate: { method: "GET", path: "/v1/templates/{slug}", repeat: "safe" },
+  deleteOwnTemplate: { method: "DELETE", path: "/v1/templates/{slug}", repeat: "safe" },
   previewTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/preview", repeat: "unsafe" },
+  previewOwnTemplate: { method: "POST", path: "/v1/templates/{slug}/preview", repeat: "unsafe" },
   testTemplate: { method: "POST", path: "/dash/api/tenants/{id}/templates/{slug}/test", repeat: "unsafe" },
+  testOwnTemplate: { method: "POST", path: "/v1/templates/{slug}/test", repeat: "unsafe" },
   listCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials", repeat: "safe" },
   addTokens: { method: "POST", path: "/dash/api/tenants/{id}/tokens", repeat: "unsafe" },
   listTokenMovements: { method: "GET", path: "/dash/api/tenants/{id}/tokens", repeat: "safe" },
   getTenantUsage: { method: "GET", path: "/dash/api/tenants/{id}/usage", repeat: "safe" },
   listUsage: { method: "GET", path: "/dash/api/usage", repeat: "safe" },
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
+  listOwnSuppressions: { method: "GET", path: "/v1/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  putOwnSuppression: { method: "PUT", path: "/v1/suppressions/{address}", repeat: "safe" },
+  deleteOwnSuppression: { method: "DELETE", path: "/v1/suppressions/{address}", repeat: "safe" },
   eraseRecipient: { method: "POST", path: "/dash/api/tenants/{id}/erasures", repeat: "unsafe" },
   listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },
   putPlan: { method: "PUT", path: "/dash/api/plans/{name}", repeat: "safe" },

@@ -93,10 +93,10 @@ export class WaybillOperator {
 
   readonly keys = {
     /** The only answer that shows the key. */
-    create: (id: string, { name, expires_at, ...options }: CallOptions & Body<"createKey"> = {}) =>
+    create: (id: string, { name, expires_at, scopes, ...options }: CallOptions & Body<"createKey"> = {}) =>
       this.calls.call(
         "createKey",
-        { path: { id }, body: { name: name ?? null, expires_at: expires_at ?? null } },
+        { path: { id }, body: { name: name ?? null, expires_at: expires_at ?? null, scopes: scopes ?? null } },
         options,
       ),
     list: (id: string, options?: CallOptions) => this.calls.call("listKeys", { path: { id } }, options),

@@ -43,11 +43,17 @@ export class Waybill {
 
   readonly emails = {
     send: (email: Body<"sendEmail">, options?: SendOptions) => this.calls.call("sendEmail", { body: email }, options),
+    /** Up to 1,000 at once. Which of them are not queued, and why, is in `errors`, by their index. */
+    sendBatch: (batch: Body<"sendEmailBatch">, options?: SendOptions) =>
+      this.calls.call("sendEmailBatch", { body: batch }, options),
   };
 
   readonly whatsapp = {
     send: (message: Body<"sendWhatsapp">, options?: SendOptions) =>
       this.calls.call("sendWhatsapp", { body: message }, options),
+    /** As `emails.sendBatch`. */
+    sendBatch: (batch: Body<"sendWhatsappBatch">, options?: SendOptions) =>
+      this.calls.call("sendWhatsappBatch", { body: batch }, options),
   };
 
   readonly passes = {
@@ -89,6 +95,48 @@ export class Waybill {
     get: (domain: string, options?: CallOptions) => this.calls.call("getDomain", { path: { domain } }, options),
     /** Looks its DNS records up again. */
     verify: (domain: string, options?: CallOptions) => this.calls.call("verifyDomain", { path: { domain } }, options),
+  };
+
+  readonly keys = {
+    /** The only answer that shows the key. Without `scopes` it allows what this client's key does. */
+    create: (key: Body<"createOwnKey"> = {}, options?: CallOptions) =>
+      this.calls.call("createOwnKey", { body: key }, options),
+    list: (options?: CallOptions) => this.calls.call("listOwnKeys", {}, options),
+    revoke: (keyId: string, options?: CallOptions) =>
+      this.calls.call("revokeOwnKey", { path: { key_id: keyId } }, options),
+  };
+
+  readonly templates = {
+    list: (options?: CallOptions) => this.calls.call("listOwnTemplates", {}, options),
+    get: (slug: string, options?: CallOptions) => this.calls.call("getOwnTemplate", { path: { slug } }, options),
+    put: (slug: string, template: Body<"putOwnTemplate">, options?: CallOptions) =>
+      this.calls.call("putOwnTemplate", { path: { slug }, body: template }, options),
+    /** What it makes of the values; nothing is sent. */
+    preview: (slug: string, body: Body<"previewOwnTemplate"> = {}, options?: CallOptions) =>
+      this.calls.call("previewOwnTemplate", { path: { slug }, body }, options),
+    /** Sends one message made of it. */
+    test: (slug: string, body: Body<"testOwnTemplate">, options?: CallOptions) =>
+      this.calls.call("testOwnTemplate", { path: { slug }, body }, options),
+    delete: (slug: string, options?: CallOptions) => this.calls.call("deleteOwnTemplate", { path: { slug } }, options),
+  };
+
+  /** Names of the tenant's own for the chat provider's templates. */
+  readonly aliases = {
+    list: (options?: CallOptions) => this.calls.call("listOwnAliases", {}, options),
+    get: (alias: string, options?: CallOptions) => this.calls.call("getOwnAlias", { path: { alias } }, options),
+    put: (alias: string, means: Body<"putOwnAlias">, options?: CallOptions) =>
+      this.calls.call("putOwnAlias", { path: { alias }, body: means }, options),
+    delete: (alias: string, options?: CallOptions) => this.calls.call("deleteOwnAlias", { path: { alias } }, options),
+  };
+
+  /** Whom the tenant's messages no longer go to. */
+  readonly suppressions = {
+    list: (query: Query<"listOwnSuppressions"> = {}, options?: CallOptions) =>
+      this.calls.list("listOwnSuppressions", { query }, ({ suppressions }) => suppressions, options),
+    put: (address: string, body: Body<"putOwnSuppression"> = {}, options?: CallOptions) =>
+      this.calls.call("putOwnSuppression", { path: { address }, body }, options),
+    delete: (address: string, options?: CallOptions) =>
+      this.calls.call("deleteOwnSuppression", { path: { address } }, options),
   };
 
   private async ended(id: string, options: CallOptions & { readonly withinMs?: number } = {}): Promise<EndedJob> {

@@ -9,6 +9,7 @@ import { JobIds } from "../domain/ids.ts";
 import type { ReadinessProbe, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
+import { QueuedBatches } from "../engine/batches/queued-batches.ts";
 import { Dispatcher } from "../engine/dispatch/dispatcher.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { notSentBeforeMs } from "../engine/queue/restored-queue.ts";
@@ -134,7 +135,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
   const given = {
-    queue,
+    ...queueing({ queue, ...machine }),
     payloads: payloads.store,
     ...operating(registry),
     ...openDomains(config, registry),
@@ -255,6 +256,11 @@ function historyOf(
 
 function machineOf(telemetry: ProcessTelemetry) {
   return { clock: systemClock, random: systemRandom, jobIds: new JobIds(systemClock, systemRandom), telemetry };
+}
+
+/** How requests reach the queue: one by one, and in batches. */
+function queueing(ports: { readonly queue: RedisQueue; readonly jobIds: JobIds }) {
+  return { queue: ports.queue, batches: new QueuedBatches(ports) };
 }
 
 /** What operators see and change, and who they are. */

@@ -49,13 +49,13 @@ export class StatusReport {
     this.recorder = recorder;
   }
 
-  /** A job was accepted. Returns at once. */
-  noteAccepted(channel: ChannelName): void {
+  /** Jobs were accepted. Returns at once. */
+  noteAccepted(channel: ChannelName, accepted: number): void {
     const minuteMs = Math.floor(this.options.clock.nowMs() / MINUTE_MS) * MINUTE_MS;
     const key = `${minuteMs} ${channel}`;
     const jobs = this.accepted.get(key)?.jobs ?? 0;
     if (jobs === 0 && this.accepted.size >= COUNTS_MAX) return;
-    this.accepted.set(key, { minuteMs, channel, jobs: jobs + 1 });
+    this.accepted.set(key, { minuteMs, channel, jobs: jobs + accepted });
   }
 
   /** Call once only. */

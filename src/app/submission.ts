@@ -24,7 +24,7 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
     hostName: mailHostOf(config),
     certificate,
     isSelfSigned,
-    tenantOf: (apiKey) => directory.byApiKey(apiKey),
+    holderOf: (apiKey) => directory.byApiKey(apiKey),
     send: (request) => door.serve(ROUTE, request, (exchange) => sendEmail.serve(door, exchange, {})),
     platformSender: config.mailFrom.address,
     clock,

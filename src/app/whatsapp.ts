@@ -1,4 +1,6 @@
 import { CallbackData } from "../channels/whatsapp/callback-keys.ts";
+import { IncomingChat } from "../channels/whatsapp/incoming-chat.ts";
+import { NumberOwners } from "../channels/whatsapp/number-owners.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import { startGraphSandbox } from "../channels/whatsapp/sandbox/graph-sandbox.ts";
 import { WhatsappStatuses } from "../channels/whatsapp/statuses.ts";
@@ -8,6 +10,7 @@ import type { EventReader } from "../domain/event-store.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { TenantNewsDesk } from "../domain/tenant-news.ts";
 import type { WhatsappSender } from "../domain/whatsapp.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -49,11 +52,15 @@ export function startWhatsapp({ config, telemetry, platform }: ChannelPorts, shu
   return { ...over(sandbox.url), inbox: sandbox.inbox, callBack: (apiUrl) => sandbox.callBack(apiUrl) };
 }
 
+/** No tenant can name a receiver of news. */
+const NO_LISTENERS: TenantNewsDesk = { tell: async () => undefined };
+
 interface WebhookContext {
   readonly config: Config;
   readonly queue: RedisQueue;
   readonly directory: TenantDirectory;
   readonly eventStore: { readonly reader: EventReader };
+  readonly registry: { readonly registry: { ownNumbers(): Promise<ReadonlyMap<string, string>> } };
   readonly platform: PlatformCredentials;
   readonly telemetry: Telemetry;
 }
@@ -61,6 +68,7 @@ interface WebhookContext {
 /** What the API needs to take the chat provider's callbacks. */
 export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown): WhatsappPorts {
   const { config, queue, directory, eventStore, platform, telemetry } = context;
+  const { registry } = context.registry;
   const statuses = new WhatsappStatuses({
     queue,
     references: queue,
@@ -73,5 +81,9 @@ export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown)
   });
   // Stopped after the API, which hands over no more statuses by then.
   shutdown.add("history", "early statuses", () => statuses.stop());
-  return { webhookSecrets: config.webhookSecrets, statuses, messages: queue.incomingMessages };
+  const [messages, windows, clock] = [queue.incomingMessages, queue.replyWindows, systemClock];
+  const owners = new NumberOwners({ read: () => registry.ownNumbers(), clock });
+  const heard = { messages, windows, owners, references: queue, news: NO_LISTENERS };
+  const incoming = new IncomingChat({ ...heard, platform, clock, telemetry });
+  return { webhookSecrets: config.webhookSecrets, statuses, incoming, messages, windows };
 }

@@ -29,6 +29,28 @@ export class JobIds {
       `${hex(4)}${hex(5)}${hex(6)}${hex(7)}${hex(8)}${hex(9)}`
     );
   }
+
+  /** The base of a batch's job ids (`idInBatch`). */
+  nextBatch(): string {
+    const id = this.next();
+    return `${id.slice(0, RANDOM_A_AT)}000${id.slice(RANDOM_A_AT + RANDOM_A_CHARS)}`;
+  }
+}
+
+/** The twelve bits behind an id's version (`rand_a`), and its last 32 bits. */
+const [RANDOM_A_AT, RANDOM_A_CHARS, LAST_AT] = [15, 3, 28];
+/** 2^32 divided by the golden ratio, odd: multiples spread over all values, and differ. */
+const SPREAD = 0x9e3779b1;
+
+/**
+ * The id of a batch's message: a UUIDv7 that has the index (0 to 4,095) as a counter behind its time (RFC 9562, 6.2, method 1), so
+ * ids rise with the index. The last bits differ from message to message, because samples are drawn by them (`isSampled`).
+ */
+export function idInBatch(baseId: string, index: number): string {
+  const last = (Number.parseInt(baseId.slice(LAST_AT), 16) ^ Math.imul(index, SPREAD)) >>> 0;
+  const counter = index.toString(16).padStart(RANDOM_A_CHARS, "0");
+  const middle = baseId.slice(RANDOM_A_AT + RANDOM_A_CHARS, LAST_AT);
+  return `${baseId.slice(0, RANDOM_A_AT)}${counter}${middle}${last.toString(16).padStart(8, "0")}`;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

@@ -27,6 +27,16 @@ export function missing<What extends Named>(what: What): Missing<What> {
   return { kind: "missing", what };
 }
 
+/** The owner has as much of it as it may have; `why` says so in one sentence. */
+export interface Full {
+  readonly kind: "full";
+  readonly why: string;
+}
+
+export function full(most: number, what: string): Full {
+  return { kind: "full", why: `A tenant has at most ${most} ${what}: delete one that is not used.` };
+}
+
 /** A value cannot be stored; `why` says so in one sentence. */
 export interface Invalid {
   readonly kind: "invalid";

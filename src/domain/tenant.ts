@@ -6,6 +6,23 @@ export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 export const PERMISSIONS = ["allow_raw_html"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
+export const SCOPES = ["send", "read", "manage"] as const;
+/** What an API key allows: to send, to read what was sent, and to change what the service keeps for the tenant. */
+export type Scope = (typeof SCOPES)[number];
+export const ALL_SCOPES: ReadonlySet<Scope> = new Set(SCOPES);
+
+/** An API key that may be used. The key itself is not in it. */
+export interface ApiKey {
+  readonly keyId: string;
+  readonly scopes: ReadonlySet<Scope>;
+}
+
+/** Who calls with an API key. */
+export interface KeyHolder {
+  readonly tenant: Tenant;
+  readonly key: ApiKey;
+}
+
 export interface Plan {
   readonly name: string;
   readonly requestsPerMinute: number;
@@ -63,8 +80,8 @@ export interface ChannelMembers {}
  * memory.
  */
 export interface TenantDirectory {
-  /** The tenant that holds this API key, or null. */
-  byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null>;
+  /** The tenant that holds this API key, and what the key allows; null: nobody does, or it has expired. */
+  byApiKey(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
   byId(tenantId: string): Tenant | null | Promise<Tenant | null>;
   /** The tenant as it is in memory, null if it is known to be gone; undefined: it would have to be loaded. */
   byIdNow?(tenantId: string): Tenant | null | undefined;

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
-import type { Operator } from "../domain/operator.ts";
 
-/** A call of an operator that is no read, as the audit log has it. */
+/** A call of an operator that is no read, or of a tenant that changes what is kept for it, as the audit log has it. */
 export interface AuditedCall {
-  readonly operator: Operator;
+  /** The operator, or the tenant's key, whose id is its name as well: the tenant chose every other name that it has. */
+  readonly operator: { readonly id: string; readonly name: string };
   /** The operation's id in the API document. */
   readonly action: string;
   readonly tenantId: string | null;

@@ -1,9 +1,10 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
-import type { Tenant } from "../domain/tenant.ts";
+import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
 import { ApiError } from "./api-error.ts";
-import { type AuditShown, auditedDetail, newTenantOf } from "./audit.ts";
+import { type AuditShown, auditedDetail, auditedPath, newTenantOf } from "./audit.ts";
+import { auditedCall } from "./audited-call.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
@@ -26,6 +27,7 @@ export type Tag =
   | "Jobs"
   | "Events"
   | "Domains"
+  | "Management"
   | "Tenants"
   | "Analysis"
   | "Plans"
@@ -89,7 +91,8 @@ export function reply<const S extends number, const T>(status: S, body: T, heade
 export type PathParameters = Readonly<Record<string, PathParameter<unknown>>>;
 export type QueryParameters = Readonly<Record<string, QueryParameter<unknown>>>;
 
-type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): infer T } ? T : never };
+/** What the declared parameters read. */
+export type ValuesOf<P> = { readonly [N in keyof P]: P[N] extends { read(text: never): infer T } ? T : never };
 
 /** What the document says about a body that the handler checks itself. */
 export interface DocumentedBody {
@@ -129,9 +132,9 @@ export interface Declaration {
   /** How long the connection may stay silent while the request is served, if longer than usual. */
   readonly idleSeconds?: number | undefined;
   /**
-   * What an operator's call does: it reads, or it changes something, for which an operator needs the role `write` and which the
-   * audit log has. `report`: a machine passes on what others did; it needs the role, and is too frequent for the log. By
-   * default, `GET` reads and every other method changes.
+   * What a call of an operator, or of a tenant about what is kept for it, does: it reads, or it changes something, for which an
+   * operator needs the role `write` and which the audit log has. `report`: a machine passes on what others did; it needs the
+   * role, and is too frequent for the log. By default, `GET` reads and every other method changes.
    */
   readonly effect?: Effect | undefined;
   /** Which members of its bodies the audit log shows. */
@@ -147,6 +150,8 @@ export interface Endpoint extends Declaration {
    */
   readonly security?: readonly (string | null)[] | undefined;
   readonly channel?: ChannelName | undefined;
+  /** What a tenant's key must allow. */
+  readonly scope?: Scope | undefined;
   readonly documentedBody?: DocumentedBody | undefined;
   /** Serves a call of an operator once its token, its role and the audit log have let it pass. */
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
@@ -170,7 +175,7 @@ interface Handled<A extends Answers> {
  * The type of a body: validated by its schema before the handler runs, or documented here and checked by the handler. Null: no
  * body, or one that was left out.
  */
-type BodyOf<B> =
+export type BodyOf<B> =
   B extends OptionalBody<infer S extends TSchema>
     ? Static<S> | null
     : B extends TSchema
@@ -218,47 +223,67 @@ export function operatorEndpoint<
 }
 
 /**
- * A tenant's call. Order of checks: key, rate window, channel, query, the tenant's share of the queue (if the call queues a
- * job), body, path. The request is counted before its work begins: a rate-limited tenant must not cause look-ups in other parts
- * of the service.
+ * A tenant's call. Order of checks: key, rate window, the key's scope, channel, query, the tenant's share of the queue (if the
+ * call queues a job), body, path. The request is counted before its work begins: a rate-limited tenant must not cause look-ups
+ * in other parts of the service. A change of what is kept for the tenant (scope `manage`) is written to the audit log.
  */
 export function tenantEndpoint<
   const P extends PathParameters,
   const Q extends QueryParameters,
   const A extends Answers,
-  B extends DocumentedBody | undefined = undefined,
+  B extends TSchema | OptionalBody | DocumentedBody | undefined = undefined,
 >(
   declared: Declared<P, Q, A> & {
     /** The channel that the tenant must have. */
     readonly channel?: ChannelName;
+    /** What the key must allow. By default, a call that reads needs `read`, and every other one `manage`. */
+    readonly scope?: Scope;
     readonly body?: B;
     /** Whether the call queues a job. If so, it is refused once the tenant's share of the queue is used up. */
     readonly queues?: boolean;
-    handle(call: Call<P, Q> & { readonly tenant: Tenant; readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
+    handle(
+      call: Call<P, Q> & { readonly tenant: Tenant; readonly key: ApiKey; readonly body: BodyOf<B> },
+    ): Promise<Reply<A> | Response>;
   },
 ): Endpoint {
   const body = bodyReader(declared.body);
-  const { channel, queues = false } = declared;
+  const { channel, queues = false, audit } = declared;
+  const effect = effectOf(declared);
+  const scope = declared.scope ?? (effect === "read" ? "read" : "manage");
+  const isAudited = scope === "manage" && effect === "change";
   return finished(declared, {
     caller: "tenant",
     channel,
+    scope,
     documentedBody: body.documented,
     async serve(door, exchange, params) {
-      const tenant = await door.authenticate(exchange);
+      const tenant = await door.authenticate(exchange, scope);
       await door.admit(exchange, tenant);
+      const key = keyOf(exchange);
       if (channel !== undefined) (queues ? requireSending : requireChannel)(tenant, channel);
       const query = readQueryOf(declared, exchange);
       if (queues) door.refuseFullQueue(exchange, tenant);
+      const read = await body.read(door, exchange);
+      const named = readParams(declared, params);
       // The reader is built from the same schema as the type.
-      const given = (await body.read(door, exchange)) as BodyOf<B>;
-      const call = { door, exchange, tenant, params: readParams(declared, params), query, body: given } as Call<
-        P,
-        Q
-      > & {
+      const given = read as BodyOf<B>;
+      const call = { door, exchange, tenant, key, params: named, query, body: given } as Call<P, Q> & {
         readonly tenant: Tenant;
+        readonly key: ApiKey;
         readonly body: BodyOf<B>;
       };
-      return toResponse(exchange, await declared.handle(call));
+      if (!isAudited) return toResponse(exchange, await declared.handle(call));
+      door.admitChange(tenant);
+      const shown = read instanceof Uint8Array ? null : read;
+      exchange.auditDetail = auditedDetail(audit, shown, null);
+      const { target } = auditedPath(declared, params);
+      const by = { id: key.keyId, name: key.keyId };
+      const entry = { operator: by, action: declared.operation, tenantId: tenant.tenantId, target };
+      return auditedCall(door.ports.audit, exchange, entry, async () => {
+        const answer = await declared.handle(call);
+        if (!(answer instanceof Response)) exchange.auditDetail = auditedDetail(audit, shown, answer.body);
+        return toResponse(exchange, answer);
+      });
     },
   });
 }
@@ -270,6 +295,8 @@ export function endpoint<const A extends Answers>(
       readonly caller?: CallerKind;
       readonly security?: readonly (string | null)[];
       readonly channel?: ChannelName;
+      /** What a tenant's key must allow: the handler gives it to `authenticate`. */
+      readonly scope?: Scope;
       readonly body?: DocumentedBody;
       handle(
         door: FrontDoor,
@@ -278,11 +305,12 @@ export function endpoint<const A extends Answers>(
       ): Reply<A> | Response | Promise<Reply<A> | Response>;
     },
 ): Endpoint {
-  const { caller = "anyone", security, channel, body } = declared;
+  const { caller = "anyone", security, channel, scope, body } = declared;
   return finished(declared, {
     caller,
     security,
     channel,
+    scope,
     documentedBody: body,
     serve(door, exchange, params) {
       const answered = declared.handle(door, exchange, params);
@@ -291,6 +319,16 @@ export function endpoint<const A extends Answers>(
       return toResponse(exchange, answered);
     },
   });
+}
+
+/** What a call does. */
+export function effectOf({ method, effect }: Pick<Declaration, "method" | "effect">): Effect {
+  return effect ?? (method === "GET" ? "read" : "change");
+}
+
+function keyOf({ apiKey }: Exchange): ApiKey {
+  if (apiKey === null) throw new Error("a tenant's call has no key");
+  return apiKey;
 }
 
 type Rest = Omit<Endpoint, keyof Declaration>;

@@ -2,6 +2,7 @@ import type { JobIds } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { RateState } from "../domain/queue.ts";
+import type { ApiKey } from "../domain/tenant.ts";
 import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
@@ -20,13 +21,17 @@ export class Exchange {
   bodyHold: BodyHold | null = null;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
-  /** What the audit log says of an operator's call beside its path, without secrets. */
+  /** What the audit log says of a call beside its path, without secrets. */
   auditDetail: JsonObject = {};
   newTenantId: string | null = null;
+  /** How many jobs a batch has queued; null: it is no batch. */
+  jobsQueued: number | null = null;
   /** Null: the request is not traced. */
   span: Span | null = null;
   /** The operator who calls, once known. */
   operator: Operator | null = null;
+  /** The key that a tenant calls with, once known. */
+  apiKey: ApiKey | null = null;
   /** How a 401 tells the caller to authenticate (RFC 9110, 11.6.1). */
   challenge = 'ApiKey realm="waybill", header="X-API-Key"';
   /** Answers an error to a person with a page. It returns null for a program, which gets JSON. */

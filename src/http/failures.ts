@@ -40,8 +40,19 @@ export const UNKNOWN_KEY = failure(
 );
 export const FORBIDDEN = tenantFailure(
   "Forbidden",
-  "The channel is not enabled, its sends are on hold, or a permission is missing.",
+  "The key lacks the scope, the channel is not enabled, its sends are on hold, or a permission is missing.",
   "the channel email is not enabled for this tenant",
+);
+export const LACKS_SCOPE = tenantFailure(
+  "LacksScope",
+  "The key lacks the scope that the call needs.",
+  "this API key lacks the scope read, which the call needs",
+);
+export const NOT_FOUND = tenantFailure("NotFound", "It does not exist.", "there is no such template");
+export const CONFLICT = tenantFailure(
+  "Conflict",
+  "The state forbids the call, or there is no room for more.",
+  "a tenant has at most 100 keys: revoke one that is not used",
 );
 export const TOO_LARGE = tenantFailure(
   "TooLarge",

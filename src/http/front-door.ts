@@ -1,3 +1,4 @@
+import type { Batches } from "../domain/batch.ts";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { JobIds } from "../domain/ids.ts";
@@ -6,21 +7,23 @@ import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
+import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
+import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
 import type { Readiness } from "./readiness.ts";
-import { type JsonBody, RequestBodies } from "./request-body.ts";
+import { type BodyBounds, type JsonBody, RequestBodies } from "./request-body.ts";
 
 /** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
+  readonly batches: Batches;
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
   readonly directory: TenantDirectory;
@@ -32,9 +35,9 @@ export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
   /** Counts tenants' calls, for billing; absent: nobody does. Returns at once. */
-  readonly usage?: { note(tenantId: string, hasQueued: boolean): void };
+  readonly usage?: { note(tenantId: string, queued: number): void };
   /** Counts accepted jobs for those who watch; absent: nobody does. Returns at once. */
-  readonly watched?: { noteAccepted(channel: ChannelName): void };
+  readonly watched?: { noteAccepted(channel: ChannelName, jobs: number): void };
   /** How many processes take requests at this address; they share the room for large bodies. Default 1. */
   readonly processes?: number;
   /** Base address shown in the documentation; by default, the address that the request came to. */
@@ -96,12 +99,14 @@ export class FrontDoor {
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
+  private readonly changes: ChangePace;
 
   constructor(readonly ports: DoorPorts) {
     this.ofPages = transportSecurity(ports.publicUrl);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);
     this.known = new KnownLimits(ports.clock);
+    this.changes = new ChangePace(ports.clock);
   }
 
   async serve(to: Route, request: Request, work: Work): Promise<Response> {
@@ -131,24 +136,34 @@ export class FrontDoor {
     return response;
   }
 
-  private noteUsage({ caller }: Exchange, { status, headers }: Response): void {
+  private noteUsage({ caller, jobsQueued }: Exchange, { status, headers }: Response): void {
     if (typeof caller === "string") return;
-    // Every 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
-    this.ports.usage?.note(caller.tenantId, status === 202 && !headers.has("idempotency-replayed"));
+    // Every other 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
+    const ofAnswer = status === 202 && !headers.has("idempotency-replayed") ? 1 : 0;
+    this.ports.usage?.note(caller.tenantId, jobsQueued ?? ofAnswer);
   }
 
-  /** The tenant that the API key belongs to. Throws 401. */
-  async authenticate(exchange: Exchange): Promise<Tenant> {
-    const found = this.tenantOf(exchange);
-    const tenant = found instanceof Promise ? await found : found;
-    if (tenant === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+  /**
+   * The tenant that the API key belongs to. Throws 401; and, once the request is counted, 403 where the key has not got the
+   * scope that the call needs.
+   */
+  async authenticate(exchange: Exchange, scope: Scope): Promise<Tenant> {
+    const found = this.holderOf(exchange);
+    const holder = found instanceof Promise ? await found : found;
+    if (holder === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+    const { tenant, key } = holder;
     exchange.caller = tenant;
+    exchange.apiKey = key;
+    if (!key.scopes.has(scope)) {
+      await this.admit(exchange, tenant);
+      throw new ApiError(403, `this API key lacks the scope ${scope}, which the call needs`);
+    }
     return tenant;
   }
 
   /** The parsed body. Throws an `ApiError` as `RequestBodies.json` does. */
-  json(exchange: Exchange): Promise<JsonBody> {
-    return this.bodies.json(exchange);
+  json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
+    return this.bodies.json(exchange, bounds);
   }
 
   /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
@@ -161,8 +176,8 @@ export class FrontDoor {
     return this.bodies.bytes(exchange, bytesMax);
   }
 
-  /** The tenant that the API key belongs to, or null. */
-  tenantOf(exchange: Exchange): Tenant | null | Promise<Tenant | null> {
+  /** The tenant that the API key belongs to, and what the key allows; or null. */
+  holderOf(exchange: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
     const apiKey = exchange.request.headers.get("x-api-key");
     if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
     return this.ports.directory.byApiKey(apiKey);
@@ -179,6 +194,12 @@ export class FrontDoor {
     const { limited, rate } = await this.ports.queue.admit(tenant, tenant.plan.requestsPerMinute);
     exchange.rate = rate;
     if (limited) throw this.overLimit(exchange, tenant);
+  }
+
+  /** Counts a change of what is kept for the tenant. Throws 429 after too many, whatever the tenant's plan allows. */
+  admitChange({ tenantId }: Tenant): void {
+    const waitSeconds = this.changes.waitSeconds(tenantId);
+    if (waitSeconds > 0) throw new ApiError(429, TOO_MANY_CHANGES, {}, waitSeconds);
   }
 
   /** Throws 429 if this process already knows that the tenant is over its limit. */
@@ -271,13 +292,17 @@ const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
+const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
 /** Deliveries free up room continuously. */
 const QUEUE_FULL_RETRY_SECONDS = 5;
 
 function queueFull(what: "jobs" | "bytes"): ApiError {
+  return new ApiError(429, queueFullText(what), {}, QUEUE_FULL_RETRY_SECONDS);
+}
+
+export function queueFullText(what: "jobs" | "bytes"): string {
   const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
-  const message = `your share of the queue is used up: it holds ${share} as your plan allows`;
-  return new ApiError(429, message, {}, QUEUE_FULL_RETRY_SECONDS);
+  return `your share of the queue is used up: it holds ${share} as your plan allows`;
 }
 
 /**

@@ -2,13 +2,21 @@ import { toOpenAPISchema } from "@elysiajs/openapi/openapi";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
-import type { Answer, CallerKind, DocumentedBody, Endpoint, Example } from "./endpoint.ts";
+import {
+  type Answer,
+  type CallerKind,
+  type DocumentedBody,
+  type Endpoint,
+  type Example,
+  effectOf,
+} from "./endpoint.ts";
 import {
   BAD_REQUEST,
   BODIES_CROWDED,
   type Failure,
   FORBIDDEN,
   INTERNAL_ERROR,
+  LACKS_SCOPE,
   OPERATOR_BAD_REQUEST,
   OPERATOR_BODIES_CROWDED,
   OPERATOR_FORBIDDEN,
@@ -25,7 +33,6 @@ import {
   UNKNOWN_ENCODING,
   UNKNOWN_KEY,
 } from "./failures.ts";
-import { effectOf } from "./serve-operator.ts";
 
 /** The OpenAPI 3.1 document, derived from the endpoints' declarations. */
 export function openApiDocument(
@@ -129,7 +136,8 @@ const LIMITED: JsonObject = {
 };
 
 function operationOf(endpoint: Endpoint, components: Components): JsonObject {
-  const { operation, tag, summary, description, caller, answers, documentedBody } = endpoint;
+  const { operation, tag, summary, caller, answers, documentedBody } = endpoint;
+  const description = descriptionOf(endpoint);
   const successes = Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, caller, components)]);
   const failures = Object.entries(failuresOf(endpoint)).map(([status, one]) => [status, components.failure(one)]);
   return {
@@ -141,6 +149,12 @@ function operationOf(endpoint: Endpoint, components: Components): JsonObject {
     ...(documentedBody === undefined ? null : { requestBody: bodyOf(documentedBody, components) }),
     responses: Object.fromEntries([...successes, ...failures]),
   };
+}
+
+/** With the scope that a tenant's key needs. */
+function descriptionOf({ description, scope }: Endpoint): string | undefined {
+  if (scope === undefined) return description;
+  return `${description === undefined ? "" : `${description} `}Needs a key with the scope \`${scope}\`.`;
 }
 
 const SECURITY_OF: Readonly<Record<CallerKind, readonly string[]>> = {
@@ -159,7 +173,7 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
         // Also covers unknown query parameters.
         400: BAD_REQUEST,
         401: UNKNOWN_KEY,
-        ...(channel === undefined ? null : { 403: FORBIDDEN }),
+        403: channel === undefined ? LACKS_SCOPE : FORBIDDEN,
         ...(hasBody ? { 408: TOO_SLOW, 413: TOO_LARGE, 415: UNKNOWN_ENCODING, 503: BODIES_CROWDED } : null),
         429: TOO_MANY_REQUESTS,
         500: INTERNAL_ERROR,
@@ -329,6 +343,7 @@ const TAGS: readonly JsonObject[] = [
   { name: "Jobs", description: "What became of a message." },
   { name: "Events", description: "The delivery history of a tenant." },
   { name: "Domains", description: "The domains that a tenant sends from." },
+  { name: "Management", description: "What a tenant keeps with the service: keys, suppressions, templates, aliases." },
   { name: "Tenants", description: "Operators: tenants, their keys, templates, credentials and tokens." },
   { name: "Analysis", description: "Operators: events in bulk." },
   { name: "Operators", description: "Operators: who may call, and what they did." },
@@ -343,7 +358,12 @@ const TAGS: readonly JsonObject[] = [
 
 const SECURITY_SCHEMES: JsonObject = {
   metrics: { type: "http", scheme: "bearer", description: "`METRICS_TOKEN`, where the server has one." },
-  apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "A tenant's key, issued by the operator." },
+  apiKey: {
+    type: "apiKey",
+    in: "header",
+    name: "X-API-Key",
+    description: "A tenant's key. It allows what its scopes say: `send`, `read`, `manage`.",
+  },
   applePass: {
     type: "http",
     scheme: "ApplePass",

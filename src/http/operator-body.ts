@@ -28,12 +28,21 @@ function explain(errors: readonly ValueError[]): string {
   // A body of another kind has other fields, so the wrong kind is the error to report.
   const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
   if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
-  const unknown = errors.filter(({ type }) => type === ValueErrorType.ObjectAdditionalProperties).map(fieldOf);
+  const unknown = [...new Set(everyError(errors).filter(isUnknownField).map(fieldOf))];
   if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
   const [first] = errors;
   if (first === undefined) return "the body does not have the expected shape";
   if (first.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(first)} is required`;
   return `${first.path === "" ? "the body" : fieldOf(first)} must be ${expectation(first)}`;
+}
+
+function isUnknownField({ type }: ValueError): boolean {
+  return type === ValueErrorType.ObjectAdditionalProperties;
+}
+
+/** Also what is wrong with each alternative of a member, such as an object that may be null. */
+function everyError(errors: readonly ValueError[]): readonly ValueError[] {
+  return errors.flatMap((error) => [error, ...everyError(error.errors.flatMap((each) => [...each]))]);
 }
 
 /** What the field must be, taken from the schema's description. */

@@ -11,6 +11,13 @@ export interface JsonBody {
   readonly value: unknown;
 }
 
+/** Bounds on a body, where they are not those of every call. */
+export interface BodyBounds {
+  readonly bytesMax: number;
+  /** JSON values: members, elements and containers together. */
+  readonly valuesMax: number;
+}
+
 /** Longer bodies are processed one at a time. */
 const LARGE_BYTES = 1024 * 1024;
 
@@ -35,12 +42,12 @@ export class RequestBodies {
    * Throws an `ApiError`: 400 if the body is not `application/json` in valid UTF-8 or costs too much to parse, otherwise as
    * `decoded` does.
    */
-  async json(exchange: Exchange): Promise<JsonBody> {
+  async json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
-    const bytes = await this.decoded(exchange);
-    if (bytes.length <= LARGE_BYTES) return { bytes, value: parseJson(bytes) };
-    return { bytes, value: await this.large.inTurn(() => parseJson(bytes)) };
+    const bytes = await this.decoded(exchange, bounds?.bytesMax);
+    const parse = () => parseJson(bytes, bounds?.valuesMax);
+    return { bytes, value: await this.inTurn(bytes.length, parse) };
   }
 
   /** Processes a body of the given size; a large one waits for its own turn. */
@@ -71,10 +78,9 @@ export class RequestBodies {
    * The body, expanded if it came with `Content-Encoding: gzip`. Throws an `ApiError` as `bytes` does, 413 also if it expands
    * beyond the bound, 400 also if it is no gzip, and 415 if it has another encoding.
    */
-  async decoded(exchange: Exchange): Promise<Uint8Array> {
+  async decoded(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
-    if (!isGzip(request)) return this.bytes(exchange);
-    const bytesMax = limits.requestBodyBytesMax;
+    if (!isGzip(request)) return this.bytes(exchange, bytesMax);
     if ((declaredLength(exchange) ?? 0) > bytesMax) throw tooLarge(bytesMax);
     try {
       // Expands no faster than it is read: a body of any ratio takes no more memory than the bound and the room allow.

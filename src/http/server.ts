@@ -263,8 +263,8 @@ class Unrouted {
     const isOperators = this.hasOperators && (path === "/dash/api" || path.startsWith("/dash/api/"));
     if (isOperators) return void this.door.requireOperator(exchange);
     if (!path.startsWith("/v1/")) return;
-    const tenant = await this.door.tenantOf(exchange);
-    if (tenant !== null) await this.door.admit(exchange, tenant);
+    const holder = await this.door.holderOf(exchange);
+    if (holder !== null) await this.door.admit(exchange, holder.tenant);
   }
 }
 

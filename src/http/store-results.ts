@@ -1,8 +1,8 @@
-import type { Done, Invalid, InvalidCursor, Missing, Named } from "../domain/store-result.ts";
+import type { Done, Full, Invalid, InvalidCursor, Missing, Named } from "../domain/store-result.ts";
 import { ApiError } from "./api-error.ts";
 
 /** What a store did. Throws the `ApiError` for a result that is the same answer at every endpoint. */
-export function resultOf<T>(result: Done<T> | Missing | Invalid | InvalidCursor): T {
+export function resultOf<T>(result: Done<T> | Missing | Invalid | Full | InvalidCursor): T {
   switch (result.kind) {
     case "done":
       return result.value;
@@ -10,6 +10,8 @@ export function resultOf<T>(result: Done<T> | Missing | Invalid | InvalidCursor)
       throw noSuch(result.what);
     case "invalid":
       throw new ApiError(400, result.why);
+    case "full":
+      throw new ApiError(409, result.why);
     case "invalid_cursor":
       throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
   }

@@ -13,10 +13,10 @@ const AuditRow = Type.Object(
   {
     audit_id: Type.Integer(),
     at: Timestamp,
-    operator_id: Type.String(),
-    operator: Type.String({ description: "The operator's name at that time." }),
+    operator_id: Type.String({ description: "Of what a tenant changed itself: its key's." }),
+    operator: Type.String({ description: "The operator's name at that time, or the id of the tenant's key." }),
     action: Type.String({ description: "The call's operationId in this document." }),
-    tenant: orNull("The tenant that the path names."),
+    tenant: orNull("The tenant that the path names, or that called."),
     target: orNull("What else the path names; of a recipient, the domain alone."),
     detail: Type.Unsafe<JsonObject>({
       type: "object",
@@ -73,7 +73,7 @@ export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository,
     name: "operator",
     operation: "listAudit",
     tag: "Operators",
-    summary: "What operators changed, newest first, of the last 400 days",
+    summary: "What operators changed, and tenants themselves, newest first, of the last 400 days",
     description:
       "One row for each call that is no read, whatever came of it; calls that were refused for their token or role have " +
       "none. `POST /dash/api/mail-reports`, by which a mail server reports, has none either.",

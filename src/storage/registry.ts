@@ -19,6 +19,11 @@ export type CredentialsPut = Done<{ readonly used: boolean }> | Missing<"tenant"
 export interface CredentialStore {
   /** Stores a tenant's own credentials sealed. They are used once the tenant may use its own on the channel. */
   put(secret: Secret, channel: ChannelName): Promise<CredentialsPut>;
+  /**
+   * The opened credentials of a kind, by tenant, of all tenants that may use their own on the channel. Those that do
+   * not open are left out: they cannot be used either.
+   */
+  opened(kind: string, channel: ChannelName): Promise<ReadonlyMap<string, string>>;
 }
 
 /** What the rooms make their repositories of. */

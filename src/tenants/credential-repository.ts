@@ -1,5 +1,5 @@
-import { and, asc, eq } from "drizzle-orm";
-import type { Clock } from "../domain/clock.ts";
+import { and, asc, eq, gt, isNull } from "drizzle-orm";
+import { type Clock, sleep } from "../domain/clock.ts";
 import { type CredentialForm, type CredentialsRecord, whyUnused } from "../domain/credentials.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { type AllOfTenant, type Done, done, type Missing, missing } from "../domain/store-result.ts";
@@ -7,7 +7,8 @@ import type { Database } from "../storage/database.ts";
 import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import type { CredentialStore, CredentialsPut } from "../storage/registry.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
-import type { Secret, Vault } from "../storage/vault.ts";
+import { tenants } from "../storage/tables.ts";
+import { type Secret, type Vault, VaultError } from "../storage/vault.ts";
 import { credentials } from "./tables.ts";
 
 export interface CredentialRepositoryOptions {
@@ -17,6 +18,9 @@ export interface CredentialRepositoryOptions {
   readonly clock: Clock;
   readonly kinds: readonly CredentialForm[];
 }
+
+/** Opening more secrets at once would block the thread for milliseconds. */
+const OPENED_AT_ONCE = 500;
 
 /** Tenants' own credentials, for any provider. What is read back holds no secret. */
 export class CredentialRepository implements CredentialStore {
@@ -39,6 +43,38 @@ export class CredentialRepository implements CredentialStore {
       const tenant = await tenantRow(transaction, tenantId);
       return done({ used: tenant?.allowCustom.includes(channel) ?? false });
     });
+  }
+
+  async opened(kind: string, channel: ChannelName): Promise<ReadonlyMap<string, string>> {
+    const found = new Map<string, string>();
+    for (let after = ""; ; await sleep(this.options.clock, 0)) {
+      const rows = await this.options.database.read((db) =>
+        db
+          .select({ tenantId: credentials.tenantId, sealed: credentials.sealed, allowCustom: tenants.allowCustom })
+          .from(credentials)
+          .innerJoin(tenants, eq(tenants.id, credentials.tenantId))
+          .where(and(eq(credentials.kind, kind), isNull(tenants.deletedAt), gt(credentials.tenantId, after)))
+          .orderBy(asc(credentials.tenantId))
+          .limit(OPENED_AT_ONCE),
+      );
+      for (const { tenantId, sealed, allowCustom } of rows) {
+        const text = allowCustom.includes(channel) ? this.textOf({ tenantId, kind, sealed }) : null;
+        if (text !== null) found.set(tenantId, text);
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < OPENED_AT_ONCE) return found;
+      after = last.tenantId;
+    }
+  }
+
+  /** Null: it does not open. */
+  private textOf({ tenantId, kind, sealed }: Pick<typeof credentials.$inferSelect, "tenantId" | "kind" | "sealed">) {
+    try {
+      return this.options.vault.open({ tenantId, kind, field: "credentials" }, sealed);
+    } catch (error) {
+      if (error instanceof VaultError) return null;
+      throw error;
+    }
   }
 
   /** Ordered by kind. Rejects with `VaultError` if they do not open. */

@@ -1,11 +1,13 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
+import { SCOPES, type Scope } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import type { AuditShown } from "../http/audit.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
-import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
-import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
-import { listOf, oneLine, optional, Timestamp } from "../http/schemas.ts";
+import { type Endpoint, reply } from "../http/endpoint.ts";
+import { managedEndpoints, type Self } from "../http/managed-endpoint.ts";
+import type { PathParameter } from "../http/parameters.ts";
+import { enumOf, listOf, oneLine, optional, Timestamp } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
+import { ownLimits } from "./limits.ts";
 import type { TenantRegistry } from "./registry.ts";
 
 const Key = Type.Object(
@@ -16,6 +18,7 @@ const Key = Type.Object(
     created_at: Timestamp,
     last_used_at: Type.Union([Timestamp, Type.Null()], { description: "To about a minute; null: never." }),
     expires_at: Type.Union([Timestamp, Type.Null()], { description: "Null: it does not expire." }),
+    scopes: Type.Array(enumOf(SCOPES), { description: "What it allows." }),
   },
   { $id: "Key" },
 );
@@ -26,8 +29,20 @@ const keyBody = Type.Object(
   {
     name: optional(oneLine("1 to 100 characters without control characters", 100, 1)),
     expires_at: optional(Type.String({ pattern: TIME.source, description: "a time to come, as 2027-01-01T00:00:00Z" })),
+    scopes: optional(
+      Type.Array(
+        Type.Union(
+          SCOPES.map((scope) => Type.Literal(scope)),
+          { description: `one of ${SCOPES.join(", ")}` },
+        ),
+        { minItems: 1, uniqueItems: true, description: `a list of ${SCOPES.join(", ")}, each once, at least one` },
+      ),
+    ),
   },
-  { additionalProperties: false, examples: [{ name: "shop, production" }] },
+  {
+    additionalProperties: false,
+    examples: [{ name: "shop, production" }, { name: "the shop's front end", scopes: ["send"] }],
+  },
 );
 
 const NewKey = Type.Object(
@@ -52,44 +67,46 @@ const EXAMPLE = {
   created_at: "2026-11-21T07:30:00Z",
   last_used_at: "2026-11-22T09:00:00Z",
   expires_at: null,
+  scopes: ["send", "read"],
 } as const;
 
 /** What the audit log shows of a new key. */
-export const NEW_KEY_SHOWN: AuditShown = { body: ["name", "expires_at"], answer: ["key_id"] };
+export const NEW_KEY_SHOWN: AuditShown = { body: ["name", "expires_at", "scopes"], answer: ["key_id"] };
 
-type Keys = Pick<TenantRegistry, "createKey" | "keys" | "revokeKey">;
+type Keys = Pick<TenantRegistry, "createKey" | "createOwnKey" | "keys" | "revokeKey">;
 
-/** `/dash/api/tenants/{id}/keys`: a key is shown once, when it is created. */
+/** `/dash/api/tenants/{id}/keys` and `/v1/keys`: a key is shown once, when it is created. */
 export function keyEndpoints({ registry }: { readonly registry: Keys }): readonly Endpoint[] {
   return [
-    operatorEndpoint({
+    ...managedEndpoints({
       method: "POST",
-      path: "/dash/api/tenants/:id/keys",
-      name: "operator",
+      path: "keys",
+      name: "create_key",
       operation: "createKey",
-      tag: "Tenants",
       summary: "Make a key, which is shown this once",
-      description: "Requests with a key that has expired are refused with 401.",
-      params: { id: tenantIdParameter },
+      description:
+        "Requests with a key that has expired are refused with 401. Without `scopes` an operator's key allows everything, and " +
+        `a tenant's what the calling key does, which is also the most it can. Tenants make up to ${ownLimits.keysMax} keys.`,
       body: { optional: keyBody },
       audit: NEW_KEY_SHOWN,
       answers: {
         201: { description: "The key.", schema: NewKey, examples: [{ key_id: "k1", api_key: "wb_live_a1b2c3" }] },
       },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ door, params: { id }, body }) {
+      fails: [409],
+      async handle({ door, tenantId, self, body }) {
         const expiresAt = expiryOf(body?.expires_at ?? null, door.ports.clock.nowMs());
-        return reply(201, resultOf(await registry.createKey(id, { name: nameOf(body?.name ?? null), expiresAt })));
+        const options = { name: nameOf(body?.name ?? null), expiresAt, scopes: scopesOf(body, self) };
+        const made = self === null ? registry.createKey(tenantId, options) : registry.createOwnKey(tenantId, options);
+        return reply(201, resultOf(await made));
       },
     }),
-    operatorEndpoint({
+    ...managedEndpoints({
       method: "GET",
-      path: "/dash/api/tenants/:id/keys",
-      name: "operator",
+      path: "keys",
+      name: "keys",
       operation: "listKeys",
-      tag: "Tenants",
       summary: "List a tenant's keys, without the keys themselves",
-      params: { id: tenantIdParameter },
+      scope: "manage",
       answers: {
         200: {
           description: "All of them.",
@@ -97,25 +114,46 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
           examples: [{ keys: [EXAMPLE] }],
         },
       },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      handle: async ({ params: { id } }) => reply(200, { keys: resultOf(await registry.keys(id)) }),
+      handle: async ({ tenantId }) => reply(200, { keys: resultOf(await registry.keys(tenantId)) }),
     }),
-    operatorEndpoint({
-      method: "DELETE",
-      path: "/dash/api/tenants/:id/keys/:key_id",
-      name: "operator",
-      operation: "revokeKey",
-      tag: "Tenants",
-      summary: "Revoke a key, on every process within a second",
-      params: { id: tenantIdParameter, key_id: keyIdParameter },
-      answers: { 204: { description: "Done.", schema: null } },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ params: { id, key_id } }) {
-        resultOf(await registry.revokeKey(id, key_id));
-        return reply(204, null);
-      },
-    }),
+    ...revocation(registry),
   ];
+}
+
+function revocation(registry: Keys): readonly Endpoint[] {
+  return managedEndpoints({
+    method: "DELETE",
+    path: "keys/:key_id",
+    name: "revoke_key",
+    operation: "revokeKey",
+    summary: "Revoke a key, on every process within a second",
+    description: "Only an operator can revoke the last key that allows `manage` and has not expired.",
+    params: { key_id: keyIdParameter },
+    answers: { 204: { description: "Done.", schema: null } },
+    fails: [404, 409],
+    async handle({ tenantId, self, params: { key_id } }) {
+      const revoked = await registry.revokeKey(tenantId, key_id, { isOwn: self !== null });
+      if (revoked.kind === "last") {
+        throw new ApiError(409, "this is the last key that allows manage: make another one first, or ask an operator");
+      }
+      resultOf(revoked);
+      return reply(204, null);
+    },
+  });
+}
+
+/** Null: all. Throws an `ApiError` 403 for scopes that the calling key itself has not got. */
+function scopesOf(body: Static<typeof keyBody> | null, self: Self | null): readonly Scope[] | null {
+  const given: unknown = body?.scopes ?? null;
+  // The schema takes nothing else.
+  const wanted = given as readonly Scope[] | null;
+  if (self === null) return wanted;
+  const { scopes } = self.key;
+  const beyond = wanted?.filter((scope) => !scopes.has(scope)) ?? [];
+  if (beyond.length > 0) {
+    throw new ApiError(403, `a key cannot give what it lacks itself: this one lacks the scope ${beyond.join(", ")}`);
+  }
+  return wanted ?? [...scopes];
 }
 
 /** Throws an `ApiError` 400 unless the time exists and is to come. */

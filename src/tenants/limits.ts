@@ -1,10 +1,18 @@
 /** Bounds of what operators may set. */
 export const planLimits = {
-  requestsPerMinuteMax: 1_000_000,
+  requestsPerMinuteMax: 60_000_000,
   deliveriesPerSecondMax: 100_000,
   /** One tenant's share of the queue: unfinished jobs, and the bytes of their payloads. */
   queuedJobsMax: 1_000_000_000,
   queuedBytesMax: 1024 ** 4,
   holdHoursMax: 7 * 24,
   snapshotStaleMsMax: 1_000,
+} as const;
+
+/** What a tenant may have of what it makes itself. Operators may go beyond. */
+export const ownLimits = {
+  keysMax: 100,
+  templatesMax: 1_000,
+  /** Every process that serves a tenant has all of its templates in memory. */
+  templateBytesMax: 8 * 1024 * 1024,
 } as const;

@@ -1,10 +1,10 @@
 import type { CredentialsRecord, Expiring } from "../domain/credentials.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
-import type { AllOfTenant, Done, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
+import type { AllOfTenant, Done, Full, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
-import type { Permission, Plan } from "../domain/tenant.ts";
+import type { Permission, Plan, Scope } from "../domain/tenant.ts";
 import type { UsageCount } from "./usage-counter.ts";
 import type { TokenUsage, UsageQuery } from "./usage-repository.ts";
 
@@ -65,12 +65,20 @@ export interface KeyRecord {
   readonly last_used_at: string | null;
   /** Null: it does not expire. */
   readonly expires_at: string | null;
+  readonly scopes: readonly Scope[];
 }
 
 export interface KeyOptions {
   readonly name?: string | null;
   /** From then on, requests with the key are refused; null: it does not expire. */
   readonly expiresAt?: Date | null;
+  /** Null: all. */
+  readonly scopes?: readonly Scope[] | null;
+}
+
+/** The tenant would be left without a key that allows `manage`. */
+export interface LastKey {
+  readonly kind: "last";
 }
 
 export interface NewKey {
@@ -178,8 +186,15 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Returns the key itself, which cannot be read again. */
   createKey(tenantId: string, options?: KeyOptions): Promise<Done<NewKey> | Missing<"tenant">>;
+  /** The same for the tenant itself, within its share of keys. */
+  createOwnKey(tenantId: string, options: KeyOptions): Promise<Done<NewKey> | Missing<"tenant"> | Full>;
   keys(tenantId: string): Promise<AllOfTenant<KeyRecord>>;
-  revokeKey(tenantId: string, keyId: string): Promise<Done | Missing<"tenant" | "key">>;
+  /** `isOwn`: the tenant itself does it, and keeps a key that allows `manage`. */
+  revokeKey(
+    tenantId: string,
+    keyId: string,
+    options?: { readonly isOwn: boolean },
+  ): Promise<Done | Missing<"tenant" | "key"> | LastKey>;
 
   attention(): Promise<Attention>;
 
@@ -188,6 +203,11 @@ export interface TenantRegistry extends SuppressionRegistry {
 
   /** Creates the template or replaces it. The caller has checked that its channel can render it. */
   putTemplate(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid>;
+  /** The same for the tenant itself, within its share of templates. */
+  putOwnTemplate(
+    tenantId: string,
+    template: TemplateRecord,
+  ): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid | Full>;
   template(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">>;
   /** Of all channels, ordered by slug. */
   templates(tenantId: string): Promise<AllOfTenant<TemplateRecord>>;

@@ -1,11 +1,12 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { parseAddress } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
-import { type Endpoint, endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
+import { type Endpoint, endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { managedEndpoints } from "../http/managed-endpoint.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
@@ -40,10 +41,7 @@ const suppressionBody = Type.Object(
   { additionalProperties: false, examples: [{ reason: "manual" }] },
 );
 
-const params = {
-  id: tenantIdParameter,
-  address: { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true },
-};
+const addressParameter = { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true };
 
 interface Ports {
   readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
@@ -51,18 +49,18 @@ interface Ports {
 }
 
 /**
- * `/dash/api/tenants/{id}/suppressions`: the addresses that a tenant's messages no longer go to. A change takes effect at once.
+ * `/dash/api/tenants/{id}/suppressions` and `/v1/suppressions`: the addresses that a tenant's messages no longer go to. A change
+ * takes effect at once.
  */
-export function suppressionEndpoints({ suppressions, directory }: Ports): readonly Endpoint[] {
+export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
+  const { suppressions, directory } = ports;
   return [
-    operatorEndpoint({
+    ...managedEndpoints({
       method: "GET",
-      path: "/dash/api/tenants/:id/suppressions",
-      name: "operator",
+      path: "suppressions",
+      name: "suppressions",
       operation: "listSuppressions",
-      tag: "Tenants",
       summary: "Whom the tenant's messages no longer go to, in the order of addresses",
-      params: { id: tenantIdParameter },
       query: paging,
       answers: {
         200: {
@@ -71,25 +69,24 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
           examples: [{ suppressions: [EXAMPLE], next_cursor: null }],
         },
       },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ params: { id }, query: { cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await suppressions.page(id, cursor, limit));
+      async handle({ tenantId, query: { cursor, limit } }) {
+        const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit));
         return reply(200, { suppressions: items.map(shown), next_cursor: nextCursor });
       },
     }),
-    putSuppression({ suppressions, directory }),
-    operatorEndpoint({
+    putSuppression(ports),
+    putOwnSuppression(ports),
+    ...managedEndpoints({
       method: "DELETE",
-      path: "/dash/api/tenants/:id/suppressions/:address",
-      name: "operator",
+      path: "suppressions/:address",
+      name: "delete_suppression",
       operation: "deleteSuppression",
-      tag: "Tenants",
       summary: "Send to this address again",
-      params,
+      params: { address: addressParameter },
       answers: { 204: { description: "Done.", schema: null } },
-      fails: { 404: OPERATOR_NOT_FOUND },
-      async handle({ params: { id, address: text } }) {
-        const tenant = await tenantOf(directory, id);
+      fails: [404],
+      async handle({ tenantId, self, params: { address: text } }) {
+        const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
         const address = parseAddress(text);
         const wasThere = address !== null && resultOf(await suppressions.remove(tenant, address));
         if (!wasThere) throw new ApiError(404, "this address is not suppressed");
@@ -99,30 +96,62 @@ export function suppressionEndpoints({ suppressions, directory }: Ports): readon
   ];
 }
 
+const PUT = {
+  method: "PUT",
+  summary: "Send nothing to this address any more",
+  answers: { 200: { description: "As it is now.", schema: Suppression, examples: [EXAMPLE] } },
+} as const;
+
 /** An unknown tenant is reported first, whatever else is wrong with the call, because the tenant is looked up first. */
-function putSuppression({ suppressions, directory }: Ports): Endpoint {
+function putSuppression(ports: Ports): Endpoint {
   const body = new OperatorBody(suppressionBody);
+  const params = { id: tenantIdParameter, address: addressParameter };
   return endpoint({
-    method: "PUT",
+    ...PUT,
     path: "/dash/api/tenants/:id/suppressions/:address",
     name: "operator",
     operation: "putSuppression",
     tag: "Tenants",
-    summary: "Send nothing to this address any more",
     caller: "operator",
     params,
     body: { schema: suppressionBody },
-    answers: { 200: { description: "As it is now.", schema: Suppression, examples: [EXAMPLE] } },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle(door, exchange, raw) {
-      const tenant = await tenantOf(directory, params.id.read(raw["id"] ?? null));
-      const address = parseAddress(params.address.read(raw["address"] ?? null));
-      if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
+      const tenant = await tenantOf(ports.directory, params.id.read(raw["id"] ?? null));
+      const address = newAddress(params.address.read(raw["address"] ?? null));
       readQuery(exchange.request, []);
-      const { reason = "manual" } = await body.read(door, exchange);
-      return reply(200, shown(resultOf(await suppressions.put(tenant, address, reason))));
+      return put(ports, tenant, address, await body.read(door, exchange));
     },
   });
+}
+
+function putOwnSuppression(ports: Ports): Endpoint {
+  return tenantEndpoint({
+    ...PUT,
+    path: "/v1/suppressions/:address",
+    name: "put_suppression",
+    operation: "putOwnSuppression",
+    tag: "Management",
+    params: { address: addressParameter },
+    body: suppressionBody,
+    handle: ({ tenant, params: { address }, body }) => put(ports, tenant, newAddress(address), body),
+  });
+}
+
+async function put(
+  { suppressions }: Ports,
+  tenant: Tenant,
+  address: string,
+  { reason = "manual" }: Static<typeof suppressionBody>,
+) {
+  return reply(200, shown(resultOf(await suppressions.put(tenant, address, reason))));
+}
+
+/** Throws an `ApiError` 400. */
+function newAddress(text: string): string {
+  const address = parseAddress(text);
+  if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
+  return address;
 }
 
 function shown(record: SuppressionRecord): SuppressionRecord {

@@ -1,5 +1,7 @@
-import { bigint, index, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
+import { sql } from "drizzle-orm";
+import { bigint, index, integer, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
+import type { Scope } from "../domain/tenant.ts";
 import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
 
 /** API keys. The key itself is not stored: `hash` is its SHA-256 in hex. */
@@ -15,6 +17,8 @@ export const keys = pgTable(
     /** Null: it does not expire. */
     expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date" }),
     lastUsedAt: timestamp("last_used_at", { withTimezone: true, mode: "date" }),
+    /** Null: all of them, as the previous release means it. */
+    scopes: text("scopes").array().$type<Scope[]>(),
   },
   (table) => [index("keys_by_tenant").on(table.tenantId)],
 );
@@ -41,6 +45,8 @@ export const templates = pgTable(
     channel: text("channel").$type<ChannelName>().notNull(),
     /** The template's content, in the channel's own form. */
     body: json("body").notNull(),
+    /** Of the body as text: what bounds a tenant's templates. The database computes it, whichever release writes. */
+    bytes: integer("bytes").generatedAlwaysAs(sql`octet_length("body"::text)`),
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
 );

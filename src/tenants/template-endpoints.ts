@@ -1,13 +1,13 @@
-import { type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { type TObject, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
-import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { type Endpoint, reply } from "../http/endpoint.ts";
+import { managedEndpoints } from "../http/managed-endpoint.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
+import type { PathParameter } from "../http/parameters.ts";
 import { listOf } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
@@ -41,13 +41,17 @@ const EXAMPLE = {
 } as const satisfies TemplateRecord;
 
 interface Ports {
-  readonly registry: Pick<TenantRegistry, "putTemplate" | "template" | "templates" | "deleteTemplate">;
+  readonly registry: Pick<
+    TenantRegistry,
+    "putTemplate" | "putOwnTemplate" | "template" | "templates" | "deleteTemplate"
+  >;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
-const COMMON = { name: "operator", tag: "Tenants", fails: { 404: OPERATOR_NOT_FOUND } } as const;
-
-/** `/dash/api/tenants/{id}/templates`: the templates that `template_id` refers to, for every channel that has templates. */
+/**
+ * `/dash/api/tenants/{id}/templates` and `/v1/templates`: the templates that `template_id` refers to, for every channel that has
+ * templates.
+ */
 export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]): readonly Endpoint[] {
   const { registry } = ports;
   const Template = Type.Unsafe<TemplateRecord>(
@@ -59,65 +63,100 @@ export function templateEndpoints(ports: Ports, kinds: readonly TemplateKind[]):
   const one = { 200: { description: "Done.", schema: Template, examples: [EXAMPLE] } } as const;
   const body = new TemplateBody(kinds);
   return [
-    operatorEndpoint({
-      ...COMMON,
-      method: "GET",
-      path: "/dash/api/tenants/:id/templates",
-      operation: "listTemplates",
-      summary: "List a tenant's templates",
-      params: { id: tenantIdParameter },
-      answers: {
-        200: {
-          description: "Done.",
-          schema: listOf("TemplateList", "templates", Template),
-          examples: [{ templates: [EXAMPLE] }],
-        },
-      },
-      handle: async ({ params: { id } }) => reply(200, { templates: resultOf(await registry.templates(id)) }),
-    }),
-    operatorEndpoint({
-      ...COMMON,
+    ...listing(registry, Template),
+    ...managedEndpoints({
       method: "PUT",
-      path: "/dash/api/tenants/:id/templates/:slug",
+      path: "templates/:slug",
+      name: "put_template",
       operation: "putTemplate",
       audit: { body: ["channel"] },
       summary: "Create or replace a template of an e-mail or a pass",
-      params: { id: tenantIdParameter, slug: newSlugParameter },
+      params: { slug: newSlugParameter },
       body: { schema: body.schema },
       answers: one,
-      handle: async ({ params: { id, slug }, body: given }) =>
-        reply(200, resultOf(await registry.putTemplate(id, body.accept(slug, given)))),
+      fails: [409],
+      async handle({ tenantId, self, params: { slug }, body: given }) {
+        const template = body.accept(slug, given);
+        const stored =
+          self === null ? registry.putTemplate(tenantId, template) : registry.putOwnTemplate(tenantId, template);
+        return reply(200, resultOf(await stored));
+      },
     }),
-    operatorEndpoint({
-      ...COMMON,
+    ...managedEndpoints({
       method: "GET",
-      path: "/dash/api/tenants/:id/templates/:slug",
+      path: "templates/:slug",
+      name: "template",
       operation: "getTemplate",
       summary: "One template",
-      params: { id: tenantIdParameter, slug: slugParameter },
+      params: { slug: slugParameter },
       answers: one,
-      handle: async ({ params: { id, slug } }) => reply(200, resultOf(await registry.template(id, slug))),
+      fails: [404],
+      handle: async ({ tenantId, params: { slug } }) => reply(200, resultOf(await registry.template(tenantId, slug))),
     }),
-    deletion(registry),
+    ...deletion(registry),
     ...templateTrialEndpoints(ports, kinds, slugParameter),
   ];
 }
 
-function deletion(registry: Ports["registry"]): Endpoint {
-  return operatorEndpoint({
-    ...COMMON,
+function listing(registry: Ports["registry"], Template: TUnsafe<TemplateRecord>): readonly Endpoint[] {
+  const lists = new TemplateLists();
+  return managedEndpoints({
+    method: "GET",
+    path: "templates",
+    name: "templates",
+    operation: "listTemplates",
+    summary: "List a tenant's templates",
+    answers: {
+      200: {
+        description: "Done.",
+        schema: listOf("TemplateList", "templates", Template),
+        examples: [{ templates: [EXAMPLE] }],
+      },
+    },
+    async handle({ tenantId, self }) {
+      const list = async () => reply(200, { templates: resultOf(await registry.templates(tenantId)) });
+      return self === null ? list() : lists.of(tenantId, list);
+    },
+  });
+}
+
+function deletion(registry: Ports["registry"]): readonly Endpoint[] {
+  return managedEndpoints({
     method: "DELETE",
-    path: "/dash/api/tenants/:id/templates/:slug",
+    path: "templates/:slug",
+    name: "delete_template",
     operation: "deleteTemplate",
     summary: "Delete a template",
-    params: { id: tenantIdParameter, slug: slugParameter },
+    params: { slug: slugParameter },
     answers: { 204: { description: "Done.", schema: null } },
-    async handle({ params: { id, slug } }) {
-      resultOf(await registry.deleteTemplate(id, slug));
+    fails: [404],
+    async handle({ tenantId, params: { slug } }) {
+      resultOf(await registry.deleteTemplate(tenantId, slug));
       return reply(204, null);
     },
   });
 }
+
+/** A list of templates holds all that they say, so a tenant reads few of them at one time in one process. */
+export class TemplateLists {
+  private readonly running = new Map<string, number>();
+
+  /** Throws an `ApiError` 429 if the tenant reads enough of them already. */
+  async of<T>(tenantId: string, read: () => Promise<T>): Promise<T> {
+    const others = this.running.get(tenantId) ?? 0;
+    if (others >= LISTS_AT_ONCE) throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
+    this.running.set(tenantId, others + 1);
+    try {
+      return await read();
+    } finally {
+      const left = (this.running.get(tenantId) ?? 1) - 1;
+      if (left === 0) this.running.delete(tenantId);
+      else this.running.set(tenantId, left);
+    }
+  }
+}
+
+const LISTS_AT_ONCE = 4;
 
 /** The body that stores a template: its channel determines its members. */
 class TemplateBody {

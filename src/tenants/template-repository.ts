@@ -1,18 +1,22 @@
-import { and, asc, eq } from "drizzle-orm";
+import { and, asc, count, eq, sql } from "drizzle-orm";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
+import type { JsonObject } from "../domain/json.ts";
 import {
   type AllOfTenant,
   type Done,
   done,
+  type Full,
+  full,
   type Invalid,
   invalid,
   type Missing,
   missing,
 } from "../domain/store-result.ts";
 import type { TemplateForm, TemplateRecord } from "../domain/template-record.ts";
-import type { Database } from "../storage/database.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
 import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
+import { ownLimits } from "./limits.ts";
 import { templates } from "./tables.ts";
 
 export interface TemplateRepositoryOptions {
@@ -30,20 +34,43 @@ export class TemplateRepository {
   }
 
   async put(tenantId: string, template: TemplateRecord): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid> {
-    const { slug, channel } = template;
-    const stored = this.kind(channel).toStored(template);
+    const stored = this.storedForm(template);
     if (stored.kind === "invalid") return stored;
-    if (!TEMPLATE_SLUG.test(slug)) {
-      return invalid("A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
-    }
-    const body = stored.value;
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
-      await transaction
-        .insert(templates)
-        .values({ tenantId, slug, channel, body })
-        .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } });
+      await write(transaction, tenantId, template, stored.value);
       return done(template);
     });
+  }
+
+  /** Within the tenant's share. */
+  async putOwn(
+    tenantId: string,
+    template: TemplateRecord,
+  ): Promise<Done<TemplateRecord> | Missing<"tenant"> | Invalid | Full> {
+    const stored = this.storedForm(template);
+    if (stored.kind === "invalid") return stored;
+    return this.options.changes.ofTenant(
+      tenantId,
+      async (transaction): Promise<Done<TemplateRecord> | Undone<Full>> => {
+        await write(transaction, tenantId, template, stored.value);
+        // The tenant's row is locked by now, so no template is added concurrently.
+        const [has] = await transaction
+          .select({ number: count(), bytes: sql<string | null>`sum(${templates.bytes})` })
+          .from(templates)
+          .where(eq(templates.tenantId, tenantId));
+        if ((has?.number ?? 0) > ownLimits.templatesMax) return new Undone(full(ownLimits.templatesMax, "templates"));
+        if (Number(has?.bytes ?? 0) > ownLimits.templateBytesMax) {
+          return new Undone(full(ownLimits.templateBytesMax, "bytes of templates"));
+        }
+        return done(template);
+      },
+    );
+  }
+
+  private storedForm(template: TemplateRecord): Done<JsonObject> | Invalid {
+    const stored = this.kind(template.channel).toStored(template);
+    if (stored.kind === "invalid" || TEMPLATE_SLUG.test(template.slug)) return stored;
+    return invalid("A template's slug must be 1-100 letters, digits, dots, hyphens or underscores.");
   }
 
   one(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">> {
@@ -82,6 +109,18 @@ export class TemplateRepository {
     if (kind === undefined) throw new Error(`the channel ${channel} has no templates`);
     return kind;
   }
+}
+
+async function write(
+  transaction: AnyDb,
+  tenantId: string,
+  { slug, channel }: TemplateRecord,
+  body: JsonObject,
+): Promise<void> {
+  await transaction
+    .insert(templates)
+    .values({ tenantId, slug, channel, body })
+    .onConflictDoUpdate({ target: [templates.tenantId, templates.slug], set: { channel, body } });
 }
 
 function templateOf(tenantId: string, slug: string) {

@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
+import type { ChannelName } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
-import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
-import { type PathParameter, tenantIdParameter } from "../http/parameters.ts";
+import { type Endpoint, reply, requireSending } from "../http/endpoint.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { FrontDoor } from "../http/front-door.ts";
+import { managedEndpoints, type Self } from "../http/managed-endpoint.ts";
+import type { PathParameter } from "../http/parameters.ts";
 import { acceptJob } from "../http/sending/accept-job.ts";
 import { PendingJob } from "../http/sending/send-endpoint.ts";
 import { answerAccepted, quotaOf } from "../http/sending/serve-send.ts";
@@ -41,26 +44,22 @@ export function templateTrialEndpoints(
   kinds: readonly TemplateKind[],
   slugParameter: PathParameter<string>,
 ): readonly Endpoint[] {
-  const params = { id: tenantIdParameter, slug: slugParameter };
-  return [previewEndpoint(ports, kinds, params), testEndpoint(ports, kinds, params)];
+  const params = { slug: slugParameter };
+  return [...previewEndpoints(ports, kinds, params), ...testEndpoints(ports, kinds, params)];
 }
 
-const COMMON = { name: "operator", tag: "Tenants", method: "POST" } as const;
+type Params = { readonly slug: PathParameter<string> };
 
-interface Params {
-  readonly id: PathParameter<string>;
-  readonly slug: PathParameter<string>;
-}
-
-function previewEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
+function previewEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Params): readonly Endpoint[] {
   const [first] = kinds;
-  return operatorEndpoint({
-    ...COMMON,
-    path: "/dash/api/tenants/:id/templates/:slug/preview",
+  return managedEndpoints({
+    method: "POST",
+    path: "templates/:slug/preview",
+    name: "preview_template",
     operation: "previewTemplate",
     summary: "What a template makes of the given values; nothing is sent or stored",
     effect: "read",
-    params: { id, slug },
+    params,
     body: PREVIEW_BODY,
     answers: {
       200: {
@@ -74,25 +73,27 @@ function previewEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slu
         examples: [first?.preview.example ?? {}],
       },
     },
-    fails: { 404: OPERATOR_NOT_FOUND },
-    async handle({ params: { id, slug }, body: { data = {} } }) {
-      const { tenant, template, kind } = await find(ports, kinds, id, slug);
+    fails: [404],
+    async handle({ tenantId, params: { slug }, body: { data = {} } }) {
+      const { tenant, template, kind } = await find(ports, kinds, tenantId, slug);
       return reply(200, await kind.preview.render(tenant, template, data));
     },
   });
 }
 
-function testEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }: Params): Endpoint {
+function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Params): readonly Endpoint[] {
   const tests = kinds.flatMap(({ test }) => test ?? []);
-  return operatorEndpoint({
-    ...COMMON,
-    path: "/dash/api/tenants/:id/templates/:slug/test",
+  return managedEndpoints({
+    method: "POST",
+    path: "templates/:slug/test",
+    name: "test_template",
     operation: "testTemplate",
     summary: "Send one message made of a template",
     description:
-      "Queues a job of the tenant, as a send of its own does: with its sender, suppressions and share of the queue. It does " +
-      "not count against the tenant's rate limit.",
-    params: { id, slug },
+      "Queues a job of the tenant, as a send of its own does: with its sender, suppressions and share of the queue. An " +
+      "operator's call does not count against the tenant's rate limit.",
+    scope: "send",
+    params,
     body: {
       schema: tests.length === 1 && tests[0] ? tests[0].schema : Type.Union(tests.map(({ schema }) => schema)),
     },
@@ -103,9 +104,10 @@ function testEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }
         examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
       },
     },
-    fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
-    async handle({ door, exchange, params: { id, slug }, body }) {
-      const { tenant, kind } = await find(ports, kinds, id, slug);
+    fails: [404, 409],
+    async handle({ door, exchange, tenantId, self, params: { slug }, body }) {
+      const { tenant, kind } = await find(ports, kinds, tenantId, slug);
+      if (self !== null) requireOwnSend(door, exchange, self, kind.channel);
       const job = jobOf(tenant, kind, slug, body);
       const { jobIds } = door.ports;
       const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency: null };
@@ -113,6 +115,12 @@ function testEndpoint(ports: Ports, kinds: readonly TemplateKind[], { id, slug }
       return answerAccepted(door, exchange, tenant, accepted);
     },
   });
+}
+
+/** Throws an `ApiError` 403 or 429, as for every send of the tenant. */
+function requireOwnSend(door: FrontDoor, exchange: Exchange, { tenant }: Self, channel: ChannelName): void {
+  requireSending(tenant, channel);
+  door.refuseFullQueue(exchange, tenant);
 }
 
 async function find(

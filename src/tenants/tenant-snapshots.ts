@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { type ChangeFeed, type Plan, TENANT_ID, type Tenant, type TenantDirectory } from "../domain/tenant.ts";
+import {
+  type ChangeFeed,
+  type KeyHolder,
+  type Plan,
+  TENANT_ID,
+  type Tenant,
+  type TenantDirectory,
+} from "../domain/tenant.ts";
 import { apiKeyHash, hasChecksum, isApiKey } from "./api-key.ts";
 import { FormerKeys } from "./former-keys.ts";
 import { planLimits } from "./limits.ts";
@@ -75,7 +82,7 @@ export class TenantSnapshots implements TenantDirectory {
   private readonly tenantLookUps: LookUps<Snapshot | null>;
   private readonly keyLookUps: LookUps<KeyOwner | null>;
   private readonly formerKeys: FormerKeys;
-  private readonly keyLoads = new Map<string, Promise<Tenant | null>>();
+  private readonly keyLoads = new Map<string, Promise<KeyHolder | null>>();
   /** Counts the calls of `drop` (S1), and records what they named while keys are being loaded. */
   private drops = 0;
   private readonly droppedAt = new Map<string | null, number>();
@@ -119,11 +126,14 @@ export class TenantSnapshots implements TenantDirectory {
     });
   }
 
-  byApiKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+  byApiKey(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
     const nowMs = this.options.clock.monotonicMs();
     if (nowMs < this.trustedUntilMs) {
       const known = this.keys.get(apiKey);
-      if (known?.snapshot.isCurrent) return this.isUsable(known.owner) ? served(known.snapshot, nowMs) : null;
+      if (known?.snapshot.isCurrent) {
+        const { owner, snapshot } = known;
+        return this.isUsable(owner) ? { tenant: served(snapshot, nowMs), key: owner.key } : null;
+      }
       if (this.unknownKeys.has(apiKey, nowMs)) return null;
     }
     if (!isApiKey(apiKey)) return null;
@@ -272,7 +282,7 @@ export class TenantSnapshots implements TenantDirectory {
     }
   }
 
-  private loadKey(apiKey: string): Promise<Tenant | null> {
+  private loadKey(apiKey: string): Promise<KeyHolder | null> {
     const running = this.keyLoads.get(apiKey);
     if (running !== undefined) return running;
     const started = this.readKey(apiKey).finally(() => {
@@ -282,23 +292,28 @@ export class TenantSnapshots implements TenantDirectory {
     return started;
   }
 
-  private loadFormerKey(apiKey: string): Tenant | null | Promise<Tenant | null> {
+  private loadFormerKey(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
     const load = (mayBe: boolean) => (mayBe ? this.loadKey(apiKey) : null);
     const mayBe = this.formerKeys.mayHave(apiKey);
     return typeof mayBe === "boolean" ? load(mayBe) : mayBe.then(load);
   }
 
-  private async readKey(apiKey: string): Promise<Tenant | null> {
+  private async readKey(apiKey: string): Promise<KeyHolder | null> {
     const [drops, nowMs] = [this.drops, this.options.clock.monotonicMs()];
     this.keyLoadsInFlight += 1;
     try {
       const found = await this.keyLookUps.ask(apiKey);
       const owner = found !== null && this.isUsable(found) ? found : null;
       const snapshot = owner === null ? null : await this.snapshotOf(owner.tenantId);
-      if (this.wasDropped(null, drops)) return snapshot?.tenant ?? null;
-      if (owner === null || snapshot === null) this.unknownKeys.add(apiKey, nowMs);
-      else if (!this.wasDropped(owner.tenantId, drops)) putBounded(this.keys, apiKey, { snapshot, owner }, KEYS_MAX);
-      return snapshot?.tenant ?? null;
+      const wereAllDropped = this.wasDropped(null, drops);
+      if (owner === null || snapshot === null) {
+        if (!wereAllDropped) this.unknownKeys.add(apiKey, nowMs);
+        return null;
+      }
+      if (!wereAllDropped && !this.wasDropped(owner.tenantId, drops)) {
+        putBounded(this.keys, apiKey, { snapshot, owner }, KEYS_MAX);
+      }
+      return { tenant: snapshot.tenant, key: owner.key };
     } finally {
       this.keyLoadsInFlight -= 1;
       if (this.keyLoadsInFlight === 0) this.droppedAt.clear();
@@ -306,9 +321,9 @@ export class TenantSnapshots implements TenantDirectory {
   }
 
   /** Whether the key has not expired; if so, it is used now. */
-  private isUsable({ keyId, expiresAtMs }: KeyOwner): boolean {
+  private isUsable({ key, expiresAtMs }: KeyOwner): boolean {
     if (expiresAtMs <= this.options.clock.nowMs()) return false;
-    this.options.onKeyUse?.(keyId);
+    this.options.onKeyUse?.(key.keyId);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, inArray, isNull, notLike } from "drizzle-orm";
-import type { Plan, Tenant } from "../domain/tenant.ts";
+import { ALL_SCOPES, type ApiKey, type Plan, type Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
 import { plans, registryState, tenants } from "../storage/tables.ts";
 import { CHECKED_KEY_IDS } from "./key-repository.ts";
@@ -8,7 +8,7 @@ import { TenantReading, type TenantReadingOptions } from "./tenant-reading.ts";
 
 /** Whose a key is. */
 export interface KeyOwner {
-  readonly keyId: string;
+  readonly key: ApiKey;
   readonly tenantId: string;
   /** In unix milliseconds; infinite: it does not expire. */
   readonly expiresAtMs: number;
@@ -41,14 +41,24 @@ export class TenantSource {
   async ownersOfKeys(hashes: readonly string[]): Promise<ReadonlyMap<string, KeyOwner>> {
     const rows = await this.database.read((db) =>
       db
-        .select({ hash: keys.hash, keyId: keys.id, tenantId: keys.tenantId, expiresAt: keys.expiresAt })
+        .select({
+          hash: keys.hash,
+          keyId: keys.id,
+          tenantId: keys.tenantId,
+          expiresAt: keys.expiresAt,
+          scopes: keys.scopes,
+        })
         .from(keys)
         .where(inArray(keys.hash, [...hashes])),
     );
     return new Map(
-      rows.map(({ hash, keyId, tenantId, expiresAt }) => [
+      rows.map(({ hash, keyId, tenantId, expiresAt, scopes }) => [
         hash,
-        { keyId, tenantId, expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY },
+        {
+          key: { keyId, scopes: scopes === null ? ALL_SCOPES : new Set(scopes) },
+          tenantId,
+          expiresAtMs: expiresAt?.getTime() ?? Number.POSITIVE_INFINITY,
+        },
       ]),
     );
   }

@@ -41,13 +41,13 @@ export class UsageCounter {
     this.flushes = new Repeated(() => this.flush(), options.clock, FLUSH_MS);
   }
 
-  /** Counts an authenticated request of a tenant. `hasQueued`: it was answered with a new job. */
-  note(tenantId: string, hasQueued: boolean): void {
+  /** Counts an authenticated request of a tenant. `queued`: with how many new jobs it was answered. */
+  note(tenantId: string, queued: number): void {
     const month = monthOf(this.options.clock.nowMs());
     const count = this.countOf(tenantId, month);
     if (count === null) return;
     count.apiCalls += 1;
-    if (hasQueued) count.accepted += 1;
+    count.accepted += queued;
   }
 
   /** Safe to repeat. */

@@ -3,11 +3,13 @@ import fc from "fast-check";
 import * as email from "../../src/channels/email/payload.ts";
 import { acceptEmail } from "../../src/channels/email/request.ts";
 import * as wallet from "../../src/channels/wallet/payload.ts";
+import { BUTTON_TYPES } from "../../src/channels/whatsapp/buttons.ts";
 import * as whatsapp from "../../src/channels/whatsapp/payload.ts";
 import { acceptWhatsapp } from "../../src/channels/whatsapp/request.ts";
 import type { PlatformCredentials } from "../../src/domain/platform.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, type WhatsappAlias } from "../../src/domain/whatsapp.ts";
 import type { Acceptance } from "../../src/http/sending/acceptance.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
 import { aTenant } from "../support/tenants.ts";
 
 const RUNS = { numRuns: 500 };
@@ -48,6 +50,7 @@ const platform: PlatformCredentials = {
   apple: null,
   google: null,
 };
+const chatPorts = { platform, windows: { lastWrittenMs: async () => null }, clock: systemClock };
 const media: fc.Arbitrary<HeaderMedia> = fc.record(
   { type: fc.constantFrom(...HEADER_MEDIA_TYPES), link: fc.webUrl(), id: fc.string(), filename: anyText },
   { requiredKeys: ["type"] },
@@ -58,6 +61,11 @@ const alias: fc.Arbitrary<WhatsappAlias> = fc.record({
   params: fc.constant([]),
   header: fc.option(media),
 });
+const chatValue = fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{0,9}$/u), fc.integer(), fc.boolean());
+const filled = fc.stringMatching(/^[a-z{}"\\é漢]{1,9}$/u);
+const freeTexts = fc
+  .oneof(filled, fc.record({ body: filled, preview_url: maybe(fc.boolean()) }))
+  .map((text) => payloadIn(acceptWhatsapp(aTenant(), wired({ phone_number: "5491122334455", text }), chatPorts)));
 const chats = fc
   .tuple(
     alias,
@@ -65,12 +73,36 @@ const chats = fc
       phone_number: fc.constant("5491122334455"),
       template_id: fc.constantFrom("shipped", "hello_world"),
       language_code: maybe(fc.constant("en_US")),
-      params: maybe(fc.array(fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{0,9}$/u), fc.integer(), fc.boolean()))),
+      params: maybe(
+        fc.oneof(fc.array(chatValue), fc.dictionary(fc.stringMatching(/^[a-z_][a-z0-9_]{0,20}$/), chatValue)),
+      ),
+      header: maybe(
+        fc.oneof(
+          fc.record({ type: fc.constant("text"), text: filled, parameter_name: maybe(fc.constant("__proto__")) }),
+          fc.record({ type: fc.constant("video"), id: fc.constant("77") }),
+          fc.record({
+            type: fc.constant("location"),
+            latitude: fc.double({ min: -90, max: 90, noNaN: true }),
+            longitude: fc.integer({ min: -180, max: 180 }),
+            name: maybe(filled),
+          }),
+        ),
+      ),
+      buttons: maybe(
+        fc.uniqueArray(
+          fc.record({
+            index: fc.integer({ min: 0, max: 9 }),
+            sub_type: fc.constantFrom(...BUTTON_TYPES),
+            value: fc.oneof(filled, fc.integer()),
+          }),
+          { selector: ({ index }) => index, maxLength: 10 },
+        ),
+      ),
     }),
   )
   .map(([shipped, body]) => {
     const tenant = aTenant({ whatsapp: { sender: null, aliases: new Map([["shipped", shipped]]) } });
-    return payloadIn(acceptWhatsapp(tenant, wired(body), platform));
+    return payloadIn(acceptWhatsapp(tenant, wired(body), chatPorts));
   });
 
 const passes = fc
@@ -103,7 +135,7 @@ const CHANNELS = [
   },
   {
     channel: "whatsapp",
-    queued: chats,
+    queued: fc.oneof({ weight: 4, arbitrary: chats }, freeTexts),
     reread: again(whatsapp.parsePayload, whatsapp.encodePayload),
     stored:
       '{"to":"5491122334455","template":"hx1","language":"es","params":["1"],"header":{"type":"image","id":"media-1"}}',

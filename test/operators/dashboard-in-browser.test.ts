@@ -188,19 +188,23 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     );
     await tab.press("Enter");
     await shows(tab, "dialog h2", "Make a key");
-    expect(await tab.evaluate("document.querySelector('dialog').contains(document.activeElement)")).toBe(true);
+    await eventually("it has the focus", () =>
+      tab.evaluate("document.querySelector('dialog').contains(document.activeElement)"),
+    );
     await tab.press("Escape");
     await eventually("it is closed", () => tab.evaluate("document.querySelector('dialog') === null"));
     expect(await tab.evaluate("document.activeElement.textContent")).toBe("Make a key");
     await tab.press("Enter");
     await shows(tab, "dialog h2", "Make a key");
     await tab.evaluate("document.querySelector('dialog [name=name]').value = 'shop'");
+    await tab.evaluate("document.querySelector('dialog [name=scopes][value=manage]').click()");
     await clickButton(tab, "Make");
     await shows(tab, "dialog code", "wb_");
     const key = await tab.evaluate<string>("document.querySelector('dialog code').textContent");
     expect((await world.front.fetch("/v1/jobs/x", { headers: { "x-api-key": key } })).status).toBe(404);
     await clickButton(tab, "Close");
     await shows(tab, "tbody th", "shop");
+    await shows(tab, "tbody td", "send, read");
     await eventually("it is gone", () => tab.evaluate(`!document.body.textContent.includes(${JSON.stringify(key)})`));
   });
 

@@ -3,8 +3,9 @@ import { Attacks } from "./support/attacks.ts";
 import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
 import {
   altered,
+  confidential,
   equip,
-  HIDDEN_TEMPLATE_NAME,
+  hiddenTemplateName,
   type Identifiers,
   ISSUER,
   inventedKey,
@@ -96,8 +97,8 @@ function leakIn({ text, headers }: Seen, { path, body = "" }: Request): string |
   const { tenantId: _id, passType: _type, cursor: _cursor, ...names } = victims;
   const secrets = [
     ...Object.values(names),
-    HIDDEN_TEMPLATE_NAME,
-    "CONFIDENTIAL",
+    hiddenTemplateName(victims.tenantId),
+    confidential(victims.tenantId),
     "reader-of-victim",
     target.victim.apiKey,
     target.operatorToken,
@@ -115,9 +116,11 @@ function comparable({ status, headers, text }: Seen, ids: Identifiers): string {
   const kept = [...headers].filter(([name]) => !skipped.test(name)).map((header) => header.join(": "));
   const names = Object.entries(ids).toSorted(([, one], [, other]) => other.length - one.length);
   const plain = names.reduce((answer, [name, id]) => answer.replaceAll(id, `<${name}>`), text);
-  return JSON.stringify([status, kept.toSorted(), plain.replace(UUID, "<uuid>")]);
+  return JSON.stringify([status, kept.toSorted(), plain.replace(UUID, "<uuid>").replace(NEW_KEY, "<key>")]);
 }
 
+/** Of a key that the call made, and the key itself. */
+const NEW_KEY = /\b(?:key|wb)_[0-9A-Za-z]{16,32}\b/g;
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 test("there is an attack for every operation, and none for an unknown one", () => {

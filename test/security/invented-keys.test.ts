@@ -96,17 +96,17 @@ test("a thousand invented keys cost at most one statement together", async () =>
 
 test("a key without a checksum opens its tenant, even one that is made while the program runs", async () => {
   const before = await formerKey();
-  expect((await registry.directory.byApiKey(before))?.tenantId).toBe("acme");
+  expect((await registry.directory.byApiKey(before))?.tenant.tenantId).toBe("acme");
   await Promise.all(invented(100).map((key) => registry.directory.byApiKey(key)));
   const later = await formerKey();
   clock.skip(1_001);
-  expect((await registry.directory.byApiKey(later))?.tenantId).toBe("acme");
-  expect((await registry.directory.byApiKey(before))?.tenantId).toBe("acme");
+  expect((await registry.directory.byApiKey(later))?.tenant.tenantId).toBe("acme");
+  expect((await registry.directory.byApiKey(before))?.tenant.tenantId).toBe("acme");
 });
 
 test("a key without a checksum can be revoked", async () => {
   const former = await formerKey();
-  expect((await registry.directory.byApiKey(former))?.tenantId).toBe("acme");
+  expect((await registry.directory.byApiKey(former))?.tenant.tenantId).toBe("acme");
   const [row] = (await must(registry.registry.keys("acme"))).filter(({ prefix }) => prefix === apiKeyPrefix(former));
   await must(registry.registry.revokeKey("acme", row?.key_id ?? ""));
   expect(await registry.directory.byApiKey(former)).toBeNull();
@@ -114,5 +114,5 @@ test("a key without a checksum can be revoked", async () => {
 
 test("a key made with the checksum opens its tenant, and costs its own look-up alone", async () => {
   const { api_key } = await must(registry.registry.createKey("acme"));
-  expect((await registry.directory.byApiKey(api_key))?.tenantId).toBe("acme");
+  expect((await registry.directory.byApiKey(api_key))?.tenant.tenantId).toBe("acme");
 });

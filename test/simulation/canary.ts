@@ -10,6 +10,7 @@ export interface Canary {
 }
 
 const DISPATCH = "src/engine/dispatch";
+const BATCHES = "src/engine/batches/queued-batches.ts";
 const MEMORY_QUEUE = "test/simulation/memory-queue";
 
 /** One mistake each. Those in the queue are planted into its stand-in, which a model test holds to the real scripts. */
@@ -288,6 +289,27 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-accept.ts`,
     find: "  if (shard.jobs.has(job.jobId)) return {",
     replace: "  if (shard.jobs.has(job.jobId) && nowMs < 0) return {",
+  },
+  {
+    name: "two calls of the same batch both queue it",
+    file: `${MEMORY_QUEUE}-accept.ts`,
+    find: '  if (claim !== undefined && claim.jobId !== key?.baseId) return { kind: "taken", baseId: claim.jobId };\n',
+    replace: "",
+    seed: 115,
+  },
+  {
+    name: "a message of a batch for which there was no room is answered as queued",
+    file: BATCHES,
+    find: "    if (noRoom !== null) {\n      this.roomless += 1;",
+    replace: "    if (noRoom !== null && this.queued < 0) {\n      this.roomless += 1;",
+    seed: 30,
+  },
+  {
+    name: "a repeat of a batch names messages as queued that were refused",
+    file: BATCHES,
+    find: "  for (const index of indexesIn(queued)) refusals.delete(index);\n",
+    replace: "  if (queued.length > 0) refusals.clear();\n",
+    seed: 70,
   },
   {
     name: "a hanging delivery is awaited for ever",

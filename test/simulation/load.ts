@@ -1,10 +1,11 @@
+import type { BatchResult } from "../../src/domain/batch.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { AcceptResult } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
 import type { Dice } from "./dice.ts";
 import type { Network } from "./network.ts";
 import type { SimClock } from "./sim-clock.ts";
-import type { SendRequest, SimCluster } from "./sim-cluster.ts";
+import type { BatchRequest, SendRequest, SimCluster } from "./sim-cluster.ts";
 
 const PATIENCE_MS = 8_000;
 const TRIES_MAX = 6;
@@ -18,7 +19,7 @@ export interface LoadParts {
   /** Tenants that send as large messages as they may. */
   readonly heavy: ReadonlySet<string>;
   /** A client has read that its message is accepted. */
-  acknowledged(request: SendRequest, jobId: string): void;
+  acknowledged(jobId: string): void;
 }
 
 /** The tenants' clients: they send, and repeat unanswered requests that carry an idempotency key. */
@@ -45,6 +46,45 @@ export class Load {
     clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey }, TRIES_MAX));
   }
 
+  /** Some of a batch's messages are wrong, and one of two batches has a key. */
+  sendBatch(tenant: Tenant, dice: Dice, afterMs: number): void {
+    const size = dice.between(1, 9);
+    const bodies = Array.from({ length: size }, (_, i): JsonObject => {
+      const to_address = dice.chance(0.2) ? "nobody" : `cy${i}@example.com`;
+      const [template = null] = tenant.emailTemplates.keys();
+      return template === null ? { to_address, html: SHORT_HTML } : { to_address, template_id: template };
+    });
+    const idempotencyKey = dice.chance(0.7) ? `batch-${(this.keys += 1)}` : null;
+    this.inFlight += 1;
+    this.parts.clock.at(afterMs, () => this.attemptBatch({ tenant, bodies, idempotencyKey }, TRIES_MAX));
+  }
+
+  private attemptBatch(request: BatchRequest, triesLeft: number): void {
+    const { clock, network, aHouse } = this.parts;
+    const house = aHouse();
+    let isOver = false;
+    const end = (result: BatchResult | null) => {
+      if (isOver) return;
+      isOver = true;
+      patience.cancel();
+      if (result?.kind === "answered") {
+        for (const outcome of result.outcomes) {
+          if ("jobId" in outcome) this.parts.acknowledged(outcome.jobId);
+        }
+      } else if (result === null && request.idempotencyKey !== null && triesLeft > 1) {
+        clock.at(1_000, () => this.attemptBatch(request, triesLeft - 1));
+        return;
+      }
+      this.inFlight -= 1;
+    };
+    const patience = clock.at(PATIENCE_MS, () => end(null));
+    if (house === null) return;
+    const answer = (result: BatchResult | null) => clock.at(network.legMs(), () => end(result));
+    house.process.enter(() => {
+      house.sendBatch(request).then(answer, () => answer(null));
+    }, "answer");
+  }
+
   private attempt(request: SendRequest, triesLeft: number): void {
     const { clock, network, aHouse } = this.parts;
     const house = aHouse();
@@ -56,7 +96,7 @@ export class Load {
       if (result?.kind === "queue_full") this.refusedCount += 1;
       if (result?.kind === "accepted" || result?.kind === "replayed") {
         this.acknowledgedCount += 1;
-        this.parts.acknowledged(request, result.jobId);
+        this.parts.acknowledged(result.jobId);
       } else if (request.idempotencyKey !== null && triesLeft > 1) {
         clock.at(1_000, () => this.attempt(request, triesLeft - 1));
         return;

@@ -1,4 +1,5 @@
-import type { AcceptResult, NewJob, RateState } from "../../src/domain/queue.ts";
+import type { BatchItemAnswer, BatchPiece, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
+import type { AcceptResult, Idempotency, NewJob, RateState } from "../../src/domain/queue.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
@@ -66,6 +67,66 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
   }
   queue(shard, request, hint);
   return { kind: "accepted", jobId: job.jobId, rate };
+}
+
+export interface AcceptingPiece {
+  readonly tenant: TenantRef;
+  readonly requestsPerMinute: number;
+  readonly piece: BatchPiece;
+  readonly nowMs: number;
+}
+
+/** Messages of a batch. */
+export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: () => void): PieceResult {
+  const { tenant, piece, nowMs } = request;
+  const { key, items } = piece;
+  const keptAs = `${tenant.tenantId}:${key?.key}`;
+  const claim = key === null ? undefined : alive(shard.idempotency.get(keptAs), nowMs)?.value;
+  if (claim !== undefined && claim.fingerprint !== key?.fingerprint) return { kind: "conflict" };
+  if (claim !== undefined && claim.jobId !== key?.baseId) return { kind: "taken", baseId: claim.jobId };
+  const batch = claim === undefined ? undefined : shard.batches.get(claim.jobId);
+  const queued = new Set(alive(batch, nowMs)?.value.queued);
+  const answers = items.map(({ index, job }, i): BatchItemAnswer => {
+    const requestsPerMinute = i === 0 && piece.isFirstCounted ? null : request.requestsPerMinute;
+    const one = { tenant, requestsPerMinute, nowMs };
+    if (key !== null && queued.has(index))
+      return { kind: "accepted", jobId: job?.jobId ?? "", rate: rateOf(shard, one) };
+    if (job === null) {
+      const { limited, rate } = admit(shard, one);
+      return limited ? { kind: "limited", rate } : { kind: "admitted", rate };
+    }
+    // It has no key of its own.
+    const answer = accept(shard, { ...one, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
+    if (answer.kind === "accepted") queued.add(index);
+    return answer;
+  });
+  if (key !== null && queued.size > (alive(batch, nowMs)?.value.queued.length ?? 0)) {
+    const expiresMs = nowMs + engineLimits.idempotencyKeptMs;
+    const value = { jobId: key.baseId, fingerprint: key.fingerprint };
+    if (claim === undefined) shard.idempotency.set(keptAs, { value, expiresMs });
+    const refused = alive(batch, nowMs)?.value.refused ?? null;
+    const kept = { value: { queued: [...queued], refused }, expiresMs: expiresMs + engineLimits.jobKeptMs };
+    shard.batches.set(key.baseId, kept);
+  }
+  return { kind: "answered", answers };
+}
+
+export function batchUnder(
+  shard: ShardState,
+  { tenantId }: TenantRef,
+  { key, fingerprint }: Idempotency,
+  nowMs: number,
+): KnownBatch | null {
+  const claim = alive(shard.idempotency.get(`${tenantId}:${key}`), nowMs)?.value;
+  if (claim === undefined) return null;
+  const { queued = [], refused = null } = alive(shard.batches.get(claim.jobId), nowMs)?.value ?? {};
+  const ranges = queued.map((index) => [index, index] as const);
+  return { isSame: claim.fingerprint === fingerprint, baseId: claim.jobId, queued: ranges, refused };
+}
+
+export function endBatch(shard: ShardState, baseId: string, refused: string): void {
+  const batch = shard.batches.get(baseId);
+  if (batch !== undefined) shard.batches.set(baseId, { ...batch, value: { ...batch.value, refused } });
 }
 
 /** What the tenant's share of the queue has no room for. */

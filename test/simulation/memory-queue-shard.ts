@@ -145,6 +145,8 @@ export interface ShardState {
   leaving: Leaving[];
   /** By `<tenant>:<key>`. */
   readonly idempotency: Map<string, Expiring<{ readonly jobId: string; readonly fingerprint: string }>>;
+  /** Batches under a key, by the base of their jobs' ids: the indexes that were queued, and the refusals in its answer. */
+  readonly batches: Map<string, Expiring<{ readonly queued: readonly number[]; readonly refused: string | null }>>;
 }
 
 export function emptyShard(): ShardState {
@@ -173,6 +175,7 @@ export function emptyShard(): ShardState {
     lastRecorded: 0,
     leaving: [],
     idempotency: new Map(),
+    batches: new Map(),
   };
 }
 

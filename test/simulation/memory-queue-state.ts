@@ -1,3 +1,4 @@
+import type { BatchPiece, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { isJobId } from "../../src/domain/ids.ts";
 import { isFinal, type JobRecord, type KeptContent } from "../../src/domain/job.ts";
@@ -6,6 +7,7 @@ import {
   type AllowanceCall,
   FENCED,
   type Fenced,
+  type Idempotency,
   type JobAddress,
   type Lease,
   type LeaseRole,
@@ -23,7 +25,7 @@ import {
 import type { Random } from "../../src/domain/random.ts";
 import type { RetryCall, RetryResult, WaitingContent } from "../../src/domain/retry.ts";
 import type { TenantRef } from "../../src/domain/tenant.ts";
-import { accept, admit } from "./memory-queue-accept.ts";
+import { accept, acceptPiece, admit, batchUnder, endBatch } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
 import { observe, type Sighting } from "./memory-queue-observe.ts";
 import { pull } from "./memory-queue-pull.ts";
@@ -76,6 +78,19 @@ export class QueueState {
   acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): AcceptResult {
     const request = { tenant, requestsPerMinute, job, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
+  }
+
+  acceptPieceNow(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): PieceResult {
+    const request = { tenant, requestsPerMinute, piece, nowMs: this.clock.nowMs() };
+    return acceptPiece(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
+  }
+
+  batchUnderNow(tenant: TenantRef, idempotency: Idempotency): KnownBatch | null {
+    return batchUnder(this.shard(tenant.shard), tenant, idempotency, this.clock.nowMs());
+  }
+
+  endBatchNow(tenant: TenantRef, baseId: string, refused: string): void {
+    endBatch(this.shard(tenant.shard), baseId, refused);
   }
 
   retryNow(call: RetryCall, isRepeat = false): RetryResult[] {

@@ -1,8 +1,10 @@
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
   Fenced,
+  Idempotency,
   JobAddress,
   Lease,
   LeaseRole,
@@ -25,7 +27,7 @@ import type { TenantRef } from "../../src/domain/tenant.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 
 /** The queue in memory: the whole port, over a state that callers may share, copy and set back. Never loses a call. */
-export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
+export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderReferences {
   readonly shardsPerRecord = "all";
 
   constructor(readonly state: QueueState) {}
@@ -35,6 +37,15 @@ export class MemoryQueue implements Queue, RetryQueue, ProviderReferences {
   }
   async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     return this.state.acceptNow(tenant, requestsPerMinute, job);
+  }
+  async acceptPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    return this.state.acceptPieceNow(tenant, requestsPerMinute, piece);
+  }
+  async batchUnder(tenant: TenantRef, idempotency: Idempotency): Promise<KnownBatch | null> {
+    return this.state.batchUnderNow(tenant, idempotency);
+  }
+  async endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
+    this.state.endBatchNow(tenant, baseId, refused);
   }
   async retry(call: RetryCall): Promise<readonly RetryResult[]> {
     return this.state.retryNow(call);

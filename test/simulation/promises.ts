@@ -34,6 +34,7 @@ export const PROMISES = {
   reportedOnce: "a message that its provider reported is not handed out again",
   reportKept: "a report that was acknowledged is in its job's history",
   idempotency: "an idempotency key names one job",
+  batch: "each message of a batch under a key is queued once, and the answer names its job",
   cleanEnd: "a stopping process stops in time and leaves no lease behind",
   noDefect: "the engine meets no unexpected error",
 } as const;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { BatchResult } from "../../src/domain/batch.ts";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { Story } from "./story.ts";
@@ -11,6 +12,36 @@ import { Story } from "./story.ts";
 const ONCE = { status: "success", handOvers: 1, eventStore: ["sent"] } as const;
 const TWICE = { status: "success", handOvers: 2, eventStore: ["sent"] } as const;
 const LEASE_MS = limits.leaseTtlMs;
+
+describe("a batch under a key", () => {
+  const bodies = Array.from({ length: 9 }, (_, i) => ({ to_address: `reader${i}@example.com`, html: "<p>Hello</p>" }));
+
+  test("whose process died between two pieces is finished by its repeat, also when the records of its jobs are gone", () => {
+    const story = new Story({ processes: 2, waitsForLeave: true });
+    const request = { tenant: story.tenant("acme"), bodies, idempotencyKey: "batch" };
+    const pieces = story.plotCalls("accept piece");
+    const [first, second] = [story.house(0), story.house(1)];
+    first.process.enter(() => void first.sendBatch(request), "answer");
+    story.until("a piece is queued and another on its way", () => pieces.count === 2);
+    story.crash(0);
+    const queued = story.jobIds();
+    expect(queued.length).toBeGreaterThan(0);
+    expect(queued.length).toBeLessThan(bodies.length);
+    const isGone = () => queued.every((jobId) => !story.isInQueue(jobId));
+    story.until("its jobs have left the queue", isGone, 20 * 60_000);
+
+    let result: BatchResult | null = null;
+    second.process.enter(() => void second.sendBatch(request).then((answer) => (result = answer)), "answer");
+    story.until("the repeat is answered", () => result !== null);
+    story.end();
+    expect(result).toMatchObject({
+      kind: "answered",
+      isReplay: false,
+      outcomes: story.jobIds().map((jobId) => ({ jobId })),
+    });
+    expect(story.jobIds().map((jobId) => story.outcomeFor(jobId))).toEqual(bodies.map(() => ONCE));
+  });
+});
 
 describe("nothing that was accepted is lost", () => {
   test("when a process dies during a delivery, another takes over and hands the message over again", () => {

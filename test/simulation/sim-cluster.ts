@@ -1,4 +1,5 @@
 import { acceptEmail } from "../../src/channels/email/request.ts";
+import type { Batch, BatchIds, BatchResult, MadeMessage } from "../../src/domain/batch.ts";
 import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import type { EventReader, EventWriter } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
@@ -9,6 +10,7 @@ import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { FailedJobs } from "../../src/domain/retry.ts";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { QueuedBatches } from "../../src/engine/batches/queued-batches.ts";
 import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { DeliveryReports } from "../../src/engine/reports/delivery-reports.ts";
@@ -44,6 +46,12 @@ export interface SendRequest {
   readonly idempotencyKey: string | null;
 }
 
+export interface BatchRequest {
+  readonly tenant: Tenant;
+  readonly bodies: readonly JsonObject[];
+  readonly idempotencyKey: string | null;
+}
+
 /** One process with all the roles of the production engine, on simulated ports. */
 export class SimCluster {
   readonly reports: DeliveryReports;
@@ -52,6 +60,7 @@ export class SimCluster {
   private readonly recorder: Recorder;
   private readonly jobIds: JobIds;
   private readonly queue: SimQueue;
+  private readonly batches: QueuedBatches;
   readonly directory: SimDirectory;
 
   constructor(
@@ -70,6 +79,7 @@ export class SimCluster {
     this.queue = queue;
     this.directory = directory;
     this.jobIds = new JobIds(clock, dice);
+    this.batches = new QueuedBatches({ queue, jobIds: this.jobIds });
     const channels = [provider.channelOf(process)];
     this.dispatcher = new Dispatcher({ ...common, directory, channels });
     this.recorder = new Recorder({ ...common, eventStore: writer });
@@ -121,6 +131,42 @@ export class SimCluster {
     const quota = jobs === undefined || bytes === undefined ? {} : { quota: { jobs, bytes } };
     const job: NewJob = { jobId: this.jobIds.next(), channel: "email", ...acceptance.job, ...quota, idempotency };
     return await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
+  }
+
+  /** What the front door does with a batch, in pieces of two; null where no store answers. */
+  async sendBatch({ tenant, bodies, idempotencyKey: key }: BatchRequest): Promise<BatchResult | null> {
+    const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
+    const { timesForgot } = this.around.queue;
+    const idempotency = key === null ? null : { key, fingerprint: JSON.stringify(bodies) };
+    const message = (index: number, ids: BatchIds): MadeMessage => {
+      const acceptance = acceptEmail(tenant, bodies[index]);
+      if (!acceptance.ok) return { index, refusal: acceptance.refusal.message };
+      const quota = { jobs, bytes };
+      return { index, job: { jobId: ids.jobId(index), channel: "email", ...acceptance.job, quota, idempotency: null } };
+    };
+    const batch: Batch = {
+      tenant,
+      requestsPerMinute: tenant.plan.requestsPerMinute,
+      isCounted: false,
+      idempotency,
+      size: bodies.length,
+      make: (from, ids) => {
+        const next = Math.min(from + 2, bodies.length);
+        const indexes = Array.from({ length: next - from }, (_, i) => from + i).filter((index) => !ids.isQueued(index));
+        return { messages: indexes.map((index) => message(index, ids)), next };
+      },
+      refusalOf: (noRoom) => noRoom,
+    };
+    try {
+      const result = await this.batches.accept(batch);
+      if (result.kind === "answered" && idempotency !== null) {
+        this.around.queue.heardBatch(tenant, idempotency, result.outcomes, timesForgot);
+      }
+      return result;
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      return null;
+    }
   }
 
   /** Says nothing, but takes note of errors that nobody expects. */

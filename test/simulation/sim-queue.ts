@@ -1,3 +1,4 @@
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import { sleep } from "../../src/domain/clock.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
@@ -8,6 +9,7 @@ import {
   FENCED,
   type Fenced,
   type FrontQueue,
+  type Idempotency,
   type Lease,
   type LeaseRole,
   type LeaseState,
@@ -31,7 +33,7 @@ import type { SimProcess } from "./sim-process.ts";
 import type { WatchedQueue } from "./watched-queue.ts";
 
 /** One process's way to the queue, over the wire. */
-export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQueue {
+export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue, RecorderQueue {
   constructor(
     private readonly process: SimProcess,
     private readonly network: Network,
@@ -45,18 +47,37 @@ export class SimQueue implements FrontQueue, RetryQueue, OwnerQueue, RecorderQue
     return this.call("admit", () => this.queue.state.admitNow(tenant, requestsPerMinute));
   }
 
-  /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
   async accept(ref: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
-    const { clock } = this.process;
     const tenant = this.tenant(ref);
     const { timesForgot } = this.queue;
+    const accept = () => this.queue.accept(tenant, requestsPerMinute, job);
+    const result = await this.untilAnswered("accept", accept, job.payload.length);
+    this.queue.heardAccept(tenant, job, result, timesForgot);
+    return result;
+  }
+
+  acceptPiece(ref: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    const tenant = this.tenant(ref);
+    const bytes = piece.items.reduce((sum, { job }) => sum + (job?.payload.length ?? 0), 0);
+    const accept = () => this.queue.acceptPiece(tenant, requestsPerMinute, piece);
+    return this.untilAnswered("accept piece", accept, bytes);
+  }
+
+  batchUnder(tenant: TenantRef, idempotency: Idempotency): Promise<KnownBatch | null> {
+    return this.call("batch under", () => this.queue.state.batchUnderNow(tenant, idempotency));
+  }
+
+  endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
+    return this.call("end batch", () => this.queue.state.endBatchNow(tenant, baseId, refused));
+  }
+
+  /** Repeats a call whose effect is unknown for a while, as the caller of the real script does. */
+  private async untilAnswered<T>(name: string, effect: () => T, bytes: number): Promise<T> {
+    const { clock } = this.process;
     const giveUpAtMs = clock.monotonicMs() + limits.acceptRetryMs;
     while (true) {
       try {
-        const accept = () => this.queue.accept(tenant, requestsPerMinute, job);
-        const result = await this.call("accept", accept, { bytes: job.payload.length });
-        this.queue.heardAccept(tenant, job, result, timesForgot);
-        return result;
+        return await this.call(name, effect, { bytes });
       } catch (error) {
         const canRepeat = error instanceof TransportError || error instanceof UnavailableError;
         if (!canRepeat || clock.monotonicMs() >= giveUpAtMs) throw error;

@@ -39,6 +39,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   // Chance of its own, so that every seed draws what it drew before there were pauses.
   const ofOperator = new Dice(seed + OPERATOR_SEEDS);
   const ofRetries = new Dice(seed + RETRY_SEEDS);
+  const ofBatches = new Dice(seed + BATCH_SEEDS);
   const world = new World(seed, (dice) => withRetries(withPauses(drawOptions(dice, steps), ofOperator), ofRetries));
   const driver = new Driver(world, (violation) => {
     const { clock, trace } = world;
@@ -46,6 +47,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   });
   world.places.forEach((_, place) => world.start(place));
   send(world, world.drawn.jobs, world.drawn.isBurst ? 2_000 : 30_000);
+  if (ofBatches.chance(1 / 6)) sendBatches(world, ofBatches);
   const calamities = calamitiesOf(world);
   calamities.begin();
   const { weather, healthy, tenants } = world.drawn;
@@ -78,6 +80,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
 
 const OPERATOR_SEEDS = 0x51ee_0000;
 const RETRY_SEEDS = 0x2e72_0000;
+const BATCH_SEEDS = 0x3ba7_0000;
 
 /** In a third of the runs somebody pauses tenants; never those whose waits are checked. */
 function withPauses(options: RunOptions, dice: Dice): RunOptions {
@@ -100,6 +103,15 @@ function send({ load, dice, drawn }: World, jobs: number, withinMs: number): voi
     if (tenant === undefined) continue;
     const recipient = dice.chance(0.5) ? `ann${dice.between(1, 5)}@example.com` : `bob${i}@example.com`;
     load.send(tenant, recipient, dice.between(0, withinMs));
+  }
+}
+
+/** In a sixth of the runs tenants send batches, too; never those whose waits are checked. */
+function sendBatches({ load, drawn }: World, dice: Dice): void {
+  const tenants = drawn.tenants.filter(({ tenantId }) => !drawn.healthy.has(tenantId));
+  const batches = dice.between(1, 20);
+  for (let i = 0; i < batches && tenants.length > 0; i += 1) {
+    load.sendBatch(dice.pick(tenants), dice, dice.between(0, drawn.isBurst ? 2_000 : 30_000));
   }
 }
 

@@ -1,9 +1,11 @@
+import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/batch.ts";
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
   FENCED,
   type Fenced,
+  type Idempotency,
   type Lease,
   type LeaseRole,
   type LeaseState,
@@ -65,6 +67,8 @@ export class WatchedQueue {
   /** Entries that a term has read and not settled, by token and tenant queue. */
   private readonly open = new Map<string, Set<string>>();
   private readonly idempotency = new Map<string, string>();
+  /** The jobs of messages of batches under a key. */
+  private readonly messages = new Map<string, string>();
 
   constructor(private readonly parts: WatchedQueueParts) {
     this.state = parts.state;
@@ -85,6 +89,35 @@ export class WatchedQueue {
     if (this.entries(tenant.shard) > before) this.parts.jobs.landed(tenant, job);
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
+  }
+
+  acceptPiece(tenant: Tenant, requestsPerMinute: number, piece: BatchPiece): PieceResult {
+    const { jobs, queueChecker, watch } = this.parts;
+    const wasThere = piece.items.map(({ job }) => job !== null && this.state.jobNow(tenant, job.jobId) !== null);
+    const result = this.state.acceptPieceNow(tenant, requestsPerMinute, piece);
+    for (const [i, { index, job }] of piece.items.entries()) {
+      if (job === null || wasThere[i] === true || this.state.jobNow(tenant, job.jobId) === null) continue;
+      jobs.landed(tenant, job);
+      if (piece.key === null) continue;
+      const name = messageOf(tenant, piece.key, index);
+      const known = this.messages.get(name);
+      watch.demand(known === undefined, "batch", () => `${name} was queued as ${known} and ${job.jobId}`);
+      this.messages.set(name, job.jobId);
+    }
+    queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
+    return result;
+  }
+
+  /** A client has read the answer to a batch under this key. */
+  heardBatch(tenant: Tenant, idempotency: Idempotency, outcomes: readonly BatchOutcome[], sinceForgot: number): void {
+    if (sinceForgot !== this.timesForgot) return;
+    for (const [index, outcome] of outcomes.entries()) {
+      const name = messageOf(tenant, idempotency, index);
+      const known = this.messages.get(name);
+      const named = "jobId" in outcome ? outcome.jobId : undefined;
+      const isRight = named === undefined || named === known;
+      this.parts.watch.demand(isRight, "batch", () => `${name} was queued as ${known} and answered as ${named}`);
+    }
   }
 
   /** `isRepeat`: an earlier try of the call may have taken effect. */
@@ -119,6 +152,7 @@ export class WatchedQueue {
   forgetKeys(): void {
     this.timesForgot += 1;
     this.idempotency.clear();
+    this.messages.clear();
   }
 
   observe(tenant: Tenant, observation: Observation): ObserveResult {
@@ -299,4 +333,8 @@ export class WatchedQueue {
     const rows = [...this.state.look(shard).outbox.entries.values()].flatMap((entry) => entry.rows);
     return new Map(rows.map((row) => [`${row.tenantId}#${row.eventId}`, row]));
   }
+}
+
+function messageOf({ tenantId }: Tenant, { key, fingerprint }: Idempotency, index: number): string {
+  return `${tenantId} ${key} ${fingerprint.length} ${index}`;
 }

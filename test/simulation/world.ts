@@ -174,7 +174,7 @@ export class World {
       network,
       heavy,
       aHouse: () => this.aHouse(),
-      acknowledged: (_request, jobId) => this.acknowledged(jobId),
+      acknowledged: (jobId) => this.acknowledged(jobId),
     });
     this.places = Array.from({ length: this.drawn.processes }, () => null);
   }

@@ -59,9 +59,9 @@ test("a key in memory is used without asking the registry, and its last use is w
   const { body } = await front.operate("POST", "/tenants/acme/keys", { name: "used" });
   expect((await keyed(body["api_key"])).status).toBe(200);
   front.database.isAway = true;
-  const tenant = await front.stores.directory.byApiKey(String(body["api_key"]));
+  const holder = await front.stores.directory.byApiKey(String(body["api_key"]));
   front.database.isAway = false;
-  expect(tenant?.tenantId).toBe("acme");
+  expect(holder?.tenant.tenantId).toBe("acme");
   await front.stores.stop();
   const { body: list } = await front.operate("GET", "/tenants/acme/keys");
   expect(list["keys"]).toContainEqual(expect.objectContaining({ name: "used", last_used_at: expect.any(String) }));

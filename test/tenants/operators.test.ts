@@ -181,8 +181,8 @@ describe("plans", () => {
       "queued_bytes_max must be an integer from 1 to 1099511627776",
     ],
     ["tiny", { requests_per_minute: 1, hold_hours: 169 }, "hold_hours must be an integer from 1 to 168"],
-    ["tiny", { requests_per_minute: 0 }, "requests_per_minute must be an integer from 1 to 1000000"],
-    ["tiny", { requests_per_minute: "100" }, "requests_per_minute must be an integer from 1 to 1000000"],
+    ["tiny", { requests_per_minute: 0 }, "requests_per_minute must be an integer from 1 to 60000000"],
+    ["tiny", { requests_per_minute: "100" }, "requests_per_minute must be an integer from 1 to 60000000"],
     [
       "tiny",
       { requests_per_minute: 1, deliveries_per_second: 0 },

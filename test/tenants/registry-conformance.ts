@@ -199,7 +199,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         const id = await newTenant();
         const { key_id, api_key } = await must(registry.createKey(id));
         expect(api_key).toMatch(/^wb_[1-9A-HJ-NP-Za-km-z]{32}$/);
-        expect((await first.directory.byApiKey(api_key))?.tenantId).toBe(id);
+        expect((await first.directory.byApiKey(api_key))?.tenant.tenantId).toBe(id);
         const [listed] = await must(registry.keys(id));
         expect(listed).toMatchObject({ key_id, prefix: api_key.slice(0, 7) });
         expect(JSON.stringify(await here.db.select().from(keys))).not.toContain(api_key.slice(0, 8));
@@ -209,13 +209,13 @@ export function registryConformance(name: string, create: () => Promise<TestData
         const [mine, other] = [await newTenant(), await newTenant()];
         const { key_id, api_key } = await must(registry.createKey(mine));
         expect(await refusal(registry.revokeKey(other, key_id))).toMatchObject({ kind: "missing", what: "key" });
-        expect((await first.directory.byApiKey(api_key))?.tenantId).toBe(mine);
+        expect((await first.directory.byApiKey(api_key))?.tenant.tenantId).toBe(mine);
       });
 
       test("a revoked key opens nothing: here at once, elsewhere within a second without any message", async () => {
         const id = await newTenant();
         const [revoked, kept] = [await must(registry.createKey(id)), await must(registry.createKey(id))];
-        expect((await second.directory.byApiKey(revoked.api_key))?.tenantId).toBe(id);
+        expect((await second.directory.byApiKey(revoked.api_key))?.tenant.tenantId).toBe(id);
         await must(registry.revokeKey(id, revoked.key_id));
         expect(await first.directory.byApiKey(revoked.api_key)).toBeNull();
         await eventually(
@@ -223,7 +223,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
           async () => (await second.directory.byApiKey(revoked.api_key)) === null,
           STALE_MS_MAX,
         );
-        expect((await second.directory.byApiKey(kept.api_key))?.tenantId).toBe(id);
+        expect((await second.directory.byApiKey(kept.api_key))?.tenant.tenantId).toBe(id);
         expect(await refusal(registry.revokeKey(id, revoked.key_id))).toMatchObject({ kind: "missing", what: "key" });
       });
 

@@ -110,7 +110,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     const { api_key } = await must(opened.registry.createKey(id));
     // More than once where need be: the poll that sees the tenant being made drops what is remembered of it, once.
     await eventually("the tenant stays remembered through a flood", async () => {
-      expect((await opened.directory.byApiKey(api_key))?.tenantId).toBe(id);
+      expect((await opened.directory.byApiKey(api_key))?.tenant.tenantId).toBe(id);
       // By somebody who knows how the checksum is made.
       const invented = Array.from({ length: 2_000 }, () => newApiKey(machineRandom));
       const answers = await Promise.allSettled(invented.map((key) => opened.directory.byApiKey(key)));
@@ -138,7 +138,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     await server.crash();
     await eventually("the outage is noticed", () => telemetry.lines.includes("warn: the registry does not answer"));
 
-    expect(opened.directory.byApiKey(api_key)).toMatchObject({ tenantId: id });
+    expect(opened.directory.byApiKey(api_key)).toMatchObject({ tenant: { tenantId: id } });
     expect(await rejection(opened.directory.byApiKey(`wb_${"2".repeat(32)}`))).toMatchObject({
       name: "UnavailableError",
     });
@@ -151,7 +151,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
 
     await server.start();
     await eventually("the server is found again", () => telemetry.lines.includes("info: the registry is back"));
-    expect((await opened.directory.byApiKey(api_key))?.tenantId).toBe(id);
+    expect((await opened.directory.byApiKey(api_key))?.tenant.tenantId).toBe(id);
     await opened.probe.check();
   }, 20_000);
 });

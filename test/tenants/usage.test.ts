@@ -116,10 +116,10 @@ test("counts wait while the registry is away, and are not written twice when it 
     },
   };
   const own = new UsageCounter({ store, clock: systemClock, telemetry: new QuietTelemetry() });
-  own.note("b", true);
-  own.note("a", false);
+  own.note("b", 1);
+  own.note("a", 0);
   await own.flush();
-  own.note("a", true);
+  own.note("a", 1);
   failure = null;
   await own.flush();
   const months = written.flat().map(({ tenantId, apiCalls, accepted }) => [tenantId, apiCalls, accepted]);
@@ -127,7 +127,7 @@ test("counts wait while the registry is away, and are not written twice when it 
     ["a", 2, 1],
     ["b", 1, 1],
   ]);
-  own.note("c", true);
+  own.note("c", 1);
   failure = new TransportError("no answer");
   await own.flush();
   failure = null;

@@ -28,6 +28,60 @@ PendingJob = TypedDict(
     },
 )
 
+EmailSendBatch = TypedDict(
+    "EmailSendBatch",
+    {
+        "defaults": NotRequired["Union[EmailSendInBatch, None]"],
+        "messages": "list[EmailSendInBatch]",
+    },
+)
+
+EmailSendInBatch = TypedDict(
+    "EmailSendInBatch",
+    {
+        "to_address": NotRequired["str"],
+        "to_name": NotRequired["Union[str, None]"],
+        "subject": NotRequired["Union[str, None]"],
+        "template_id": NotRequired["Union[str, None]"],
+        "html": NotRequired["Union[str, None]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+BatchAnswer = TypedDict(
+    "BatchAnswer",
+    {
+        "jobs": "list[BatchAnswerJobsItem]",
+        "errors": "list[BatchAnswerErrorsItem]",
+    },
+)
+
+BatchAnswerJobsItem = TypedDict(
+    "BatchAnswerJobsItem",
+    {
+        "index": "int",
+        "job_id": "str",
+        "status": "Literal['pending']",
+    },
+)
+
+BatchAnswerErrorsItemViolationsItem = TypedDict(
+    "BatchAnswerErrorsItemViolationsItem",
+    {
+        "rule": "Union[Literal['empty'], Literal['too_large'], Literal['image_only'], Literal['script']]",
+        "message": "str",
+    },
+)
+
+BatchAnswerErrorsItem = TypedDict(
+    "BatchAnswerErrorsItem",
+    {
+        "index": "int",
+        "error": "str",
+        "violations": NotRequired["list[BatchAnswerErrorsItemViolationsItem]"],
+    },
+)
+
 DomainList = TypedDict(
     "DomainList",
     {
@@ -68,9 +122,150 @@ ChatSend = TypedDict(
     "ChatSend",
     {
         "phone_number": "str",
-        "template_id": "str",
+        "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[list[Union[str, float, bool]], None]"],
+        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "header": NotRequired["Union[ChatHeader, None]"],
+        "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "text": NotRequired["Union[ChatText, None]"],
+    },
+)
+
+ChatHeader: TypeAlias = "Union[ChatHeaderValue1, ChatHeaderValue2, ChatHeaderValue3, ChatHeaderValue4, ChatHeaderValue5]"
+
+ChatHeaderValue1 = TypedDict(
+    "ChatHeaderValue1",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+        "parameter_name": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue2 = TypedDict(
+    "ChatHeaderValue2",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue3 = TypedDict(
+    "ChatHeaderValue3",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue4 = TypedDict(
+    "ChatHeaderValue4",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatHeaderValue5 = TypedDict(
+    "ChatHeaderValue5",
+    {
+        "type": "Literal['location']",
+        "latitude": "float",
+        "longitude": "float",
+        "name": NotRequired["Union[str, None]"],
+        "address": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatButton = TypedDict(
+    "ChatButton",
+    {
+        "index": "int",
+        "sub_type": "Literal['quick_reply', 'url', 'copy_code', 'flow']",
+        "value": "Union[str, float, bool]",
+    },
+)
+
+ChatText: TypeAlias = "Union[str, ChatTextValue2]"
+
+ChatTextValue2 = TypedDict(
+    "ChatTextValue2",
+    {
+        "body": "str",
+        "preview_url": NotRequired["Union[bool, None]"],
+    },
+)
+
+ChatSendBatch = TypedDict(
+    "ChatSendBatch",
+    {
+        "defaults": NotRequired["Union[ChatSendInBatch, None]"],
+        "messages": "list[ChatSendInBatch]",
+    },
+)
+
+ChatSendInBatch = TypedDict(
+    "ChatSendInBatch",
+    {
+        "phone_number": NotRequired["str"],
+        "template_id": NotRequired["Union[str, None]"],
+        "language_code": NotRequired["Union[str, None]"],
+        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "header": NotRequired["Union[ChatHeader, None]"],
+        "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "text": NotRequired["Union[ChatText, None]"],
+    },
+)
+
+AliasList = TypedDict(
+    "AliasList",
+    {
+        "aliases": "list[Alias]",
+    },
+)
+
+Alias = TypedDict(
+    "Alias",
+    {
+        "alias": "str",
+        "meta_name": "str",
+        "language_code": "Union[str, None]",
+        "params": "list[str]",
+        "header": "Union[AliasHeader1, None]",
+    },
+)
+
+AliasHeader1 = TypedDict(
+    "AliasHeader1",
+    {
+        "type": "Literal['image', 'video', 'document']",
+        "link": NotRequired["str"],
+        "id": NotRequired["str"],
+        "filename": NotRequired["str"],
+    },
+)
+
+PutOwnAliasBodyHeader1 = TypedDict(
+    "PutOwnAliasBodyHeader1",
+    {
+        "type": "Union[Literal['image'], Literal['video'], Literal['document']]",
+        "link": NotRequired["str"],
+        "id": NotRequired["str"],
+        "filename": NotRequired["str"],
+    },
+)
+
+PutOwnAliasBody = TypedDict(
+    "PutOwnAliasBody",
+    {
+        "meta_name": "str",
+        "language_code": NotRequired["Union[str, None]"],
+        "params": NotRequired["list[str]"],
+        "header": NotRequired["Union[PutOwnAliasBodyHeader1, None]"],
     },
 )
 
@@ -722,6 +917,176 @@ EventValue9 = TypedDict(
     },
 )
 
+CreateOwnKeyBody = TypedDict(
+    "CreateOwnKeyBody",
+    {
+        "name": NotRequired["Union[str, None]"],
+        "expires_at": NotRequired["Union[str, None]"],
+        "scopes": NotRequired["Union[list[Union[Literal['send'], Literal['read'], Literal['manage']]], None]"],
+    },
+)
+
+NewKey = TypedDict(
+    "NewKey",
+    {
+        "key_id": "str",
+        "api_key": "str",
+    },
+)
+
+KeyList = TypedDict(
+    "KeyList",
+    {
+        "keys": "list[Key]",
+    },
+)
+
+Key = TypedDict(
+    "Key",
+    {
+        "key_id": "str",
+        "prefix": "str",
+        "name": "Union[str, None]",
+        "created_at": "str",
+        "last_used_at": "Union[str, None]",
+        "expires_at": "Union[str, None]",
+        "scopes": "list[Literal['send', 'read', 'manage']]",
+    },
+)
+
+TemplateList = TypedDict(
+    "TemplateList",
+    {
+        "templates": "list[Template]",
+    },
+)
+
+Template: TypeAlias = "Union[TemplateValue1, TemplateValue2]"
+
+TemplateValue1 = TypedDict(
+    "TemplateValue1",
+    {
+        "slug": "str",
+        "channel": "Literal['email']",
+        "subject": "str",
+        "html": "str",
+        "text": "Union[str, None]",
+    },
+)
+
+TemplateValue2 = TypedDict(
+    "TemplateValue2",
+    {
+        "slug": "str",
+        "channel": "Literal['wallet']",
+        "pass_type": "Literal['apple', 'google']",
+        "style": "Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]",
+        "pass_data": "Union[ApplePassPart, GooglePassPart]",
+    },
+)
+
+PutOwnTemplateBody1 = TypedDict(
+    "PutOwnTemplateBody1",
+    {
+        "channel": "Literal['email']",
+        "subject": "str",
+        "html": "str",
+        "text": NotRequired["Union[str, None]"],
+    },
+)
+
+PutOwnTemplateBody2 = TypedDict(
+    "PutOwnTemplateBody2",
+    {
+        "channel": "Literal['wallet']",
+        "pass_type": "Union[Literal['apple'], Literal['google']]",
+        "style": NotRequired["Union[Literal['eventTicket'], Literal['boardingPass'], Literal['coupon'], Literal['storeCard'], Literal['generic']]"],
+        "pass_data": "Mapping[str, Any]",
+    },
+)
+
+PreviewOwnTemplateBody = TypedDict(
+    "PreviewOwnTemplateBody",
+    {
+        "data": NotRequired["Mapping[str, Any]"],
+    },
+)
+
+TemplatePreview: TypeAlias = "Union[TemplatePreviewValue1, TemplatePreviewValue2]"
+
+TemplatePreviewValue1SpamRulesItem = TypedDict(
+    "TemplatePreviewValue1SpamRulesItem",
+    {
+        "rule": "str",
+        "score": "float",
+        "description": "str",
+    },
+)
+
+TemplatePreviewValue1Spam = TypedDict(
+    "TemplatePreviewValue1Spam",
+    {
+        "score": "float",
+        "rules": "list[TemplatePreviewValue1SpamRulesItem]",
+    },
+)
+
+TemplatePreviewValue1 = TypedDict(
+    "TemplatePreviewValue1",
+    {
+        "channel": "Literal['email']",
+        "subject": "str",
+        "html": "str",
+        "text": "Union[str, None]",
+        "missing": "list[str]",
+        "size_bytes": "int",
+        "spam": "TemplatePreviewValue1Spam",
+    },
+)
+
+TemplatePreviewValue2 = TypedDict(
+    "TemplatePreviewValue2",
+    {
+        "channel": "Literal['wallet']",
+        "pass_type": "Literal['apple', 'google']",
+        "style": "Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]",
+        "pass_data": "Mapping[str, Any]",
+    },
+)
+
+TestOwnTemplateBody = TypedDict(
+    "TestOwnTemplateBody",
+    {
+        "to_address": "str",
+        "to_name": NotRequired["Union[str, None]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+SuppressionPage = TypedDict(
+    "SuppressionPage",
+    {
+        "suppressions": "list[Suppression]",
+        "next_cursor": "Union[str, None]",
+    },
+)
+
+Suppression = TypedDict(
+    "Suppression",
+    {
+        "address": "str",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual']",
+        "created_at": "str",
+    },
+)
+
+PutOwnSuppressionBody = TypedDict(
+    "PutOwnSuppressionBody",
+    {
+        "reason": NotRequired["Union[Literal['unsubscribed'], Literal['bounced'], Literal['complained'], Literal['manual']]"],
+    },
+)
+
 
 class Operations(Caller):
     """Every call of a tenant."""
@@ -733,10 +1098,35 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk."""
+        """Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.
+        Needs a key with the scope `send`.
+        """
         answer: PendingJob = self._call(
             "POST",
             "/v1/send/email",
+            body=body,
+            idempotency_key=idempotency_key,
+            repeat="with_key",
+            timeout=timeout,
+        )
+        return answer
+
+    def send_email_batch(
+        self,
+        body: EmailSendBatch,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> BatchAnswer:
+        """Queue up to 1,000 e-mails. Each message is `defaults` with its own members in their place (`null` removes
+        one), and is checked, counted and queued as a request of its own would be. What is wrong with one is an
+        error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+        the first answer again once there is one.
+        """
+        answer: BatchAnswer = self._call(
+            "POST",
+            "/v1/send/email/batch",
             body=body,
             idempotency_key=idempotency_key,
             repeat="with_key",
@@ -749,7 +1139,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> DomainList:
-        """The tenant's sending domains."""
+        """The tenant's sending domains. Needs a key with the scope `read`."""
         answer: DomainList = self._call(
             "GET",
             "/v1/domains",
@@ -764,7 +1154,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Domain:
-        """One domain, with the records to publish for it."""
+        """One domain, with the records to publish for it. Needs a key with the scope `read`."""
         answer: Domain = self._call(
             "GET",
             "/v1/domains/{domain}",
@@ -781,7 +1171,7 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Domain:
         """Look at a domain's records again. A name server that does not answer changes no status. Mail can be sent
-        from the domain once it is verified.
+        from the domain once it is verified. Needs a key with the scope `manage`.
         """
         answer: Domain = self._call(
             "POST",
@@ -799,8 +1189,9 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue a chat message. A template that the provider has approved, and the values of its positions. 202 means:
-        on disk. 500 where neither the tenant nor the platform has credentials for the provider.
+        """Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
+        to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
+        the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -808,6 +1199,93 @@ class Operations(Caller):
             body=body,
             idempotency_key=idempotency_key,
             repeat="with_key",
+            timeout=timeout,
+        )
+        return answer
+
+    def send_whatsapp_batch(
+        self,
+        body: ChatSendBatch,
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> BatchAnswer:
+        """Queue up to 1,000 chat messages. Each message is `defaults` with its own members in their place (`null`
+        removes one), and is checked, counted and queued as a request of its own would be. What is wrong with one is
+        an error of its index and stops no other; with what is beyond the plan's limits it is the same. An
+        Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not come to, and gives
+        the first answer again once there is one.
+        """
+        answer: BatchAnswer = self._call(
+            "POST",
+            "/v1/send/whatsapp/batch",
+            body=body,
+            idempotency_key=idempotency_key,
+            repeat="with_key",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_own_aliases(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> AliasList:
+        """List a tenant's names for chat templates. Needs a key with the scope `read`."""
+        answer: AliasList = self._call(
+            "GET",
+            "/v1/aliases",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def put_own_alias(
+        self,
+        alias: str,
+        body: PutOwnAliasBody,
+        *,
+        timeout: float | None = None,
+    ) -> Alias:
+        """Create or replace a tenant's name for a chat template. Needs a key with the scope `manage`."""
+        answer: Alias = self._call(
+            "PUT",
+            "/v1/aliases/{alias}",
+            path_values={"alias": alias},
+            body=body,
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def get_own_alias(
+        self,
+        alias: str,
+        *,
+        timeout: float | None = None,
+    ) -> Alias:
+        """One alias. Needs a key with the scope `read`."""
+        answer: Alias = self._call(
+            "GET",
+            "/v1/aliases/{alias}",
+            path_values={"alias": alias},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_own_alias(
+        self,
+        alias: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete an alias. Needs a key with the scope `manage`."""
+        answer: None = self._call(
+            "DELETE",
+            "/v1/aliases/{alias}",
+            path_values={"alias": alias},
+            repeat="safe",
             timeout=timeout,
         )
         return answer
@@ -824,7 +1302,8 @@ class Operations(Caller):
         further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are
         PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request
         leaves out come from the template; fields are merged by their key, text modules by their id, and where both
-        say something the request wins. A Google pass is a generic one unless `class_type` says otherwise.
+        say something the request wins. A Google pass is a generic one unless `class_type` says otherwise. Needs a
+        key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -849,7 +1328,7 @@ class Operations(Caller):
         unknown ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`,
         type, style and whatever the request leaves out come from the template; fields are merged by their key, text
         modules by their id, and where both say something the request wins. A Google pass is an event ticket unless
-        `class_type` says otherwise.
+        `class_type` says otherwise. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -872,7 +1351,7 @@ class Operations(Caller):
         """Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
         modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing. A
         field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
-        Versions follow the order in which updates are accepted.
+        Versions follow the order in which updates are accepted. Needs a key with the scope `send`.
         """
         answer: UpdatingPass = self._call(
             "PUT",
@@ -891,7 +1370,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> bytes:
-        """The file of an Apple pass."""
+        """The file of an Apple pass. Needs a key with the scope `read`."""
         answer: bytes = self._call(
             "GET",
             "/v1/passes/{id}/download",
@@ -908,7 +1387,9 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> PassStatus:
-        """Whether a pass is valid, and on how many devices. A Google pass is looked up at Google each time."""
+        """Whether a pass is valid, and on how many devices. A Google pass is looked up at Google each time. Needs a
+        key with the scope `read`.
+        """
         answer: PassStatus = self._call(
             "GET",
             "/v1/passes/{id}/status",
@@ -926,7 +1407,8 @@ class Operations(Caller):
     ) -> GoogleClassChange:
         """Create a class of Google passes. One a kind of pass or event: its passes show what it says. Ids begin with
         the issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant that
-        creates it or is the first to use it: no other can create, change or read it, or have passes of it.
+        creates it or is the first to use it: no other can create, change or read it, or have passes of it. Needs a
+        key with the scope `send`.
         """
         answer: GoogleClassChange = self._call(
             "POST",
@@ -946,7 +1428,8 @@ class Operations(Caller):
     ) -> GoogleClassChange:
         """Change a class, and with it all its passes. Members that are given replace what the class says, null removes
         one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every
-        change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).
+        change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT). Needs a key with the
+        scope `send`.
         """
         answer: GoogleClassChange = self._call(
             "PUT",
@@ -965,7 +1448,7 @@ class Operations(Caller):
         class_type: Literal["generic", "eventTicket"],
         timeout: float | None = None,
     ) -> GoogleClass:
-        """A class as Google holds it."""
+        """A class as Google holds it. Needs a key with the scope `read`."""
         answer: GoogleClass = self._call(
             "GET",
             "/v1/google/classes/{id}",
@@ -982,7 +1465,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Job:
-        """What became of a job."""
+        """What became of a job. Needs a key with the scope `read`."""
         answer: Job = self._call(
             "GET",
             "/v1/jobs/{id}",
@@ -998,7 +1481,7 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> JobEvents:
-        """Delivery history of one job, oldest first."""
+        """Delivery history of one job, oldest first. Needs a key with the scope `read`."""
         answer: JobEvents = self._call(
             "GET",
             "/v1/jobs/{id}/events",
@@ -1020,7 +1503,7 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> EventPage:
         """Delivery history of the tenant, newest first. For more than 31 days, split the export into several calls.
-        Unknown parameters are refused.
+        Unknown parameters are refused. Needs a key with the scope `read`.
         """
         answer: EventPage = self._call(
             "GET",
@@ -1054,3 +1537,224 @@ class Operations(Caller):
             ),
             "events",
         )
+
+    def create_own_key(
+        self,
+        body: CreateOwnKeyBody | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> NewKey:
+        """Make a key, which is shown this once. Requests with a key that has expired are refused with 401. Without
+        `scopes` an operator's key allows everything, and a tenant's what the calling key does, which is also the
+        most it can. Tenants make up to 100 keys. Needs a key with the scope `manage`.
+        """
+        answer: NewKey = self._call(
+            "POST",
+            "/v1/keys",
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_own_keys(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> KeyList:
+        """List a tenant's keys, without the keys themselves. Needs a key with the scope `manage`."""
+        answer: KeyList = self._call(
+            "GET",
+            "/v1/keys",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def revoke_own_key(
+        self,
+        key_id: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Revoke a key, on every process within a second. Only an operator can revoke the last key that allows
+        `manage` and has not expired. Needs a key with the scope `manage`.
+        """
+        answer: None = self._call(
+            "DELETE",
+            "/v1/keys/{key_id}",
+            path_values={"key_id": key_id},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_own_templates(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> TemplateList:
+        """List a tenant's templates. Needs a key with the scope `read`."""
+        answer: TemplateList = self._call(
+            "GET",
+            "/v1/templates",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def put_own_template(
+        self,
+        slug: str,
+        body: Union[PutOwnTemplateBody1, PutOwnTemplateBody2],
+        *,
+        timeout: float | None = None,
+    ) -> Template:
+        """Create or replace a template of an e-mail or a pass. Needs a key with the scope `manage`."""
+        answer: Template = self._call(
+            "PUT",
+            "/v1/templates/{slug}",
+            path_values={"slug": slug},
+            body=body,
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def get_own_template(
+        self,
+        slug: str,
+        *,
+        timeout: float | None = None,
+    ) -> Template:
+        """One template. Needs a key with the scope `read`."""
+        answer: Template = self._call(
+            "GET",
+            "/v1/templates/{slug}",
+            path_values={"slug": slug},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_own_template(
+        self,
+        slug: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Delete a template. Needs a key with the scope `manage`."""
+        answer: None = self._call(
+            "DELETE",
+            "/v1/templates/{slug}",
+            path_values={"slug": slug},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def preview_own_template(
+        self,
+        slug: str,
+        body: PreviewOwnTemplateBody,
+        *,
+        timeout: float | None = None,
+    ) -> TemplatePreview:
+        """What a template makes of the given values; nothing is sent or stored. Needs a key with the scope `read`."""
+        answer: TemplatePreview = self._call(
+            "POST",
+            "/v1/templates/{slug}/preview",
+            path_values={"slug": slug},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def test_own_template(
+        self,
+        slug: str,
+        body: TestOwnTemplateBody,
+        *,
+        timeout: float | None = None,
+    ) -> PendingJob:
+        """Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
+        suppressions and share of the queue. An operator's call does not count against the tenant's rate limit.
+        Needs a key with the scope `send`.
+        """
+        answer: PendingJob = self._call(
+            "POST",
+            "/v1/templates/{slug}/test",
+            path_values={"slug": slug},
+            body=body,
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
+    def list_own_suppressions(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> SuppressionPage:
+        """Whom the tenant's messages no longer go to, in the order of addresses. Needs a key with the scope `read`."""
+        answer: SuppressionPage = self._call(
+            "GET",
+            "/v1/suppressions",
+            query={"cursor": cursor, "limit": limit},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def iterate_own_suppressions(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[Suppression]:
+        """All items of `list_own_suppressions`: pages are fetched as they are needed."""
+        return self._items(
+            lambda cursor: self.list_own_suppressions(
+                limit=limit,
+                timeout=timeout,
+                cursor=cursor,
+            ),
+            "suppressions",
+        )
+
+    def put_own_suppression(
+        self,
+        address: str,
+        body: PutOwnSuppressionBody,
+        *,
+        timeout: float | None = None,
+    ) -> Suppression:
+        """Send nothing to this address any more. Needs a key with the scope `manage`."""
+        answer: Suppression = self._call(
+            "PUT",
+            "/v1/suppressions/{address}",
+            path_values={"address": address},
+            body=body,
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def delete_own_suppression(
+        self,
+        address: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Send to this address again. Needs a key with the scope `manage`."""
+        answer: None = self._call(
+            "DELETE",
+            "/v1/suppressions/{address}",
+            path_values={"address": address},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer

@@ -7,7 +7,7 @@ import { type OperatorDomainEndpointPorts, operatorDomainEndpoints } from "./dom
 import { type TrackingEndpointPorts, trackingEndpoints } from "./links/tracking-endpoints.ts";
 import { type UnsubscribeEndpointPorts, unsubscribeEndpoints } from "./links/unsubscribe-endpoints.ts";
 import { type MailReportEndpointPorts, mailReportEndpoints } from "./reports/mail-report-endpoints.ts";
-import { sendEmail } from "./routes.ts";
+import { sendEmail, sendEmailBatch } from "./routes.ts";
 
 export type EmailEndpointPorts = DomainEndpointPorts &
   OperatorDomainEndpointPorts &
@@ -19,6 +19,7 @@ export type EmailEndpointPorts = DomainEndpointPorts &
 export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
   return [
     sendEmail,
+    sendEmailBatch,
     ...domainEndpoints(ports),
     ...operatorDomainEndpoints(ports),
     ...credentialEndpoints(ports),

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../http/endpoint.ts";
+import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
 
@@ -28,6 +29,25 @@ export const sendEmail: Endpoint = sendEndpoint({
         },
       },
     },
+  },
+  accept: acceptEmail,
+});
+
+/** `POST /v1/send/email/batch`. */
+export const sendEmailBatch: Endpoint = batchEndpoint({
+  path: "/v1/send/email/batch",
+  name: "send_email_batch",
+  operation: "sendEmailBatch",
+  summary: "Queue up to 1,000 e-mails",
+  channel: "email",
+  scope: "email",
+  message: EmailSend,
+  example: {
+    defaults: { template_id: "welcome" },
+    messages: [
+      { to_address: "ada@example.com", data: { name: "Ada" } },
+      { to_address: "bob@example.com", data: { name: "Bob" } },
+    ],
   },
   accept: acceptEmail,
 });

@@ -73,6 +73,7 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     summary: "Create a class of Google passes",
     description: `One a kind of pass or event: its passes show what it says. ${IDS}`,
     channel: "wallet",
+    scope: "send",
     body: { schema: NewGoogleClass, examples: [{ class_type: "eventTicket", class_data: FINAL }] },
     answers: {
       201: {
@@ -96,6 +97,7 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
   return tenantEndpoint({
     ...OF_CLASS,
     method: "PUT",
+    scope: "send",
     name: "change_google_class",
     operation: "changeGoogleClass",
     summary: "Change a class, and with it all its passes",

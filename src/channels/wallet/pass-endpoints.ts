@@ -108,6 +108,7 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
       "null removes it; an empty image changes nothing. A field with `changeMessage` shows a banner, and so does " +
       "`notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are accepted.",
     queues: true,
+    scope: "send",
     headers: [IDEMPOTENCY_KEY],
     body: {
       schema: PassUpdate,

@@ -98,6 +98,7 @@ const TICKET = {
 const PASS_SEND = {
   ...sends("Send"),
   caller: "tenant",
+  scope: "send",
   channel: "wallet",
   fails: { ...SEND_FAILS, 402: NO_TOKENS },
 } as const;
@@ -155,7 +156,7 @@ async function servePass(
   exchange: Exchange,
   { scope, kind }: PassRoute,
 ): Promise<Response> {
-  const tenant = await door.authenticate(exchange);
+  const tenant = await door.authenticate(exchange, "send");
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
   await door.admit(exchange, tenant);

@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { HEADER_MEDIA_TYPES, type HeaderMedia, TEMPLATE_ALIAS } from "../../domain/whatsapp.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
-import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../../http/failures.ts";
-import { type PathParameter, tenantIdParameter } from "../../http/parameters.ts";
+import { type Endpoint, reply } from "../../http/endpoint.ts";
+import { managedEndpoints } from "../../http/managed-endpoint.ts";
+import type { PathParameter } from "../../http/parameters.ts";
 import { enumOf, listOf } from "../../http/schemas.ts";
 import { noSuch, resultOf } from "../../http/store-results.ts";
 import { aliasBody } from "./alias-body.ts";
@@ -38,79 +38,70 @@ const EXAMPLE = {
   header: { type: "image", link: "https://api.example.com/parcel.png" },
 } as const;
 
-const PATH = "/dash/api/tenants/:id/aliases/:alias";
-const COMMON = { name: "operator", tag: "Tenants" } as const;
-
-/** `/dash/api/tenants/{id}/aliases`: a tenant's own names for the chat provider's templates. */
+/** `/dash/api/tenants/{id}/aliases` and `/v1/aliases`: a tenant's own names for the chat provider's templates. */
 export function aliasEndpoints(aliases: Aliases): readonly Endpoint[] {
-  return [listAliases(aliases), putAlias(aliases), getAlias(aliases), deleteAlias(aliases)];
+  const one = { 200: { description: "Done.", schema: Alias, examples: [EXAMPLE] } } as const;
+  return [
+    ...managedEndpoints({
+      method: "GET",
+      path: "aliases",
+      name: "aliases",
+      operation: "listAliases",
+      summary: "List a tenant's names for chat templates",
+      answers: {
+        200: {
+          description: "Done.",
+          schema: listOf("AliasList", "aliases", Alias),
+          examples: [{ aliases: [EXAMPLE] }],
+        },
+      },
+      handle: async ({ tenantId }) => reply(200, { aliases: resultOf(await aliases.all(tenantId)) }),
+    }),
+    ...managedEndpoints({
+      method: "PUT",
+      path: "aliases/:alias",
+      name: "put_alias",
+      operation: "putAlias",
+      audit: { body: ["meta_name", "language_code", "params"] },
+      summary: "Create or replace a tenant's name for a chat template",
+      params: { alias: newAlias },
+      body: aliasBody,
+      answers: one,
+      fails: [409],
+      async handle({ tenantId, params: { alias }, body }) {
+        const { meta_name, language_code = null, params = [], header = null } = body;
+        const media = header === null ? null : checkedHeader(header);
+        const record = { alias, meta_name, language_code, params, header: media };
+        return reply(200, resultOf(await aliases.put(tenantId, record)));
+      },
+    }),
+    ...managedEndpoints({
+      method: "GET",
+      path: "aliases/:alias",
+      name: "alias",
+      operation: "getAlias",
+      summary: "One alias",
+      params: { alias: knownAlias },
+      answers: one,
+      fails: [404],
+      handle: async ({ tenantId, params: { alias } }) => reply(200, resultOf(await aliases.one(tenantId, alias))),
+    }),
+    ...deletion(aliases),
+  ];
 }
 
-function listAliases(aliases: Aliases): Endpoint {
-  const schema = listOf("AliasList", "aliases", Alias);
-  return operatorEndpoint({
-    ...COMMON,
-    method: "GET",
-    path: "/dash/api/tenants/:id/aliases",
-    operation: "listAliases",
-    summary: "List a tenant's names for chat templates",
-    params: { id: tenantIdParameter },
-    answers: { 200: { description: "Done.", schema, examples: [{ aliases: [EXAMPLE] }] } },
-    fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id } }) => reply(200, { aliases: resultOf(await aliases.all(id)) }),
-  });
-}
-
-function putAlias(aliases: Aliases): Endpoint {
-  return operatorEndpoint({
-    ...COMMON,
-    method: "PUT",
-    path: PATH,
-    operation: "putAlias",
-    audit: { body: ["meta_name", "language_code", "params"] },
-    summary: "Create or replace a tenant's name for a chat template",
-    params: { id: tenantIdParameter, alias: newAlias },
-    body: aliasBody,
-    answers: { 200: { description: "Done.", schema: Alias, examples: [EXAMPLE] } },
-    fails: { 404: OPERATOR_NOT_FOUND, 409: OPERATOR_CONFLICT },
-    async handle({ params: { id, alias }, body }) {
-      const { meta_name, language_code = null, params = [], header = null } = body;
-      const media = header === null ? null : checkedHeader(header);
-      const stored = await aliases.put(id, { alias, meta_name, language_code, params, header: media });
-      if (stored.kind === "full") {
-        throw new ApiError(409, `A tenant has at most ${stored.most} aliases: delete one that is not used.`);
-      }
-      return reply(200, resultOf(stored));
-    },
-  });
-}
-
-function getAlias(aliases: Aliases): Endpoint {
-  return operatorEndpoint({
-    ...COMMON,
-    method: "GET",
-    path: PATH,
-    operation: "getAlias",
-    summary: "One alias",
-    params: { id: tenantIdParameter, alias: knownAlias },
-    answers: { 200: { description: "Done.", schema: Alias, examples: [EXAMPLE] } },
-    fails: { 404: OPERATOR_NOT_FOUND },
-    handle: async ({ params: { id, alias } }) => reply(200, resultOf(await aliases.one(id, alias))),
-  });
-}
-
-function deleteAlias(aliases: Aliases): Endpoint {
-  return operatorEndpoint({
-    ...COMMON,
+function deletion(aliases: Aliases): readonly Endpoint[] {
+  return managedEndpoints({
     method: "DELETE",
-    path: PATH,
+    path: "aliases/:alias",
+    name: "delete_alias",
     operation: "deleteAlias",
     summary: "Delete an alias",
-    params: { id: tenantIdParameter, alias: knownAlias },
+    params: { alias: knownAlias },
     answers: { 204: { description: "Done.", schema: null } },
-    fails: { 404: OPERATOR_NOT_FOUND },
-    async handle({ params: { id, alias } }) {
-      resultOf(await aliases.delete(id, alias));
+    fails: [404],
+    async handle({ tenantId, params: { alias } }) {
+      resultOf(await aliases.delete(tenantId, alias));
       return reply(204, null);
     },
   });

@@ -4,6 +4,8 @@ import {
   type AllOfTenant,
   type Done,
   done,
+  type Full,
+  full,
   type Invalid,
   invalid,
   type Missing,
@@ -30,12 +32,7 @@ export interface WhatsappAliasRecord {
   readonly header: HeaderMedia | null;
 }
 
-export type StoredAlias =
-  | Done<WhatsappAliasRecord>
-  | Missing<"tenant">
-  | Invalid
-  /** The tenant has as many aliases as it may have. */
-  | { readonly kind: "full"; readonly most: number };
+export type StoredAlias = Done<WhatsappAliasRecord> | Missing<"tenant"> | Invalid | Full;
 
 /** Tenants' own names for the chat provider's templates. */
 export class AliasRepository {
@@ -61,7 +58,7 @@ export class AliasRepository {
         .from(aliases)
         .where(and(eq(aliases.tenantId, tenantId), ne(aliases.alias, alias)));
       if ((others?.number ?? 0) >= chatLimits.aliasesMax) {
-        return new Undone({ kind: "full", most: chatLimits.aliasesMax } as const);
+        return new Undone(full(chatLimits.aliasesMax, "aliases"));
       }
       await transaction
         .insert(aliases)

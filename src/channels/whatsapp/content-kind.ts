@@ -1,14 +1,24 @@
 import { Type } from "@sinclair/typebox";
+import type { JsonObject } from "../../domain/json.ts";
 import type { ContentKind } from "../../http/content-kind.ts";
+import { isList } from "./params.ts";
 import { parsePayload } from "./payload.ts";
+
+const AnyObject = Type.Unsafe<JsonObject>({ type: "object", additionalProperties: true });
 
 const WhatsappJobContent = Type.Object(
   {
     channel: Type.Literal("whatsapp"),
     to: Type.String(),
-    template: Type.String({ description: "The provider's name of it." }),
-    language: Type.String(),
-    parameters: Type.Array(Type.String(), { description: "Of the template's body, in order." }),
+    template: Type.Optional(Type.String({ description: "The provider's name of it. Absent: a message in free text." })),
+    language: Type.Optional(Type.String()),
+    parameters: Type.Optional(Type.Array(Type.String(), { description: "Of the template's body, in order." })),
+    named_parameters: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: "Of the template's body, by name." }),
+    ),
+    header: Type.Optional(AnyObject),
+    buttons: Type.Optional(Type.Array(AnyObject)),
+    text: Type.Optional(Type.Object({ body: Type.String(), preview_url: Type.Boolean() })),
   },
   { $id: "WhatsappJobContent" },
 );
@@ -20,7 +30,18 @@ export const whatsappContentKind: ContentKind = {
   async show(_tenant, text) {
     const payload = parsePayload(text);
     if (payload === null) return null;
-    const { to, template, language, params: parameters } = payload;
-    return { channel: "whatsapp", to, template, language, parameters };
+    const [channel, { to }] = ["whatsapp", payload];
+    if ("text" in payload) return { channel, to, text: { ...payload.text } };
+    const { template, language, params, header, buttons } = payload;
+    const values = isList(params) ? { parameters: params } : { named_parameters: { ...params } };
+    return {
+      channel,
+      to,
+      template,
+      language,
+      ...values,
+      ...(header && { header: { ...header } }),
+      ...(buttons && { buttons: buttons.map((button) => ({ ...button })) }),
+    };
   },
 };

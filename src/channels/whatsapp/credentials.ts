@@ -8,9 +8,12 @@ export interface WhatsappCredentials {
   readonly access_token: string;
 }
 
+/** What the registry calls these credentials. */
+export const WHATSAPP_KIND = "whatsapp";
+
 /** Where the registry stores a tenant's chat credentials. */
 export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
-  return { tenantId, kind: "whatsapp", field: "credentials" };
+  return { tenantId, kind: WHATSAPP_KIND, field: "credentials" };
 }
 
 /** The stored form of the credentials. */

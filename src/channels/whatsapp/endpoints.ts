@@ -1,3 +1,4 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -5,27 +6,33 @@ import type { RegistryTools } from "../../storage/registry.ts";
 import { type Aliases, aliasEndpoints } from "./alias-endpoints.ts";
 import { AliasRepository } from "./alias-repository.ts";
 import { type CredentialStore, credentialEndpoint } from "./credential-endpoint.ts";
-import { whatsappSecret } from "./credentials.ts";
+import { parseWhatsappCredentials, WHATSAPP_KIND, whatsappSecret } from "./credentials.ts";
 import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
-import { sendWhatsapp } from "./send-endpoint.ts";
+import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 interface WhatsappRegistry extends CredentialStore {
   readonly aliases: Aliases;
+  /** The number's id of every tenant that has a sending number of its own, by tenant. */
+  ownNumbers(): Promise<ReadonlyMap<string, string>>;
 }
 
 interface EndpointPorts {
   readonly platform: PlatformCredentials;
   readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
+  readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
 
 /** All endpoints of the chat channel. */
-export function whatsappEndpoints({ platform, registry, whatsapp, telemetry }: EndpointPorts): readonly Endpoint[] {
+export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
+  const { platform, registry, whatsapp, clock, telemetry } = ports;
+  const sending = { platform, windows: whatsapp.windows, clock };
   return [
-    sendWhatsapp(platform),
+    sendWhatsapp(sending),
+    sendWhatsappBatch(sending),
     ...aliasEndpoints(registry.aliases),
     credentialEndpoint(registry),
     incomingMessageEndpoint(whatsapp.messages),
@@ -40,6 +47,10 @@ export function whatsappRegistry({ database, changes, credentials }: RegistryToo
     async putWhatsappCredentials(tenantId, given) {
       const secret = whatsappSecret(tenantId, given);
       return secret.kind === "done" ? credentials.put(secret.value, "whatsapp") : secret;
+    },
+    async ownNumbers() {
+      const opened = await credentials.opened(WHATSAPP_KIND, "whatsapp");
+      return new Map(Array.from(opened, ([id, text]) => [id, parseWhatsappCredentials(text).phoneNumberId]));
     },
   };
 }

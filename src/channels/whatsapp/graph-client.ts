@@ -60,12 +60,13 @@ export class GraphClient {
 
   private replyOf({ status, ok, headers }: Response, answer: JsonObject | null): GraphReply {
     const waitMs = Math.max(retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs()), regainMs(headers));
+    const messageId = ok ? messageIdIn(answer) : null;
+    if (messageId !== null) return { kind: "accepted", messageId, waitMs };
     const error = answer?.["error"];
-    if (isJsonObject(error)) return { kind: "refused", error: errorOf(status, error), waitMs };
-    if (!ok) return { kind: "refused", error: { status, code: null, message: "", details: null }, waitMs };
-    const messageId = messageIdIn(answer);
-    // Something accepted the request, but it may not have been the provider.
-    return messageId === null ? { kind: "unanswered" } : { kind: "accepted", messageId, waitMs };
+    const said = isJsonObject(error) ? errorOf(status, error) : { status, code: null, message: "", details: null };
+    // Something accepted the request, but it may not have been the provider: only the code of an error says that
+    // the message was not sent.
+    return ok && said.code === null ? { kind: "unanswered" } : { kind: "refused", error: said, waitMs };
   }
 }
 

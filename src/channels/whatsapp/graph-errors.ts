@@ -100,6 +100,8 @@ const BY_CODE: ReadonlyMap<number, ErrorRule> = new Map(
 
 /** For replies with an unknown code or none. The first match decides. */
 const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly rule: ErrorRule }[] = [
+  // Accepted, and then an error that nobody knows: the message may have been sent.
+  { from: 200, to: 299, rule: ruleOf({ follows: "unknown_outcome" }) },
   { from: 401, to: 401, rule: ruleOf({ follows: "refuse_sender", pauseMs: chatLimits.chatCredentialsPauseMs }) },
   { from: 408, to: 408, rule: ruleOf({ follows: "retry" }) },
   { from: 429, to: 429, rule: ruleOf({ follows: "slow_number" }) },

@@ -5,6 +5,10 @@ export const chatLimits = {
   chatParamCharsMax: 1_024,
   /** More than any template body can name within its 1,024 characters. */
   chatParamsMax: 200,
+  /** The provider's bound for the text of a message without a template. */
+  chatTextCharsMax: 4_096,
+  /** How long after a person's message the provider takes free text for that person. */
+  replyWindowMs: 24 * 60 * 60_000,
 
   // Bounds for operators.
   /** Aliases of one tenant: its snapshot contains all of them. */

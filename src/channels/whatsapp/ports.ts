@@ -1,10 +1,17 @@
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
+import type { ReplyWindows } from "../../domain/reply-windows.ts";
+import type { IncomingChat } from "./incoming-chat.ts";
 import type { WhatsappStatuses } from "./statuses.ts";
 
-/** What the endpoint of the chat provider's callbacks needs. */
+/** What the endpoints of the chat channel need. */
 export interface WhatsappPorts {
-  /** Verify tokens and HMAC keys; any of them is accepted. */
+  /** Verify tokens and HMAC keys of the provider's callbacks; any of them is accepted. */
   readonly webhookSecrets: readonly string[];
   readonly statuses: Pick<WhatsappStatuses, "take">;
-  readonly messages: IncomingMessages;
+  /** Takes what people write. */
+  readonly incoming: Pick<IncomingChat, "take">;
+  /** Shows operators what people wrote. */
+  readonly messages: Pick<IncomingMessages, "page">;
+  /** Says who wrote lately. */
+  readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
 }

@@ -6,8 +6,13 @@ import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
+import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./buttons.ts";
+import { closedWindow, complaintAboutText, FreeTextSchema, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
+import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./header.ts";
 import { chatLimits } from "./limits.ts";
+import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./params.ts";
 import { encodePayload } from "./payload.ts";
+import { isPlainLine } from "./value-rules.ts";
 
 /** The body of `POST /v1/send/whatsapp`. */
 export const ChatSend = Type.Object(
@@ -16,57 +21,63 @@ export const ChatSend = Type.Object(
       pattern: "^[0-9]{7,15}$",
       description: "International format: digits only, with the country's code and without a plus sign.",
     }),
-    template_id: Type.String({
-      minLength: 1,
-      maxLength: chatLimits.chatTemplateNameCharsMax,
-      description: "An alias of the tenant's, or else the provider's exact name of the template.",
-    }),
+    template_id: optional(
+      Type.String({
+        minLength: 1,
+        maxLength: chatLimits.chatTemplateNameCharsMax,
+        description:
+          "An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`.",
+      }),
+    ),
     language_code: optional(
       Type.String({
         pattern: LANGUAGE_CODE.source,
         description: "The template's language. By default the alias's, or else `es`.",
       }),
     ),
-    params: optional(
-      Type.Array(
-        Type.Union([Type.String({ maxLength: chatLimits.chatParamCharsMax }), Type.Number(), Type.Boolean()]),
-        {
-          maxItems: chatLimits.chatParamsMax,
-          description:
-            "Values of `{{1}}`, `{{2}}`, … in order. Numbers and booleans become text. No line breaks, tabs or other " +
-            "control characters, and at most four blanks in a row: the provider takes no others.",
-        },
-      ),
-    ),
+    params: optional(MessageParamsSchema),
+    header: optional(MessageHeaderSchema),
+    buttons: optional(MessageButtonsSchema),
+    text: optional(FreeTextSchema),
   },
-  { $id: "ChatSend", additionalProperties: false },
+  {
+    $id: "ChatSend",
+    additionalProperties: false,
+    // For the document: the endpoint itself says what is missing.
+    anyOf: [
+      { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
+      { required: ["text"], properties: { text: FreeTextSchema } },
+    ],
+  },
 );
+
+/** What the checks of a chat send need beside the body. */
+export interface ChatSendPorts extends ReplyWindowPorts {
+  readonly platform: PlatformCredentials;
+}
 
 /**
  * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input
  * (400), then missing configuration (500). The template is not looked up, because only the provider knows which
- * templates exist.
+ * templates exist. Free text is confirmed by what the recipient wrote lately (422).
  */
-export function acceptWhatsapp(tenant: Tenant, given: unknown, platform: PlatformCredentials): Acceptance {
+export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPorts): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
   const body = presentMembers(given);
   const refusal =
     unknownMember(body, MEMBERS) ??
     badPhoneNumber(body["phone_number"]) ??
-    badTemplate(body["template_id"]) ??
-    badLanguage(body["language_code"]) ??
-    badParams(body["params"]) ??
-    noCredentials(tenant, platform);
-  return refusal === null ? { ok: true, job: toJob(tenant, body) } : { ok: false, refusal };
+    (body["text"] === undefined ? badTemplateMessage(body) : badText(body)) ??
+    noCredentials(tenant, ports.platform);
+  if (refusal !== null) return { ok: false, refusal };
+  return body["text"] === undefined ? { ok: true, job: toJob(tenant, body) } : textJob(tenant, body, ports);
 }
 
-const MEMBERS = ["phone_number", "template_id", "language_code", "params"];
+/** Members that only a message from a template has. */
+const TEMPLATE_MEMBERS = ["template_id", "language_code", "params", "header", "buttons"];
+const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, "text"];
 /** ITU-T E.164: a number has at most 15 digits, including the country code. */
 const PHONE_NUMBER = /^[0-9]{7,15}$/;
-/** C0, DEL and C1. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
-const BLANKS_IN_A_ROW = / {5}/;
 
 function badPhoneNumber(value: Json | undefined): Refusal | null {
   if (value === undefined || value === "") return malformed("phone_number is required");
@@ -74,6 +85,29 @@ function badPhoneNumber(value: Json | undefined): Refusal | null {
   return malformed(
     "phone_number must be a string of 7 to 15 digits, with the country's code and without a plus sign, such as 5491122334455",
   );
+}
+
+/** What is wrong with the members of a message from a template. */
+function badTemplateMessage(body: JsonObject): Refusal | null {
+  return (
+    badTemplate(body["template_id"]) ??
+    badLanguage(body["language_code"]) ??
+    refusalOf(complaintAboutParams(body["params"])) ??
+    refusalOf(complaintAboutHeader(body["header"])) ??
+    refusalOf(complaintAboutButtons(body["buttons"]))
+  );
+}
+
+/** What is wrong with the members of a message in free text. */
+function badText(body: JsonObject): Refusal | null {
+  const other = TEMPLATE_MEMBERS.find((name) => body[name] !== undefined);
+  if (other !== undefined)
+    return malformed(`${other} is for messages from a template: send either template_id or text`);
+  return refusalOf(complaintAboutText(body["text"]));
+}
+
+function refusalOf(complaint: string | null): Refusal | null {
+  return complaint === null ? null : malformed(complaint);
 }
 
 function badTemplate(value: Json | undefined): Refusal | null {
@@ -92,43 +126,6 @@ function badLanguage(value: Json | undefined): Refusal | null {
   return malformed("language_code must be the code of a template's language, such as es or en_US");
 }
 
-function badParams(params: Json | undefined): Refusal | null {
-  if (params === undefined) return null;
-  if (!Array.isArray(params)) return malformed("params must be an array of strings, numbers and booleans");
-  if (params.length > chatLimits.chatParamsMax) {
-    return malformed(`params must not hold more than ${chatLimits.chatParamsMax} values`);
-  }
-  for (const [index, value] of params.entries()) {
-    const complaint = complaintAbout(value);
-    if (complaint !== null) return malformed(`params[${index}] ${complaint}`);
-  }
-  return null;
-}
-
-/** Describes what is wrong with one value: the provider allows little in a text parameter. */
-function complaintAbout(value: unknown): string | null {
-  if (typeof value === "boolean") return null;
-  if (typeof value === "number") {
-    // JSON.parse rounds such a number, and makes 1e999 infinite: the message would differ from the request.
-    const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
-    return isExact ? null : "is too large for a number: send it as a string";
-  }
-  if (typeof value !== "string") return "must be a string, a number or a boolean";
-  if (isTooLong(value)) return `must not be longer than ${chatLimits.chatParamCharsMax} characters`;
-  if (!isPlainLine(value)) return "must not contain line breaks, tabs or other control characters";
-  return BLANKS_IN_A_ROW.test(value) ? "must not contain more than four blanks in a row" : null;
-}
-
-/** Counts Unicode characters: an emoji is one. */
-function isTooLong(text: string): boolean {
-  const max = chatLimits.chatParamCharsMax;
-  return text.length > 2 * max || (text.length > max && Array.from(text).length > max);
-}
-
-function isPlainLine(text: string): boolean {
-  return !CONTROL.test(text) && text.isWellFormed();
-}
-
 function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal | null {
   if (whatsappSenderOf(tenant, platform) !== null) return null;
   const message =
@@ -142,17 +139,31 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
 function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload" | "template"> {
   const to = String(body["phone_number"]);
   const name = String(body["template_id"]);
-  const { language_code: language, params } = body;
+  const { language_code: language } = body;
   const alias = tenant.whatsapp.aliases.get(name);
+  const header = headerOf(body["header"]) ?? alias?.header;
+  const buttons = buttonsOf(body["buttons"]) ?? [];
   const payload = encodePayload({
     to,
     template: alias?.metaName ?? name,
     language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
-    params: Array.isArray(params) ? params.map(String) : [],
-    ...(alias?.header ? { header: alias.header } : null),
+    params: paramsOf(body["params"]),
+    ...(header ? { header } : null),
+    ...(buttons.length > 0 ? { buttons } : null),
   });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
   return { recipient: to, payload, template: name };
+}
+
+/** Runs after every rule has passed. */
+function textJob(tenant: Tenant, body: JsonObject, ports: ChatSendPorts): Acceptance {
+  const to = String(body["phone_number"]);
+  const job = { recipient: to, payload: encodePayload({ to, text: freeTextOf(body["text"] ?? "") }) };
+  const sender = whatsappSenderOf(tenant, ports.platform);
+  if (sender === null) return { ok: true, job };
+  const { phoneNumberId } = sender;
+  const isOwn = phoneNumberId !== ports.platform.whatsapp?.phoneNumberId;
+  return { ok: true, job, confirm: () => closedWindow(ports, { phoneNumberId, isOwn }, to) };
 }
 
 function malformed(message: string): Refusal {

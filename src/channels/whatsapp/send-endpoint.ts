@@ -1,18 +1,20 @@
-import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
+import { tenantFailure } from "../../http/failures.ts";
+import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
-import { acceptWhatsapp, ChatSend } from "./request.ts";
+import { acceptWhatsapp, ChatSend, type ChatSendPorts } from "./request.ts";
 
 /** `POST /v1/send/whatsapp`. */
-export function sendWhatsapp(platform: PlatformCredentials): Endpoint {
+export function sendWhatsapp(ports: ChatSendPorts): Endpoint {
   return sendEndpoint({
     path: "/v1/send/whatsapp",
     name: "send_whatsapp",
     operation: "sendWhatsapp",
     summary: "Queue a chat message",
     description:
-      "A template that the provider has approved, and the values of its positions. 202 means: on disk. 500 where neither " +
-      "the tenant nor the platform has credentials for the provider.",
+      "A template that the provider has approved and what fills it, or an answer in free text to somebody who wrote to the " +
+      "sending number within the last 24 hours. 202 means: on disk. 500 where neither the tenant nor the platform has " +
+      "credentials for the provider.",
     channel: "whatsapp",
     scope: "whatsapp",
     body: {
@@ -27,8 +29,55 @@ export function sendWhatsapp(platform: PlatformCredentials): Endpoint {
             params: ["Ada", 1042],
           },
         },
+        filled: {
+          summary: "A template with a header, values by name and buttons",
+          value: {
+            phone_number: "5491122334455",
+            template_id: "order_ready",
+            language_code: "en",
+            params: { first_name: "Ada", order: 1042 },
+            header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
+            buttons: [
+              { index: 0, sub_type: "url", value: "orders/1042" },
+              { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
+            ],
+          },
+        },
+        text: {
+          summary: "An answer in free text",
+          value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
+        },
       },
     },
-    accept: (tenant, body) => acceptWhatsapp(tenant, body, platform),
+    fails: { 422: WINDOW_CLOSED },
+    accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
+  });
+}
+
+const WINDOW_CLOSED = tenantFailure(
+  "ReplyWindowClosed",
+  "`text` to somebody who did not write to the sending number within the last 24 hours, or the Idempotency-Key was used with " +
+    "another body.",
+  "text is only taken within 24 hours of the recipient's last message to the number that sends, and no message from the " +
+    "last two days is known: send a template (template_id) instead",
+);
+/** `POST /v1/send/whatsapp/batch`. */
+export function sendWhatsappBatch(ports: ChatSendPorts): Endpoint {
+  return batchEndpoint({
+    path: "/v1/send/whatsapp/batch",
+    name: "send_whatsapp_batch",
+    operation: "sendWhatsappBatch",
+    summary: "Queue up to 1,000 chat messages",
+    channel: "whatsapp",
+    scope: "whatsapp",
+    message: ChatSend,
+    example: {
+      defaults: { template_id: "order_shipped", language_code: "es" },
+      messages: [
+        { phone_number: "5491122334455", params: ["Ada", 1042] },
+        { phone_number: "5491122334466", params: ["Bob", 1043] },
+      ],
+    },
+    accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
   });
 }

@@ -188,11 +188,7 @@ async function receiveWebhook(door: FrontDoor, exchange: Exchange, receiving: Re
   if (ignored > 0) telemetry.count("webhook_parts_skipped", { why: "ignored" }, ignored);
   if (misshapen > 0) telemetry.count("webhook_parts_skipped", { why: "misshapen" }, misshapen);
   await receiving.statuses.take(statuses);
-  if (messages.length > 0) {
-    const fresh = await receiving.messages.record(messages);
-    telemetry.count("incoming_messages", { result: "recorded" }, fresh);
-    telemetry.count("incoming_messages", { result: "duplicate" }, messages.length - fresh);
-  }
+  await receiving.incoming.take(messages);
   return exchange.jsonText(200, '{"status":"received"}');
 }
 

@@ -15,10 +15,34 @@ export interface WhatsappStatus {
   readonly callbackData: string | null;
 }
 
+/** A button that was pressed. */
+export interface PressedButton {
+  /** What the sender of the button gave along; null: nothing. */
+  readonly payload: string | null;
+  /** What is written on it. */
+  readonly text: string | null;
+}
+
+/** A message that a person wrote to one of the sending numbers. */
+export interface ChatMessage {
+  readonly message: IncomingMessage;
+  /** When it was written, in unix milliseconds; null: the provider does not say. */
+  readonly writtenAtMs: number | null;
+  /** Whether the provider itself says something of the person, such as a new number: the person wrote nothing. */
+  readonly isNotice: boolean;
+  readonly said: {
+    /** The words of a message in text. */
+    readonly text: string | null;
+    readonly button: PressedButton | null;
+    /** The provider's id of the message that it answers. */
+    readonly answers: string | null;
+  };
+}
+
 export interface WhatsappWebhook {
   /** In order of arrival. */
   readonly statuses: readonly WhatsappStatus[];
-  readonly messages: readonly IncomingMessage[];
+  readonly messages: readonly ChatMessage[];
   /** Statuses that we do not use (`played`, `deleted`, `warning`, …). */
   readonly ignored: number;
   /** Parts that do not match the provider's documentation. */
@@ -43,7 +67,7 @@ export function readWhatsappWebhook(body: JsonObject): WhatsappWebhook {
 
 interface Found {
   readonly statuses: WhatsappStatus[];
-  readonly messages: IncomingMessage[];
+  readonly messages: ChatMessage[];
   ignored: number;
   misshapen: number;
 }
@@ -90,14 +114,40 @@ function readMessage(message: JsonObject, { found, names, phoneNumberId }: Conte
     return;
   }
   const isKept = JSON.stringify(message).length <= chatLimits.incomingMessageCharsMax;
+  const content = isKept ? message : null;
   found.messages.push({
-    id,
-    phoneNumberId,
-    from,
-    name: names.get(from) ?? null,
-    type,
-    content: isKept ? message : null,
+    message: { id, phoneNumberId, from, name: names.get(from) ?? null, type, content },
+    writtenAtMs: unixMs(message["timestamp"]),
+    isNotice: type === "system",
+    said: {
+      text: textAt(message["text"], "body"),
+      button: pressedButton(message),
+      answers: answeredBy(message["context"]),
+    },
   });
+}
+
+/** The provider writes seconds, as text. */
+function unixMs(timestamp: Json | undefined): number | null {
+  return typeof timestamp === "string" && /^\d{1,11}$/.test(timestamp) ? Number(timestamp) * 1000 : null;
+}
+
+/** A template's button comes as `button`, one of another message as `interactive`. */
+function pressedButton({ button, interactive }: JsonObject): PressedButton | null {
+  if (isJsonObject(button)) return { payload: textAt(button, "payload"), text: textAt(button, "text") };
+  const reply = isJsonObject(interactive) ? (interactive["button_reply"] ?? interactive["list_reply"]) : undefined;
+  return isJsonObject(reply) ? { payload: textAt(reply, "id"), text: textAt(reply, "title") } : null;
+}
+
+function answeredBy(context: Json | undefined): string | null {
+  const id = isJsonObject(context) ? context["id"] : undefined;
+  return isName(id) ? id : null;
+}
+
+/** A member that is a text, shortened to the longest that the provider documents. */
+function textAt(value: Json | undefined, member: string): string | null {
+  const text = isJsonObject(value) ? value[member] : undefined;
+  return typeof text === "string" ? text.slice(0, chatLimits.chatTextCharsMax).toWellFormed() : null;
 }
 
 /** Senders' profile names, by number. */

@@ -11,11 +11,11 @@ import type { CallbackSigner } from "./callback-keys.ts";
 import { chatErrorText } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
+import { graphMessage } from "./graph-message.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
 import { parsePayload } from "./payload.ts";
 import { RecipientSpacing } from "./recipient-spacing.ts";
-import { templateMessage } from "./template-message.ts";
 
 export interface WhatsappChannelOptions {
   /** Address of the Graph API, without a trailing slash. */
@@ -50,9 +50,9 @@ interface SentMessage {
 }
 
 /**
- * Sends template messages through WhatsApp's Cloud API: one job, one request. The API has no idempotency key, so a
- * request without a reply is not repeated until `chatLimits.ambiguousWaitMs` have passed: a callback that names the job
- * settles it before then.
+ * Sends messages through WhatsApp's Cloud API, from templates and in free text: one job, one request. The API has no
+ * idempotency key, so a request without a reply is not repeated until `chatLimits.ambiguousWaitMs` have passed: a
+ * callback that names the job settles it before then.
  */
 export class WhatsappChannel implements Channel {
   readonly name = "whatsapp";
@@ -94,7 +94,7 @@ export class WhatsappChannel implements Channel {
     const sentAtMs = this.pace.take(sender, tenant.tenantId);
     const [{ phoneNumberId }, { tenantId, jobId }] = [sender, job];
     const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
-    const reply = await this.client.send(sender, templateMessage(payload, callbackData), signal);
+    const reply = await this.client.send(sender, graphMessage(payload, callbackData), signal);
     const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
     return { ...this.outcomeOf(reply, sent), relay: this.relay.name, ...saidBy(reply, sender) };
   }

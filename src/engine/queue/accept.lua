@@ -3,7 +3,7 @@
 -- KEYS[n]   prefix of a shard in the call
 --
 -- ARGV[1]   1 if an earlier try of this call may have landed
--- ARGV[2]   first job in the call ("" none)
+-- ARGV[2]   first job in the call, or first message of a run of a batch ("" none)
 -- ARGV[3]   ms that a try may be in flight
 -- ARGV[4]   slices in a rate window
 -- ARGV[5]   ms of a slice
@@ -17,15 +17,16 @@
 --   3       most unfinished jobs (-1: no bound)
 --   4       most bytes of their payloads (-1: no bound)
 --   5       number of its items
+--   6       "<base job id> <fingerprint> <idempotency key>" of a batch whose messages they are ("" none)
 -- and for each item:
 --   1       queue entry ("" only counts)
---   2       "<fingerprint> <idempotency key>" ("" none)
+--   2       "<fingerprint> <idempotency key>" ("" none); of a batch under a key the message's index, which rises
 --
 -- Returns one text per item:
 --   ACCEPTED<remaining requests>     (0 if none are counted)
 --   COUNTED<remaining>               a request without a job
 --   CONFLICT<remaining>              the idempotency key belongs to another request
---   REPLAYED<remaining> <job id>
+--   REPLAYED<remaining> <job id>     (of a batch: the base job id that has the key)
 --   LIMITED<remaining> <seconds until there is room>
 --   QUEUE_FULL<remaining> jobs|bytes  the tenant's share is used up
 --
@@ -37,7 +38,7 @@ local call = redis.call
 local is_repeat, first_job, in_flight_ms = ARGV[1] == '1', ARGV[2], ARGV[3]
 local slices, slice_ms, idem_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local out, at = {}, 7
-local GROUP_ARGS, ITEM_ARGS = 5, 2
+local GROUP_ARGS, ITEM_ARGS = 6, 2
 local now = now_ms()
 local slice_now = math.floor(now / slice_ms)
 
@@ -142,6 +143,41 @@ local function read_tenants(prefix, groups)
   return tenants, tonumber(texts[1] or '0')
 end
 
+-- A batch under an idempotency key. Its first queued message claims the key, and the call that queues messages notes
+-- their indexes, so a repeat of the batch queues the rest and nothing twice, even if the jobs' records are gone.
+local function open_batch(prefix, tenant, text, first_index)
+  if text == '' then return nil end
+  local claim, key = text:match('^(%S+ %S+) (.*)$')
+  local idem_key, queued_key = prefix .. ':idem:' .. tenant .. ':' .. key, prefix .. ':batch:' .. entry_job(claim)
+  local batch = { claim = claim, idem_key = idem_key, queued_key = queued_key, queued = {}, notes = {} }
+  local first = call('GET', idem_key)
+  batch.is_new = not first
+  if first and first ~= claim then
+    local is_same = first:sub(JOB_ID_CHARS + 2) == claim:sub(JOB_ID_CHARS + 2)
+    batch.refusal = is_same and REPLAYED .. '0 ' .. first:sub(1, JOB_ID_CHARS) or CONFLICT .. 0
+  elseif first then
+    for from, to in (call('GET', queued_key) or ''):gmatch('(%d+)-(%d+)') do
+      if tonumber(to) >= first_index then for index = tonumber(from), tonumber(to) do batch.queued[index] = true end end
+    end
+  end
+  return batch
+end
+
+local function note_queued(batch, index)
+  local last = batch.notes[#batch.notes]
+  if last and last.to == index - 1 then last.to = index else batch.notes[#batch.notes + 1] = { from = index, to = index } end
+end
+
+local function close_batch(batch)
+  if not batch or #batch.notes == 0 then return end
+  if batch.is_new then call('SET', batch.idem_key, batch.claim, 'PX', idem_ms) end
+  local ranges = {}
+  for i, note in ipairs(batch.notes) do ranges[i] = note.from .. '-' .. note.to .. ' ' end
+  call('APPEND', batch.queued_key, table.concat(ranges))
+  -- The notes outlive the claim: without them a repeat would queue everything again.
+  call('PEXPIRE', batch.queued_key, idem_ms + in_flight_ms)
+end
+
 for k = 1, #KEYS do
   local prefix, number, groups = KEYS[k], ARGV[at], tonumber(ARGV[at + 1])
   at = at + 2
@@ -152,14 +188,19 @@ for k = 1, #KEYS do
   for _ = 1, groups do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+    local batch = open_batch(prefix, name, ARGV[at + 5], tonumber(ARGV[at + GROUP_ARGS + 1]))
     at = at + GROUP_ARGS
     local tenant, is_counted = tenants[name], limit >= 0
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
 
     for item = at, at + ITEM_ARGS * (items - 1), ITEM_ARGS do
       local entry, idem = ARGV[item], ARGV[item + 1]
-      local job, answer = entry_job(entry), nil
-      if is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
+      local job, index, answer = entry_job(entry), batch and tonumber(idem), nil
+      if batch and batch.refusal then
+        answer = batch.refusal
+      elseif batch and batch.queued[index] then
+        answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
+      elseif is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
       elseif is_counted and tenant.total >= limit and not has_room(tenant, prefix .. ':rate:' .. name, limit) then
         answer = LIMITED .. '0 ' .. seconds_until_room(tenant, prefix .. ':rate:' .. name)
@@ -170,7 +211,7 @@ for k = 1, #KEYS do
           remaining = limit - tenant.total
         end
         local fingerprint, idem_key, first
-        if idem ~= '' then
+        if idem ~= '' and not batch then
           local space = idem:find(' ', 1, true)
           fingerprint, idem_key = idem:sub(1, space - 1), prefix .. ':idem:' .. name .. ':' .. idem:sub(space + 1)
           first = call('GET', idem_key)
@@ -207,11 +248,13 @@ for k = 1, #KEYS do
           records[#records + 1] = name .. ' ' .. channel .. first_status(entry) .. '0 ' .. id
           tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
           if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ms) end
+          if batch then note_queued(batch, index) end
         end
       end
       out[#out + 1] = answer
     end
     at = at + ITEM_ARGS * items
+    close_batch(batch)
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end

@@ -1,3 +1,4 @@
+import type { BatchItemAnswer, BatchKey, BatchPiece, PieceResult } from "../../domain/batch.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { sleep } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
@@ -10,6 +11,7 @@ import { type ChannelLetters, encodeEntry } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
+import { PieceTurns } from "./piece-turns.ts";
 import type { Replicas } from "./replicas.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 
@@ -33,7 +35,17 @@ interface Entrant {
   /** Null: the request was counted before. */
   readonly requestsPerMinute: number | null;
   readonly job: NewJob | null;
+  /** The message of a batch under a key that it is. */
+  readonly inBatch?: InBatch;
 }
+
+interface InBatch {
+  readonly key: BatchKey;
+  readonly index: number;
+}
+
+/** What enters the queue in one call: a request, or messages of a batch. */
+type Together = readonly Entrant[];
 
 export type Admission = AcceptResult | { readonly kind: "admitted"; readonly rate: RateState };
 
@@ -45,7 +57,8 @@ export interface AcceptorOptions {
 
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
 export class Acceptor {
-  private readonly commits: GroupCommit<Entrant, Admission>;
+  private readonly commits: GroupCommit<Together, readonly Admission[]>;
+  private readonly turns: PieceTurns;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -53,25 +66,46 @@ export class Acceptor {
     shardsPerCall: "all" | "one",
     private readonly options: AcceptorOptions,
   ) {
+    this.turns = new PieceTurns(shardsPerCall, clock);
     this.commits = new GroupCommit(shardsPerCall, {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
-      bytesOf: (entrant) => entrant.job?.payload.length ?? 0,
-      send: (entrants) => this.send(entrants),
+      bytesOf,
+      sizeOf: (together) => together.length,
+      send: (all) => this.send(all),
     });
   }
 
-  submit(entrant: Entrant): Promise<Admission> {
-    return this.commits.submit(entrant.tenant.shard, entrant);
+  async submit(entrant: Entrant): Promise<Admission> {
+    const [answer] = await this.commits.submit(entrant.tenant.shard, [entrant]);
+    if (answer === undefined) throw new Error("accept.lua answered nothing to a request");
+    return answer;
   }
 
-  private async send(entrants: readonly Entrant[]): Promise<Admission[]> {
-    const shards = byShardAndTenant(entrants);
+  /** Messages of a batch: one call that lands whole or not at all. */
+  async submitPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    const { key, items, isFirstCounted } = piece;
+    const entrants = items.map(({ index, job }, i) => ({
+      tenant,
+      requestsPerMinute: i === 0 && isFirstCounted ? null : requestsPerMinute,
+      job,
+      ...(key !== null && { inBatch: { key, index } }),
+    }));
+    const answers = await this.turns.inTurn(tenant.shard, () => this.commits.submit(tenant.shard, entrants));
+    const first = answers[0];
+    if (first?.kind === "conflict") return { kind: "conflict" };
+    if (first?.kind === "replayed") return { kind: "taken", baseId: first.jobId };
+    // The whole piece is refused for its key, or none of it.
+    return { kind: "answered", answers: answers as readonly BatchItemAnswer[] };
+  }
+
+  private async send(all: readonly Together[]): Promise<(readonly Admission[])[]> {
+    const shards = byShardAndTenant(all);
     const reply = await this.callUntilAnswered(shards);
     const inOrder = shards.flatMap(({ tenants }) => tenants.flatMap((tenant) => tenant.entrants));
     const answers = new Map(inOrder.map((entrant, i) => [entrant, decodeAnswer(reply[i] ?? "", entrant)]));
-    return entrants.flatMap((entrant) => answers.get(entrant) ?? []);
+    return all.map((entrants) => entrants.flatMap((entrant) => answers.get(entrant) ?? []));
   }
 
   /**
@@ -109,32 +143,46 @@ interface TenantEntrants {
   readonly tenantId: string;
   readonly requestsPerMinute: number | null;
   readonly quota: QueueQuota | undefined;
+  /** They are messages of this batch. */
+  readonly batch: BatchKey | undefined;
   readonly entrants: Entrant[];
 }
 
 /**
- * Usually one group per tenant: only a plan change splits it. The order stays, apart from requests that were counted
- * before.
+ * Usually one group per tenant: only a plan change and batches under a key split it. The order stays, apart from requests
+ * that were counted before.
  */
-function byShardAndTenant(entrants: readonly Entrant[]): readonly ShardEntrants[] {
+function byShardAndTenant(all: readonly Together[]): readonly ShardEntrants[] {
   const shards = new Map<number, ShardEntrants>();
   const latest = new Map<string, TenantEntrants>();
-  for (const entrant of entrants) {
-    const { tenantId, shard: number } = entrant.tenant;
-    const { requestsPerMinute, job } = entrant;
-    const key = requestsPerMinute === null ? `${tenantId} counted` : tenantId;
-    const known = latest.get(key);
-    if (known !== undefined && known.requestsPerMinute === requestsPerMinute && fits(known.quota, job)) {
-      known.entrants.push(entrant);
-      continue;
+  for (const entrants of all) {
+    for (const entrant of entrants) {
+      const { tenantId, shard: number } = entrant.tenant;
+      const { requestsPerMinute, job } = entrant;
+      const batch = entrant.inBatch?.key;
+      const key = groupKeyOf(entrant);
+      const known = latest.get(key);
+      if (known !== undefined && known.requestsPerMinute === requestsPerMinute && fits(known.quota, job)) {
+        known.entrants.push(entrant);
+        continue;
+      }
+      const tenant = { tenantId, requestsPerMinute, quota: job?.quota, batch, entrants: [entrant] };
+      latest.set(key, tenant);
+      const shard = shards.get(number);
+      if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
+      else shard.tenants.push(tenant);
     }
-    const tenant = { tenantId, requestsPerMinute, quota: job?.quota, entrants: [entrant] };
-    latest.set(key, tenant);
-    const shard = shards.get(number);
-    if (shard === undefined) shards.set(number, { shard: number, tenants: [tenant] });
-    else shard.tenants.push(tenant);
   }
   return [...shards.values()];
+}
+
+function groupKeyOf({ tenant: { tenantId }, requestsPerMinute, inBatch }: Entrant): string {
+  const key = requestsPerMinute === null ? `${tenantId} counted` : tenantId;
+  return inBatch === undefined ? key : `${key} ${inBatch.key.run}`;
+}
+
+function bytesOf(entrants: Together): number {
+  return entrants.reduce((sum, { job }) => sum + (job?.payload.length ?? 0), 0);
 }
 
 function fits(quota: QueueQuota | undefined, job: NewJob | null): boolean {
@@ -152,23 +200,30 @@ function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[]): 
   args.push(RATE_SLICES, engineLimits.rateSliceMs, engineLimits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
-    for (const { tenantId, requestsPerMinute, quota, entrants } of tenants) {
+    for (const { tenantId, requestsPerMinute, quota, batch, entrants } of tenants) {
       args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
       args.push(quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, entrants.length);
-      for (const { job } of entrants) {
-        if (job === null) args.push("", "");
-        else args.push(encodeEntry(letters, job), encodeIdempotency(job.idempotency));
+      args.push(batch === undefined ? "" : `${batch.baseId} ${batch.fingerprint} ${batch.key}`);
+      for (const { job, inBatch } of entrants) {
+        args.push(job === null ? "" : encodeEntry(letters, job));
+        args.push(inBatch?.index ?? encodeIdempotency(job?.idempotency ?? null));
       }
     }
   }
   return args;
 }
 
-/** Identifies the call: job ids are used once. "" if it only counts; a late try may then count once more. */
+/**
+ * Identifies the call: job ids are used once, but for those of a batch under a key, which another run of the batch uses again.
+ * "" if it only counts; a late try may then count once more.
+ */
 function firstJobOf(shards: readonly ShardEntrants[]): string {
   for (const { tenants } of shards) {
     for (const { entrants } of tenants) {
-      for (const { job } of entrants) if (job !== null) return job.jobId;
+      for (const { job, inBatch } of entrants) {
+        if (inBatch !== undefined) return `${inBatch.key.run}:${inBatch.index}`;
+        if (job !== null) return job.jobId;
+      }
     }
   }
   return "";

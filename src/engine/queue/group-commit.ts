@@ -7,6 +7,8 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly itemsMax: number;
   readonly bytesMax: number;
   bytesOf(item: Item): number;
+  /** How much of `itemsMax` the item takes; by default 1. */
+  sizeOf?(item: Item): number;
   /** Most calls in flight, by default one. With more, the store works on one call while the caller works on another. */
   readonly inFlightMax?: number;
   /** Answers in the order of the items. */
@@ -83,11 +85,14 @@ class CommitQueue<Item, Answer> {
 
   private take(): Waiting<Item, Answer>[] {
     this.refuseOverdue();
+    const { itemsMax, bytesMax, bytesOf, sizeOf } = this.options;
     let count = 0;
+    let size = 0;
     let bytes = 0;
-    for (const waiting of this.queue) {
-      bytes += this.options.bytesOf(waiting.item);
-      if (count > 0 && (count === this.options.itemsMax || bytes > this.options.bytesMax)) break;
+    for (const { item } of this.queue) {
+      bytes += bytesOf(item);
+      size += sizeOf?.(item) ?? 1;
+      if (count > 0 && (size > itemsMax || bytes > bytesMax)) break;
       count += 1;
     }
     return this.queue.splice(0, count);

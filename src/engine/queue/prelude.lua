@@ -43,7 +43,10 @@
 --   P:rate:<tenant>        hash    <earlier slice of the tenant's rate window> -> requests; last -> of a window that was used up
 --                                  within one slice, "<slice> <requests> <ms of the last one>"
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
---   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"
+--   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"; of a batch, its base job id
+--   P:batch:<base job id>  string  "<first>-<last> " for each range of the messages of a batch under a key that were queued
+--   P:batch:<base job id>:refused
+--                          string  gzip of the refusals in the batch's answer; exists once the answer is complete and has some
 --   P:keeping              hash    tenant -> bytes of contents of its failed jobs that are in the outbox; "" -> of all tenants
 --   P:kept:<tenant>        string  bytes of contents that were kept of its failed jobs since a day at most
 --   P:quarantine           list    "<unix ms> <what> <where>: <why>\n<text>" of unreadable data, the newest first

@@ -1,4 +1,5 @@
 import { Cluster } from "ioredis";
+import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/batch.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { UnavailableError } from "../../domain/errors.ts";
@@ -39,6 +40,7 @@ import type {
 } from "../../domain/queue.ts";
 import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
+import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { IndexedSuppression, SuppressionIndex } from "../../domain/suppressions.ts";
@@ -47,6 +49,7 @@ import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
+import { batchUnder, endBatch } from "./batches.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
@@ -60,6 +63,7 @@ import { Quarantine } from "./quarantine.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
+import { RedisReplyWindows } from "./redis-reply-windows.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
 import { Retrier } from "./retry.ts";
@@ -88,6 +92,7 @@ export class RedisQueue
     Queue,
     RetryQueue,
     IdempotencyKeys,
+    BatchQueue,
     ProviderReferences,
     ChangeFeed,
     SuppressionIndex,
@@ -103,6 +108,9 @@ export class RedisQueue
 
   /** Messages that people wrote to the tenants' sending numbers. */
   readonly incomingMessages: IncomingMessages;
+
+  /** Who wrote to them lately. */
+  readonly replyWindows: ReplyWindows;
 
   /** What processes tell each other about themselves. */
   readonly statuses: ProcessStatuses;
@@ -146,6 +154,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
@@ -273,6 +282,18 @@ export class RedisQueue
       return record === null ? [] : [{ tenantId: record.slice(0, record.indexOf(" ")), shard }];
     });
     return (await Promise.all(looks)).flat()[0] ?? null;
+  }
+
+  acceptPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    return this.acceptor.submitPiece(tenant, requestsPerMinute, piece);
+  }
+
+  batchUnder(tenant: TenantRef, idempotency: Idempotency): Promise<KnownBatch | null> {
+    return batchUnder(this.front, tenant, idempotency);
+  }
+
+  endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
+    return endBatch(this.front, tenant, { baseId, refused });
   }
 
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

@@ -1,6 +1,6 @@
 import { isOutage, TransportError, UnavailableError } from "../../domain/errors.ts";
 import { isSampled } from "../../domain/ids.ts";
-import type { StoredPayload } from "../../domain/job.ts";
+import type { ChannelName, StoredPayload } from "../../domain/job.ts";
 import { type PayloadRef, QUEUED_PAYLOAD_BYTES_MAX } from "../../domain/payload-store.ts";
 import type { AcceptResult, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -69,7 +69,10 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
     const accepted = isLarge(job.payload)
       ? await acceptLarge(door, accepting)
       : await door.ports.queue.accept(tenant, requestsPerMinute, job);
-    if (accepted.kind === "accepted") noteAccepted(door, accepting);
+    if (accepted.kind === "accepted") {
+      countAccepted(door, job.channel, 1);
+      logAccepted(door, { tenant, exchange, channel: job.channel, jobId: job.jobId, traceparent: job.traceparent });
+    }
     return accepted;
   } catch (error) {
     if (!isOutage(error)) throw error;
@@ -83,20 +86,31 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
   }
 }
 
-function noteAccepted({ ports }: FrontDoor, { tenant, job, exchange }: Accepting): void {
-  const { jobId, channel } = job;
-  ports.telemetry.count("messages", { channel, outcome: "accepted" });
-  ports.watched?.noteAccepted(channel);
+export function countAccepted({ ports }: FrontDoor, channel: ChannelName, jobs: number): void {
+  ports.telemetry.count("messages", { channel, outcome: "accepted" }, jobs);
+  ports.watched?.noteAccepted(channel, jobs);
+}
+
+interface Accepted {
+  readonly tenant: Tenant;
+  readonly exchange: Exchange;
+  readonly channel: ChannelName;
+  readonly jobId: string;
+  readonly traceparent: string | undefined;
+}
+
+/** Writes a line about the job if it belongs to the share that is logged. */
+export function logAccepted({ ports }: FrontDoor, { tenant, exchange, channel, jobId, traceparent }: Accepted): void {
   if (!isSampled(jobId, ports.requestLog?.logShare ?? 0)) return;
-  const trace = traceInLog(job.traceparent);
-  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...trace };
+  const ids = { job_id: jobId, request_id: exchange.requestId, tenant_id: tenant.tenantId, ...traceInLog(traceparent) };
   ports.telemetry.log("info", "a job was accepted", { ...ids, channel });
 }
 
 /** The most UTF-8 bytes that one UTF-16 code unit can take. */
 const BYTES_PER_UNIT = 3;
 
-function isLarge(payload: string): boolean {
+/** Whether the payload is stored outside the queue. */
+export function isLarge(payload: string): boolean {
   if (payload.length * BYTES_PER_UNIT <= QUEUED_PAYLOAD_BYTES_MAX) return false;
   return Buffer.byteLength(payload) > QUEUED_PAYLOAD_BYTES_MAX;
 }
@@ -107,15 +121,11 @@ function isLarge(payload: string): boolean {
  * died in between, and those of jobs whose outcome is unknown.
  */
 async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: Accepting): Promise<AcceptResult> {
-  const { queue } = door.ports;
-  const { tenantId } = tenant;
-  const ref = { tenantId, jobId: job.jobId };
-  const payload = Buffer.from(job.payload);
-  const stored = await door.inTurn(payload.length, () => nameOfPayload(payload));
-  await put(door, ref, payload);
+  const ref = { tenantId: tenant.tenantId, jobId: job.jobId };
+  const stored = await storeLarge(door, tenant, job);
   let answer: AcceptResult;
   try {
-    answer = await queue.accept(tenant, requestsPerMinute, { ...job, payload: "", stored });
+    answer = await door.ports.queue.accept(tenant, requestsPerMinute, stored);
   } catch (error) {
     if (!(error instanceof TransportError)) await discard(door, ref);
     throw error;
@@ -124,7 +134,15 @@ async function acceptLarge(door: FrontDoor, { tenant, requestsPerMinute, job }: 
   return answer;
 }
 
-/** If this fails, the job was certainly not queued, whatever happened to the payload. */
+/** Stores the job's payload; returns the job as it is queued. If this fails, the job was certainly not queued. */
+export async function storeLarge(door: FrontDoor, { tenantId }: Tenant, job: NewJob): Promise<NewJob> {
+  const payload = Buffer.from(job.payload);
+  const stored = await door.inTurn(payload.length, () => nameOfPayload(payload));
+  await put(door, { tenantId, jobId: job.jobId }, payload);
+  return { ...job, payload: "", stored };
+}
+
+/** Rejects with `UnavailableError` whatever happened to the payload. */
 async function put({ ports: { payloads } }: FrontDoor, ref: PayloadRef, payload: Uint8Array): Promise<void> {
   try {
     await payloads.put(ref, payload);

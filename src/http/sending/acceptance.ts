@@ -12,8 +12,22 @@ export interface Refusal {
 
 /** The outcome of validating a send's body: the parts of its job, or the first reason to refuse it. */
 export type Acceptance =
-  | { readonly ok: true; readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template"> }
+  | {
+      readonly ok: true;
+      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template">;
+      /**
+       * Asks a store, before the job is queued, what else may speak against it; absent: nothing can. Rejects if the
+       * store cannot be reached.
+       */
+      confirm?(): Promise<Refusal | null>;
+    }
   | { readonly ok: false; readonly refusal: Refusal };
+
+/** The outcome once stores were asked. */
+export async function confirmed(acceptance: Acceptance): Promise<Acceptance> {
+  const refusal = acceptance.ok ? await acceptance.confirm?.() : null;
+  return refusal ? { ok: false, refusal } : acceptance;
+}
 
 const QUOTED_CHARS_MAX = 100;
 

@@ -7,7 +7,7 @@ import type { HeaderParameter } from "../parameters.ts";
 import { Uuid } from "../schemas.ts";
 import { type SendKind, serveSend } from "./serve-send.ts";
 
-type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
+export type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
 
 /** A call that queues a job from nothing but its body. */
 export function sendEndpoint(declared: Said & SendKind & { readonly body: DocumentedBody }): Endpoint {
@@ -15,7 +15,13 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
   const kind: SendKind = { channel, scope, accept };
   return finished(
     { ...sends("Send"), path, name, operation, summary, description, fails: { ...SEND_FAILS, ...fails } },
-    { caller: "tenant", channel, documentedBody: body, serve: (door, exchange) => serveSend(door, exchange, kind) },
+    {
+      caller: "tenant",
+      channel,
+      scope: "send",
+      documentedBody: body,
+      serve: (door, exchange) => serveSend(door, exchange, kind),
+    },
   );
 }
 
@@ -48,23 +54,21 @@ const QUEUED = {
   },
 } as const satisfies Answers;
 
+/** Everything that is wrong with inline HTML. */
+export const Violations = Type.Array(
+  Type.Object({
+    rule: Type.Union([
+      Type.Literal("empty"),
+      Type.Literal("too_large"),
+      Type.Literal("image_only"),
+      Type.Literal("script"),
+    ]),
+    message: Type.String(),
+  }),
+);
+
 const ContentError = Type.Object(
-  {
-    error: Type.String(),
-    violations: Type.Optional(
-      Type.Array(
-        Type.Object({
-          rule: Type.Union([
-            Type.Literal("empty"),
-            Type.Literal("too_large"),
-            Type.Literal("image_only"),
-            Type.Literal("script"),
-          ]),
-          message: Type.String(),
-        }),
-      ),
-    ),
-  },
+  { error: Type.String(), violations: Type.Optional(Violations) },
   { $id: "ContentError" },
 );
 

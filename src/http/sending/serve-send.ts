@@ -9,9 +9,9 @@ import { requireSending } from "../endpoint.ts";
 import type { Exchange } from "../exchange.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
-import { isLargeBody } from "../request-body.ts";
+import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import type { Acceptance, Refusal } from "./acceptance.ts";
+import { type Acceptance, confirmed, type Refusal } from "./acceptance.ts";
 
 /** A kind of request that queues a job. */
 export interface SendKind {
@@ -28,7 +28,7 @@ export interface SendKind {
  * body is counted by a separate call, before its body is read.
  */
 export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
-  const tenant = await door.authenticate(exchange);
+  const tenant = await door.authenticate(exchange, "send");
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
   const isCounted = isLargeBody(exchange);
@@ -41,6 +41,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const look = () => kind.accept(tenant, body);
     // A compressed body may turn out to be larger than it looked.
     acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
+    if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
     if (!isCounted) await door.admit(exchange, tenant);
@@ -94,12 +95,12 @@ export async function readSend(
   door: FrontDoor,
   exchange: Exchange,
   tenant: Tenant,
-  { channel, scope }: Pick<SendKind, "channel" | "scope">,
+  { channel, scope, bounds }: Pick<SendKind, "channel" | "scope"> & { readonly bounds?: BodyBounds },
 ): Promise<Send> {
   requireSending(tenant, channel);
   readQuery(exchange.request, []);
   const key = readIdempotencyKey(exchange.request);
-  const { bytes, value } = await door.json(exchange);
+  const { bytes, value } = await door.json(exchange, bounds);
   return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
 }
 

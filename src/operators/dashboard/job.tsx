@@ -181,11 +181,32 @@ function AskedContent({ tenantId, jobId }: JobProps): JSX.Element {
   return data === null ? <Waiting /> : <ShownContent content={data} />;
 }
 
+function chatFacts(content: Extract<JobContent, { channel: "whatsapp" }>): readonly (readonly [string, string])[] {
+  const { to, template, language, parameters = [], named_parameters = {}, header, buttons = [], text } = content;
+  if (text !== undefined) {
+    return [
+      ["To", to],
+      ["Text", text.body],
+    ];
+  }
+  const byName = [...parameters.entries()].map(([at, value]) => [String(at + 1), value] as const);
+  const values = [...byName, ...Object.entries(named_parameters)].map(
+    ([name, value]) => [`{{${name}}}`, value] as const,
+  );
+  return [
+    ["To", to],
+    ["Template", `${template ?? ""} (${language ?? ""})`],
+    ...(header === undefined ? [] : [["Header", JSON.stringify(header)] as const]),
+    ...values,
+    ...buttons.map(
+      ({ index, sub_type, value }) => [`Button ${String(index)}`, `${String(sub_type)}: ${String(value)}`] as const,
+    ),
+  ];
+}
+
 function ShownContent({ content }: { readonly content: JobContent }): JSX.Element {
   if (content.channel === "whatsapp") {
-    const { to, template, language, parameters } = content;
-    const values = parameters.map((value, at) => [`{{${at + 1}}}`, value] as const);
-    return <Facts facts={[["To", to], ["Template", `${template} (${language})`], ...values]} />;
+    return <Facts facts={chatFacts(content)} />;
   }
   if (content.channel === "wallet") {
     const { action, pass_id: id, version, pass } = content;

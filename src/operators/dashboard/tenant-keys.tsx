@@ -60,26 +60,10 @@ function Dialogs({
   return (
     <>
       {open?.kind === "add" ? (
-        <FormDialog
-          title="Make a key"
-          label="Make"
-          fields={[
-            { kind: "text", name: "name", label: "Name", hint: "What it is for, such as shop." },
-            {
-              kind: "datetime-local",
-              name: "expires",
-              label: "Expires",
-              hint: "In your time zone. Left empty: never.",
-            },
-          ]}
+        <AddDialog
+          id={id}
           onClose={() => setOpen((now) => (now?.kind === "add" ? null : now))}
-          submit={async (filled) => {
-            const [name, expires] = [filled.text("name"), filled.text("expires")];
-            const body = {
-              name: name === "" ? null : name,
-              expires_at: expires === "" ? null : new Date(expires).toISOString(),
-            };
-            const { api_key: secret } = await call("createKey", { path: { id }, body });
+          onMade={(secret) => {
             onDone();
             setOpen({ kind: "made", secret });
           }}
@@ -104,10 +88,66 @@ function Dialogs({
   );
 }
 
+function AddDialog({
+  id,
+  onClose,
+  onMade,
+}: {
+  readonly id: string;
+  onClose(): void;
+  onMade(secret: string): void;
+}): JSX.Element {
+  return (
+    <FormDialog
+      title="Make a key"
+      label="Make"
+      fields={[
+        { kind: "text", name: "name", label: "Name", hint: "What it is for, such as shop." },
+        {
+          kind: "datetime-local",
+          name: "expires",
+          label: "Expires",
+          hint: "In your time zone. Left empty: never.",
+        },
+        {
+          kind: "several",
+          name: "scopes",
+          label: "Allows",
+          values: SCOPES.map(({ value }) => value),
+          choices: SCOPES,
+          hint: "Calls beyond that are refused with 403.",
+        },
+      ]}
+      onClose={onClose}
+      submit={async (filled) => {
+        const [name, expires] = [filled.text("name"), filled.text("expires")];
+        const body = {
+          name: name === "" ? null : name,
+          expires_at: expires === "" ? null : new Date(expires).toISOString(),
+          scopes: SCOPES.map(({ value }) => value).filter((scope) => filled.several("scopes").includes(scope)),
+        };
+        const { api_key: secret } = await call("createKey", { path: { id }, body });
+        onMade(secret);
+      }}
+    />
+  );
+}
+
+const SCOPES = [
+  { value: "send", label: "to send" },
+  { value: "read", label: "to read what was sent" },
+  { value: "manage", label: "to manage keys, templates, suppressions and aliases" },
+] as const;
+
+function allowed({ scopes }: Key): string {
+  return scopes.length === SCOPES.length ? "everything" : scopes.join(", ");
+}
+
 function columnsOf(mayChange: boolean, onRevoke: (key: Key) => void): readonly Column<Key>[] {
   const columns: readonly Column<Key>[] = [
     { head: "Name", isHead: true, isLong: true, cell: ({ name }) => name ?? <span class="soft">without a name</span> },
     { head: "Begins with", cell: ({ prefix }) => <code>{prefix}</code> },
+    { head: "Allows", cell: allowed },
     { head: "Made", cell: ({ created_at }) => <Time at={created_at} precision="day" /> },
     { head: "Last used", cell: ({ last_used_at: last }) => (last === null ? "never" : <Ago at={last} />) },
     { head: "Expires", cell: ({ expires_at: end }) => (end === null ? "never" : <Ago at={end} />) },

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
-import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
+import { ALL_SCOPES, type Tenant, type TenantDirectory } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
 import { NO_WALLET } from "../../http/support/no-wallet.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -27,7 +27,10 @@ const TENANTS: Readonly<Record<string, Tenant>> = {
   mail: aTenant({ tenantId: "mail", wallet: OWN }),
 };
 const directory: TenantDirectory = {
-  byApiKey: (apiKey) => TENANTS[apiKey] ?? null,
+  byApiKey(apiKey) {
+    const tenant = TENANTS[apiKey];
+    return tenant === undefined ? null : { tenant, key: { keyId: apiKey, scopes: ALL_SCOPES } };
+  },
   byId: () => null,
 };
 

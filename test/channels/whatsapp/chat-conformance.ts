@@ -61,4 +61,15 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     await must(registry.aliases.delete(id, "shipped"));
     await eventually("its end", async () => (await seen())?.aliases.size === 0, 1_000);
   });
+
+  test("all tenants' own numbers are read at once, those that are used", async () => {
+    const { registry } = open();
+    const [id, barredId] = [await newTenant(), await newTenant()];
+    for (const each of [id, barredId]) {
+      await must(registry.putWhatsappCredentials(each, { phone_number_id: `7${each.length}`, access_token: "t" }));
+    }
+    await must(registry.changeTenant(id, { allow_custom: ["whatsapp"] }));
+    const numbers = await registry.ownNumbers();
+    expect([numbers.get(id), numbers.get(barredId)]).toEqual([`7${id.length}`, undefined]);
+  });
 }

@@ -88,6 +88,34 @@ async function post(sandbox: GraphSandbox, body: unknown, init: { token?: string
 const template = (components: unknown) => ({ ...BODY, template: { ...BODY.template, components } });
 const text = (value: unknown) => [{ type: "body", parameters: [{ type: "text", text: value }] }];
 
+const PARAMETER = [{ type: "text", text: "x" }] as const;
+const button = (more: object) => ({ type: "button", sub_type: "url", index: "0", parameters: PARAMETER, ...more });
+const takes = (count: number, components: unknown) => ({
+  ...BODY,
+  template: { ...BODY.template, name: `receipt_takes_${count}`, components },
+});
+
+test("what fills a template in every form, and free text, are accepted and shown", async () => {
+  const sandbox = start();
+  const named = { ...PARAMETER[0], parameter_name: "first_name" };
+  const location = { latitude: "-34.6037", longitude: "-58.3816", name: "Obelisco" };
+  const full = takes(1, [
+    { type: "header", parameters: [{ type: "location", location }] },
+    { type: "body", parameters: [named] },
+    button({}),
+    button({ index: 1, sub_type: "quick_reply", parameters: [{ type: "payload", payload: "stop" }] }),
+    button({ index: "2", sub_type: "copy_code", parameters: [{ type: "coupon_code", coupon_code: "SAVE10" }] }),
+    button({ index: "3", sub_type: "flow", parameters: [{ type: "action", action: { flow_token: "t" } }] }),
+  ]);
+  expect(await post(sandbox, full)).toMatchObject({ status: 200 });
+  const free = { ...BODY, type: "text", template: undefined, text: { body: "At the door", preview_url: false } };
+  expect(await post(sandbox, free)).toMatchObject({ status: 200 });
+  expect(await post(sandbox, { ...BODY, to: "5491122330005" })).toMatchObject({ status: 200 });
+  const shown = sandbox.inbox.messages("5491122334455", 10);
+  expect(shown.map(({ subject }) => subject)).toEqual(["At the door", "receipt_takes_1 (es)"]);
+  expect(JSON.parse(shown[1]?.source ?? "")).toEqual(full);
+});
+
 test("a message is accepted as the provider does it, kept as it came, and called back on in order and signed", async () => {
   const sandbox = start();
   const api = startApi();
@@ -161,7 +189,12 @@ test.each([
   [{ ...BODY, recipient_type: "group" }, 100],
   [{ ...BODY, to: "" }, 100],
   [{ ...BODY, to: "ann" }, 131009],
-  [{ ...BODY, type: "text", text: { body: "x" } }, 131051],
+  [{ ...BODY, type: "image", image: { id: "1" } }, 131051],
+  [{ ...BODY, type: "text" }, 100],
+  [{ ...BODY, type: "text", text: { body: "" } }, 100],
+  [{ ...BODY, type: "text", text: { body: "x".repeat(4_097) } }, 100],
+  [{ ...BODY, type: "text", text: { body: "x", preview_url: "no" } }, 100],
+  [{ ...BODY, to: "5491122330005", type: "text", text: { body: "x" } }, 131047],
   [{ ...BODY, biz_opaque_callback_data: "x".repeat(513) }, 131009],
   [{ ...BODY, template: undefined }, 131008],
   [{ ...BODY, template: { language: { code: "es" } } }, 131008],
@@ -177,6 +210,18 @@ test.each([
   [template(text("x".repeat(1_025))), 132005],
   [template([{ type: "body", parameters: [{ type: "image", image: { id: "1" } }] }]), 132012],
   [template([{ type: "header", parameters: [{ type: "image", image: {} }] }]), 100],
+  [template([{ type: "header", parameters: [{ type: "location", location: { latitude: "1" } }] }]), 131008],
+  [template([{ ...text("a")[0], type: "header" }, ...text("b"), { ...text("a")[0], type: "header" }]), 100],
+  [template([{ type: "header", parameters: [...(text("a")[0]?.parameters ?? []), ...PARAMETER] }]), 132000],
+  [template([{ type: "body", parameters: [{ ...PARAMETER[0], parameter_name: "a" }, ...PARAMETER] }]), 100],
+  [takes(2, text("one")), 132000],
+  [takes(1, undefined), 132000],
+  [template([button({ parameters: [] })]), 132000],
+  [template([button({ parameters: [...PARAMETER, ...PARAMETER] })]), 132000],
+  [template([button({ index: "10" })]), 100],
+  [template([button({ sub_type: "catalog" })]), 100],
+  [template([button({ sub_type: "quick_reply" })]), 131008],
+  [template([button({}), button({})]), 100],
   [template([{ type: "header", parameters: [{ type: "image", image: { link: "ftp://x" } }] }]), 131009],
 ] as const)("what the real API refuses is refused in its words: %j with %p", async (body, code) => {
   const answer = await post(start(), body);

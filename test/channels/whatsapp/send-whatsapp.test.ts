@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { spellingsOf } from "../../../src/channels/whatsapp/free-text.ts";
+import { TransportError } from "../../../src/domain/errors.ts";
 import { isJobId } from "../../../src/domain/ids.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
 import { Front } from "../../http/support/front.ts";
@@ -26,6 +28,8 @@ beforeEach(() => {
 });
 
 const SEND = { phone_number: "5491122334455", template_id: "hello_world" } as const;
+
+const BUTTON = { index: 0, sub_type: "url", value: "orders/1" } as const;
 
 function payload(): unknown {
   return JSON.parse(front.queue.queued.at(-1)?.job.payload ?? "null");
@@ -82,6 +86,35 @@ describe("a valid chat send", () => {
     expect(payload()).toMatchObject({ params });
   });
 
+  test("carries a header of its own before the alias's, values by name, and buttons", async () => {
+    const header = { type: "location", latitude: -34.6, longitude: -58, name: "Obelisco", address: null } as const;
+    const buttons = [BUTTON, { index: 3, sub_type: "quick_reply", value: 42 }];
+    const sent = `{"phone_number":"5491122334455","template_id":"shipped","params":{"first_name":"Ada","__proto__":7},"header":${JSON.stringify(header)},"buttons":${JSON.stringify(buttons)}}`;
+    expect((await front.sendChat(sent)).status).toBe(202);
+    expect(front.queue.queued.at(-1)?.job.payload).toBe(
+      '{"to":"5491122334455","template":{"name":"order_shipped_hx0123456789abcdef"},"language":"pt_BR",' +
+        '"params":{"first_name":"Ada","__proto__":"7"},' +
+        '"header":{"type":"location","latitude":-34.6,"longitude":-58,"name":"Obelisco"},' +
+        '"buttons":[{"index":0,"sub_type":"url","value":"orders/1"},{"index":3,"sub_type":"quick_reply","value":"42"}]}',
+    );
+  });
+
+  test.each([
+    [
+      { type: "text", text: "Ada", parameter_name: null },
+      { type: "text", text: "Ada" },
+    ],
+    [
+      { type: "document", id: "77", link: null, filename: "a.pdf" },
+      { type: "document", id: "77", filename: "a.pdf" },
+    ],
+    [null, undefined],
+  ])("takes the header %j", async (header, queued) => {
+    expect((await front.sendChat({ ...SEND, header, buttons: [], params: {} })).status).toBe(202);
+    const plain = { to: "5491122334455", template: "hello_world", language: "es", params: [] };
+    expect(payload()).toEqual(queued === undefined ? plain : { ...plain, header: queued });
+  });
+
   test("with an Idempotency-Key is queued once, and the key is another one than e-mail's", async () => {
     const key = { "Idempotency-Key": "chat 1" };
     const first = await front.sendChat(SEND, key);
@@ -122,9 +155,74 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     [{ ...SEND, language_code: 5 }, "language_code must be the code of a template's language"],
     [{ ...SEND, language_code: "../es" }, "language_code must be the code of a template's language"],
     [{ ...SEND, params: "Ada" }, "params must be an array"],
-    [{ ...SEND, params: { "0": "Ada" } }, "params must be an array"],
+    [{ ...SEND, params: { "0": "Ada" } }, 'params has the name "0": a name must be 1 to 100 of a-z'],
+    [{ ...SEND, params: { First: "Ada" } }, 'params has the name "First"'],
+    [{ ...SEND, params: { ["x".repeat(101)]: "Ada" } }, "params has the name"],
+    [{ ...SEND, params: { a: null } }, "params.a must be a string, a number or a boolean"],
+    [{ ...SEND, params: { a: "x\ny" } }, "params.a must not contain line breaks"],
+    [
+      { ...SEND, params: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`a${i}`, "x"])) },
+      "params must not hold more than 200 values",
+    ],
     [{ ...SEND, language_code: "" }, "language_code must be"],
-    [{ ...SEND, header: {} }, "header is not a member of this request"],
+    [{ ...SEND, footer: {} }, "footer is not a member of this request: known are phone_number, template_id"],
+    [{ ...SEND, header: "image" }, "header must be an object with a type"],
+    [{ ...SEND, header: {} }, "header.type must be one of text, image, video, document, location"],
+    [{ ...SEND, header: { type: "__proto__" } }, "header.type must be one of"],
+    [{ ...SEND, header: { type: "image" } }, "header must have either a link or an id"],
+    [{ ...SEND, header: { type: "image", link: "https://a.example/b", id: "1" } }, "header must have either a link"],
+    [{ ...SEND, header: { type: "image", link: "http://a.example/b" } }, "header.link must be an https address"],
+    [{ ...SEND, header: { type: "image", link: "https://a.example/ b" } }, "header.link must be an https address"],
+    [{ ...SEND, header: { type: "image", link: `https://a.example/${"b".repeat(2_048)}` } }, "header.link must be"],
+    [{ ...SEND, header: { type: "image", link: 7 } }, "header.link must be"],
+    [{ ...SEND, header: { type: "video", id: "../7" } }, "header.id must be the provider's id"],
+    [
+      { ...SEND, header: { type: "image", id: "1", filename: "a" } },
+      "header.filename is not a member of a header of the",
+    ],
+    [
+      { ...SEND, header: { type: "document", id: "1", filename: "a\u0000" } },
+      "header.filename must be a text of 1 to 240",
+    ],
+    [{ ...SEND, header: { type: "text" } }, "header.text is required"],
+    [{ ...SEND, header: { type: "text", text: " " } }, "header.text must not be empty"],
+    [{ ...SEND, header: { type: "text", text: "x".repeat(61) } }, "header.text must not be longer than 60 characters"],
+    [{ ...SEND, header: { type: "text", text: "x", parameter_name: "X" } }, "header.parameter_name must be 1 to 100"],
+    [{ ...SEND, header: { type: "location", longitude: 1 } }, "header.latitude must be a number from -90 to 90"],
+    [{ ...SEND, header: { type: "location", latitude: 1, longitude: "1" } }, "header.longitude must be a number"],
+    [{ ...SEND, header: { type: "location", latitude: 90.1, longitude: 1 } }, "header.latitude must be"],
+    [{ ...SEND, header: { type: "location", latitude: 1, longitude: 1, name: "" } }, "header.name must be a text"],
+    [{ ...SEND, buttons: {} }, "buttons must be an array of objects"],
+    [{ ...SEND, buttons: Array.from({ length: 11 }, () => BUTTON) }, "buttons must not hold more than 10 entries"],
+    [{ ...SEND, buttons: [null] }, "buttons[0] must be an object"],
+    [{ ...SEND, buttons: [{ ...BUTTON, text: "x" }] }, "buttons[0].text is not a member of a button"],
+    [{ ...SEND, buttons: [{ ...BUTTON, index: "0" }] }, "buttons[0].index must be a whole number from 0 to 9"],
+    [{ ...SEND, buttons: [{ ...BUTTON, index: 10 }] }, "buttons[0].index must be a whole number from 0 to 9"],
+    [
+      { ...SEND, buttons: [{ ...BUTTON, sub_type: "toString" }] },
+      "buttons[0].sub_type must be one of quick_reply, url",
+    ],
+    [{ ...SEND, buttons: [{ ...BUTTON, value: null }] }, "buttons[0].value is required"],
+    [{ ...SEND, buttons: [{ ...BUTTON, value: "" }] }, "buttons[0].value must not be empty"],
+    [{ ...SEND, buttons: [{ ...BUTTON, value: "x".repeat(2_001) }] }, "buttons[0].value must not be longer than 2000"],
+    [
+      { ...SEND, buttons: [{ ...BUTTON, sub_type: "copy_code", value: "x".repeat(21) }] },
+      "buttons[0].value must not be lo",
+    ],
+    [{ ...SEND, buttons: [BUTTON, BUTTON] }, "buttons[1].index is 0 as another entry's"],
+    [{ ...SEND, text: "Hi" }, "template_id is for messages from a template: send either template_id or text"],
+    [{ phone_number, text: "Hi", params: [] }, "params is for messages from a template"],
+    [{ phone_number, text: "Hi", header: {} }, "header is for messages from a template"],
+    [{ phone_number, text: null }, "template_id is required"],
+    [{ phone_number, text: 7 }, "text must be a string, or an object with body and preview_url"],
+    [{ phone_number, text: " \n" }, "text must not be empty"],
+    [{ phone_number, text: "x".repeat(4_097) }, "text must not be longer than 4096 characters"],
+    [{ phone_number, text: "a\u0000" }, "text must not contain control characters"],
+    [{ phone_number, text: "\ud800" }, "text must not contain control characters"],
+    [{ phone_number, text: {} }, "text.body is required"],
+    [{ phone_number, text: { body: "" } }, "text.body must not be empty"],
+    [{ phone_number, text: { body: "Hi", preview_url: "yes" } }, "text.preview_url must be true or false"],
+    [{ phone_number, text: { body: "Hi", to: "x" } }, "text.to is not a member of text: known are body, preview_url"],
     [{ ...SEND, params: ["a", null] }, "params[1] must be a string, a number or a boolean"],
     [{ ...SEND, params: [["a"]] }, "params[0] must be a string, a number or a boolean"],
     [{ ...SEND, params: [{}] }, "params[0] must be a string, a number or a boolean"],
@@ -146,6 +244,90 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     expect(answer.body["error"]).toStartWith(error);
     expect(front.queue.queued).toBeEmpty();
     expect(front.queue.counted).toBe(1);
+  });
+});
+
+describe("free text", () => {
+  const { phone_number } = SEND;
+  const HOUR_MS = 60 * 60_000;
+  afterEach(() => {
+    front.lastWritten = () => null;
+  });
+
+  test("is taken while the recipient wrote to the sending number within 24 hours, under any spelling", async () => {
+    const asked: unknown[] = [];
+    front.lastWritten = (...question) => {
+      asked.push(question);
+      return Date.now() - 23.9 * HOUR_MS;
+    };
+    expect((await front.sendChat({ phone_number, text: "On my way\n👋" })).status).toBe(202);
+    expect(payload()).toEqual({ to: phone_number, text: { body: "On my way\n👋", preview_url: false } });
+    expect(front.queue.queued[0]?.job).toMatchObject({ recipient: phone_number });
+    expect(front.queue.queued[0]?.job).not.toHaveProperty("template");
+    const full = { body: "https://a.example", preview_url: true };
+    expect((await front.sendChat({ phone_number, text: full, template_id: null })).status).toBe(202);
+    expect(payload()).toEqual({ to: phone_number, text: full });
+    expect(asked[0]).toEqual(["100000000000001", ["5491122334455", "541122334455"]]);
+    expect(asked).toHaveLength(2);
+  });
+
+  test("is 422 afterwards, and says nothing of who wrote to a number of others", async () => {
+    const sentence =
+      "text is only taken within 24 hours of the recipient's last message to the number that sends: send a template " +
+      "(template_id) instead";
+    for (const last of [null, Date.now() - 24 * HOUR_MS]) {
+      front.lastWritten = () => last;
+      const answer = await front.sendChat({ phone_number, text: "Hi" });
+      expect([answer.status, answer.body["error"]]).toEqual([422, sentence]);
+    }
+    expect([front.queue.queued, front.queue.counted]).toEqual([[], 2]);
+  });
+
+  test("to a tenant's own number says since when it is closed", async () => {
+    const credentials = { phone_number_id: "777", access_token: "t" };
+    const key = await front.addTenant("owner", "pro");
+    await must(front.registry.changeTenant("owner", { allow_custom: ["whatsapp"] }));
+    await must(front.registry.putWhatsappCredentials("owner", credentials));
+    const lastMs = Date.now() - 25 * HOUR_MS;
+    front.lastWritten = (phoneNumberId) => (phoneNumberId === "777" ? lastMs : Date.now());
+    const since = new Date(lastMs + 24 * HOUR_MS).toISOString();
+    const answer = await front.sendChat({ phone_number, text: "Hi" }, { "X-API-Key": key });
+    expect(answer.status).toBe(422);
+    expect(answer.body["error"]).toContain(
+      `closed at ${since}: the last message is of ${new Date(lastMs).toISOString()}`,
+    );
+    front.lastWritten = () => null;
+    const never = await front.sendChat({ phone_number, text: "Hi" }, { "X-API-Key": key });
+    expect(never.body["error"]).toContain("no message from the last two days is known");
+  });
+
+  test("that was taken is answered the same under its key once the time is over; a template asks nobody", async () => {
+    const key = { "Idempotency-Key": "answer 1" };
+    front.lastWritten = () => Date.now();
+    const first = await front.sendChat({ phone_number, text: "Hi" }, key);
+    front.lastWritten = () => null;
+    const again = await front.sendChat({ phone_number, text: "Hi" }, key);
+    expect([first.status, again.status, again.body]).toEqual([202, 202, first.body]);
+    front.lastWritten = () => {
+      throw new TransportError("redis is away");
+    };
+    expect((await front.sendChat(SEND)).status).toBe(202);
+    const away = await front.sendChat({ phone_number, text: "Hi" });
+    expect([away.status, away.text.includes("redis")]).toEqual([500, false]);
+  });
+
+  test.each([
+    ["5215512345678", "525512345678"],
+    ["525512345678", "5215512345678"],
+    ["541122334455", "5491122334455"],
+    ["5511987654321", "551187654321"],
+    ["551187654321", "5511987654321"],
+  ])("to %s is also looked for as %s", (to, other) => {
+    expect(spellingsOf(to)).toEqual([to, other]);
+  });
+
+  test.each(["4915112345678", "15550001111", "5491122334", "55119876543210"])("to %s is looked for as it is", (to) => {
+    expect(spellingsOf(to)).toEqual([to]);
   });
 });
 
@@ -249,6 +431,15 @@ test("any body is accepted whole or refused with a sentence, and never causes an
       template_id: fc.oneof(fc.constantFrom("shipped", "__proto__"), fc.string({ unit: "binary" }), anything),
       language_code: fc.oneof(fc.constantFrom("es", "en_US"), anything),
       params: fc.oneof(fc.array(fc.oneof(fc.string(), fc.double(), fc.boolean(), anything)), anything),
+      header: fc.oneof(
+        anything,
+        fc.record({ type: fc.constantFrom("text", "video", "location"), text: anything, id: anything, link: anything }),
+        fc.record({ type: fc.constant("location"), latitude: fc.double(), longitude: anything, name: anything }),
+      ),
+      buttons: fc.oneof(
+        anything,
+        fc.array(fc.record({ index: fc.nat(11), sub_type: fc.constantFrom("url", "flow", "x"), value: anything })),
+      ),
     },
     { requiredKeys: ["phone_number", "template_id"] },
   );
@@ -259,7 +450,7 @@ test("any body is accepted whole or refused with a sentence, and never causes an
       expect(answer.status).toBeOneOf([202, 400]);
       expect(front.queue.queued).toHaveLength(queued + (answer.status === 202 ? 1 : 0));
       if (answer.status === 400) expect(answer.body["error"]).toBeString();
-      else expect(payload()).toMatchObject({ to: SEND.phone_number, params: expect.any(Array) });
+      else expect(payload()).toMatchObject({ to: SEND.phone_number, params: expect.any(Object) });
     }),
     { numRuns: 300 },
   );

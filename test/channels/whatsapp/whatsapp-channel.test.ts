@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
-import type { WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
+import { encodePayload, type TemplatePayload, type WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -54,7 +54,7 @@ async function rawProvider(onData: (socket: Socket, count: number) => void): Pro
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-async function sentBody(payload: Partial<WhatsappPayload>): Promise<unknown> {
+async function sentBody(payload: Partial<TemplatePayload>): Promise<unknown> {
   const { url, calls } = provider(() => Response.json(ACCEPTED));
   await channelTo(url).deliver(chatJob(payload), chatTenant(), LIVE);
   return JSON.parse(calls[0]?.text ?? "null");
@@ -120,6 +120,104 @@ test.each([
     { type: "header", parameters: [parameter] },
     { type: "body", parameters: [{ type: "text", text: "x" }] },
   ]);
+});
+
+const BUTTONS = [
+  { index: 0, sub_type: "quick_reply", value: "stop" },
+  { index: 1, sub_type: "url", value: "orders/1042" },
+  { index: 2, sub_type: "copy_code", value: "SAVE10" },
+  { index: 9, sub_type: "flow", value: "token-7" },
+] as const;
+
+test.each([
+  [
+    { type: "text", text: "Ada" },
+    { type: "text", text: "Ada" },
+  ],
+  [
+    { type: "text", text: "Ada", parameter_name: "first_name" },
+    { type: "text", parameter_name: "first_name", text: "Ada" },
+  ],
+  [
+    { type: "location", latitude: -34.6037, longitude: 1e-9, name: "Obelisco" },
+    { type: "location", location: { latitude: "-34.6037", longitude: "0", name: "Obelisco" } },
+  ],
+  [
+    { type: "location", latitude: 90, longitude: -180, address: "Av. 9 de Julio" },
+    { type: "location", location: { latitude: "90", longitude: "-180", address: "Av. 9 de Julio" } },
+  ],
+] as const)("a header that is no media is written as the provider documents it: %j", async (header, parameter) => {
+  expect(await sentBody({ header })).toHaveProperty("template.components", [
+    { type: "header", parameters: [parameter] },
+  ]);
+});
+
+test("values by name carry their names, and each button is a component of its own kind", async () => {
+  const payload = {
+    to: "5491122334455",
+    template: "t",
+    language: "en",
+    params: { a: "1", b_2: "x" },
+    buttons: BUTTONS,
+  };
+  const { url, calls } = provider(() => Response.json(ACCEPTED));
+  await channelTo(url).deliver(chatJob({}, { payload: encodePayload(payload) }), chatTenant(), LIVE);
+  const button = (index: string, sub_type: string, parameter: object) => {
+    return { type: "button", sub_type, index, parameters: [parameter] };
+  };
+  expect(JSON.parse(calls[0]?.text ?? "")).toHaveProperty("template", {
+    name: "t",
+    language: { code: "en" },
+    components: [
+      {
+        type: "body",
+        parameters: [
+          { type: "text", parameter_name: "a", text: "1" },
+          { type: "text", parameter_name: "b_2", text: "x" },
+        ],
+      },
+      button("0", "quick_reply", { type: "payload", payload: "stop" }),
+      button("1", "url", { type: "text", text: "orders/1042" }),
+      button("2", "copy_code", { type: "coupon_code", coupon_code: "SAVE10" }),
+      button("9", "flow", { type: "action", action: { flow_token: "token-7" } }),
+    ],
+  });
+});
+
+test("free text is sent as the provider documents it, and fails once the provider's 24 hours are over", async () => {
+  const payload = encodePayload({ to: "5491122334455", text: { body: "At the door", preview_url: true } });
+  const { url, calls } = provider(() => Response.json(ACCEPTED));
+  const job = chatJob({}, { payload });
+  expect(await channelTo(url).deliver(job, chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
+  expect(JSON.parse(calls[0]?.text ?? "")).toEqual({
+    messaging_product: "whatsapp",
+    recipient_type: "individual",
+    to: "5491122334455",
+    type: "text",
+    text: { body: "At the door", preview_url: true },
+    biz_opaque_callback_data: CALLBACKS.sign({ tenantId: "acme", jobId: JOB_ID, phoneNumberId: "555" }),
+  });
+  const late = provider(() => Response.json(graphError(131047, 400).body, { status: 400 }));
+  const outcome = await channelTo(late.url).deliver(job, chatTenant(), LIVE);
+  expect(outcome).toMatchObject({ kind: "failed", error: expect.stringContaining("error 131047") });
+});
+
+test("a template's message without the later members is queued and sent byte for byte as before them", async () => {
+  const header = { type: "document", link: "https://a.example/b.pdf", filename: "b.pdf" } as const;
+  const payload: WhatsappPayload = { to: "549112233", template: "t", language: "es", params: ["Ann"], header };
+  const queued =
+    '{"to":"549112233","template":"t","language":"es","params":["Ann"],' +
+    '"header":{"type":"document","link":"https://a.example/b.pdf","filename":"b.pdf"}}';
+  expect(encodePayload(payload)).toBe(queued);
+  const { url, calls } = provider(() => Response.json(ACCEPTED));
+  await channelTo(url).deliver(chatJob({}, { payload: queued }), chatTenant(), LIVE);
+  const data = CALLBACKS.sign({ tenantId: "acme", jobId: JOB_ID, phoneNumberId: "555" });
+  expect(calls[0]?.text).toBe(
+    '{"messaging_product":"whatsapp","recipient_type":"individual","to":"549112233","type":"template",' +
+      '"template":{"name":"t","language":{"code":"es"},"components":[' +
+      '{"type":"header","parameters":[{"type":"document","document":{"link":"https://a.example/b.pdf","filename":"b.pdf"}}]},' +
+      `{"type":"body","parameters":[{"type":"text","text":"Ann"}]}]},"biz_opaque_callback_data":"${data}"}`,
+  );
 });
 
 test("a tenant's own number and token are used before the platform's", async () => {
@@ -201,14 +299,45 @@ test("a request on a kept connection that breaks is not repeated by the client",
   expect(requests).toBe(2);
 });
 
+const okWith = (body: string, headers = "") =>
+  `HTTP/1.1 200 OK\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const okJson = (body: unknown) => okWith(JSON.stringify(body));
+
 test.each([
+  ["an empty body", okWith("")],
+  ["no body", "HTTP/1.1 204 No Content\r\n\r\n"],
   ["a body that is cut off", "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"],
-  ["a page of somebody else's", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"],
-  ["no message id", 'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"messages":[]}'],
+  ["chunks that are cut off", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"],
+  ["a page of somebody else's", okWith("<html>")],
+  ["bytes that are not compressed as they claim", okWith("{}", "Content-Encoding: gzip\r\n")],
+  ["JSON that is no object", okWith("[]")],
+  ["no messages", okJson({})],
+  ["messages that are no list", okJson({ messages: { id: "wamid.1" } })],
+  ["an empty list of messages", okJson({ messages: [] })],
+  ["a message that is no object", okJson({ messages: ["wamid.1"] })],
+  ["a message without an id", okJson({ messages: [{}] })],
+  ["an id that is a number", okJson({ messages: [{ id: 7 }] })],
+  ["an empty id", okJson({ messages: [{ id: "" }] })],
+  ["an id that is too long", okJson({ messages: [{ id: "x".repeat(chatLimits.chatMessageIdCharsMax + 1) }] })],
+  ["an answer that is too long", okJson({ ...ACCEPTED, padding: "x".repeat(chatLimits.chatAnswerBytesMax) })],
+  ["an error without a code", okJson({ error: { message: "?" } })],
+  ["an error of a code that nobody knows", okJson({ error: { code: 987_654 } })],
   ["a gateway's time-out", "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n"],
 ])("an answer that says nothing about the message leaves its outcome unknown: %s", async (_, answer) => {
   const url = await rawProvider((socket) => socket.end(answer));
   expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
+});
+
+test("so does an answer that stops in its middle", async () => {
+  const url = await rawProvider((socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"));
+  expect(await channelTo(url, { timeoutMs: 50 }).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(UNKNOWN);
+});
+
+test("a message with an id was accepted, whatever else the answer says; a known error was not", async () => {
+  const accepted = provider(() => Response.json({ ...ACCEPTED, error: { code: 1 } }));
+  expect(await channelTo(accepted.url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
+  const refused = provider(() => Response.json({ error: { code: 131026 } }));
+  expect(await channelTo(refused.url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "failed" });
 });
 
 test("an answer without an end costs bounded memory and a bounded time", async () => {

@@ -1,5 +1,5 @@
 import { CallbackData } from "../../../src/channels/whatsapp/callback-keys.ts";
-import type { WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
+import type { TemplatePayload } from "../../../src/channels/whatsapp/payload.ts";
 import { WhatsappChannel } from "../../../src/channels/whatsapp/whatsapp-channel.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
@@ -17,7 +17,7 @@ export function chatTenant(overrides: Partial<Tenant> = {}, sender: Tenant["what
   return aTenant({ channels: new Set(["whatsapp"]), whatsapp: { sender, aliases: new Map() }, ...overrides });
 }
 
-export function chatJob(payload: Partial<WhatsappPayload> = {}, overrides: Partial<QueuedJob> = {}): QueuedJob {
+export function chatJob(payload: Partial<TemplatePayload> = {}, overrides: Partial<QueuedJob> = {}): QueuedJob {
   const whole = { to: "5491122334455", template: "order_update", language: "es", params: [], ...payload };
   return {
     jobId: JOB_ID,

@@ -130,7 +130,7 @@ test("a process tells its worst breakers, and each accepted job once at most", a
   });
   report.delivers({ shards: [4], away: () => away, paused: () => [{ tenantId: "acme", channel: "email" }] });
   report.records({ shards: [5] });
-  for (const channel of ["email", "email", "wallet"]) report.noteAccepted(channel);
+  for (const channel of ["email", "email", "wallet"]) report.noteAccepted(channel, 1);
   await report.tell();
   const [first] = told;
   expect(first?.jobs).toBe(3);
@@ -140,7 +140,7 @@ test("a process tells its worst breakers, and each accepted job once at most", a
     Array.from({ length: 50 }, (_, n) => 59 - n),
   );
   isAway = true;
-  report.noteAccepted("email");
+  report.noteAccepted("email", 1);
   await report.tell();
   isAway = false;
   await report.tell();

@@ -61,6 +61,25 @@ export class DocumentedRequests {
     });
   }
 
+  /**
+   * With a member that nobody knows in each object whose members the document names, in the call that works and in the examples,
+   * but not inside the members of these names.
+   */
+  unknownMembers(others: readonly string[]): readonly Case[] {
+    const { schema } = this;
+    const { body } = this.call();
+    if (schema === null) return [];
+    const bodies = [...(body === undefined ? [] : [JSON.parse(JSON.stringify(body))]), ...this.examples()];
+    const strange = bodies.flatMap((good) => [...this.values.strange(schema, good, others)]);
+    const texts = new Set(strange.map((value) => JSON.stringify(value)));
+    return [...texts].map((text) => this.case(`with ${text}`, { body: text }));
+  }
+
+  /** Where objects of its body may have members that the document does not name. */
+  openObjects(): readonly string[] {
+    return this.schema === null ? [] : [...new Set(this.values.open(this.schema))].sort();
+  }
+
   /** With a parameter that no operation has. */
   unknownParameter(): Case {
     return this.case("an unknown parameter", { query: { ...this.call().query, unknown_parameter: "1" } });

@@ -52,6 +52,7 @@ export interface DocumentedAnswer {
 /** An operation with all that the document says of it; references to answers and headers are followed. */
 export interface Documented extends Operation {
   readonly parameters: readonly Parameter[];
+  readonly description: string;
   /** By media type; empty: it takes no body. */
   readonly bodies: Readonly<Record<string, MediaType>>;
   readonly answers: Readonly<Record<string, DocumentedAnswer>>;
@@ -71,6 +72,7 @@ export async function readDocument(url: string): Promise<ApiDocument> {
     const described = document.paths[operation.path][operation.method.toLowerCase()];
     return {
       ...operation,
+      description: described.description ?? "",
       parameters: described.parameters ?? [],
       bodies: described.requestBody?.content ?? {},
       answers: mapValues(described.responses, (answer) => answerOf(follow(answer), follow)),

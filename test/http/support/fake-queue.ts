@@ -1,3 +1,4 @@
+import type { BatchItemAnswer, BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../../src/domain/batch.ts";
 import type { ErasedJobs, JobErasure } from "../../../src/domain/erasure.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
@@ -22,17 +23,22 @@ const COUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
  * A queue in memory that passes the conformance tests of the real one (`front-queue.test.ts`), and fails when told to.
  * Its windows become empty, and its jobs end, when the test says so.
  */
-export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure {
+export class FakeQueue
+  implements FrontQueue, BatchQueue, IdempotencyKeys, SuppressionIndex, QueuedJobs, AllQueuedJobs, JobErasure
+{
   readonly queued: { readonly tenantId: string; readonly job: NewJob }[] = [];
   readonly jobs = new Map<string, JobRecord>();
   /** "<tenant> <address>" of each recipient that the index holds. */
   readonly suppressed = new Set<string>();
   /** Rejects the next calls, as a store that is away does. */
   failure: Error | null = null;
+  private failing: { calls: number; readonly failure: Error } | null = null;
   counted = 0;
   /** Calls that count requests, whatever came of them. */
   asked = 0;
   private readonly used = new Map<string, number>();
+  /** By the base of their jobs' ids. */
+  private readonly batches = new Map<string, { readonly queued: Set<number>; refused: string | null }>();
   private readonly keys = new Map<string, { readonly fingerprint: string; readonly jobId: string }>();
 
   async admit(tenant: TenantRef, requestsPerMinute: number): Promise<{ limited: boolean; rate: RateState }> {
@@ -44,6 +50,10 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
   async accept(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     this.asked += 1;
     await this.answer();
+    return this.acceptNow(tenant, requestsPerMinute, job);
+  }
+
+  private async acceptNow(tenant: TenantRef, requestsPerMinute: number | null, job: NewJob): Promise<AcceptResult> {
     const { limited, rate } =
       requestsPerMinute === null ? { limited: false, rate: COUNTED } : this.count(tenant, requestsPerMinute);
     if (limited) return { kind: "limited", rate };
@@ -66,6 +76,57 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
       events: [],
     });
     return { kind: "accepted", jobId: job.jobId, rate };
+  }
+
+  async acceptPiece(tenant: TenantRef, requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    this.asked += 1;
+    await this.answer();
+    const { key, items, isFirstCounted } = piece;
+    const slot = `${tenant.tenantId} ${key?.key}`;
+    const claim = key === null ? undefined : this.keys.get(slot);
+    if (claim !== undefined && claim.fingerprint !== key?.fingerprint) return { kind: "conflict" };
+    if (claim !== undefined && claim.jobId !== key?.baseId) return { kind: "taken", baseId: claim.jobId };
+    const batch = this.batches.get(key?.baseId ?? "") ?? { queued: new Set<number>(), refused: null };
+    const answers: BatchItemAnswer[] = [];
+    for (const [i, { index, job }] of items.entries()) {
+      if (key !== null && batch.queued.has(index))
+        answers.push({ kind: "accepted", jobId: job?.jobId ?? "", rate: COUNTED });
+      else answers.push(await this.acceptItem(tenant, i === 0 && isFirstCounted ? null : requestsPerMinute, job));
+      if (key === null || answers[i]?.kind !== "accepted") continue;
+      this.keys.set(slot, { fingerprint: key.fingerprint, jobId: key.baseId });
+      this.batches.set(key.baseId, batch);
+      batch.queued.add(index);
+    }
+    return { kind: "answered", answers };
+  }
+
+  private async acceptItem(tenant: TenantRef, limit: number | null, job: NewJob | null): Promise<BatchItemAnswer> {
+    if (job === null) {
+      const { limited, rate } = limit === null ? { limited: false, rate: COUNTED } : this.count(tenant, limit);
+      return limited ? { kind: "limited", rate } : { kind: "admitted", rate };
+    }
+    // A job of a batch has no key of its own.
+    return (await this.acceptNow(tenant, limit, job)) as BatchItemAnswer;
+  }
+
+  async batchUnder(tenant: TenantRef, { key, fingerprint }: Idempotency): Promise<KnownBatch | null> {
+    await this.answer();
+    const claim = this.keys.get(`${tenant.tenantId} ${key}`);
+    if (claim === undefined) return null;
+    const { queued = new Set<number>(), refused = null } = this.batches.get(claim.jobId) ?? {};
+    const ranges = [...queued].map((index) => [index, index] as const);
+    return { isSame: claim.fingerprint === fingerprint, baseId: claim.jobId, queued: ranges, refused };
+  }
+
+  async endBatch(_tenant: TenantRef, baseId: string, refused: string): Promise<void> {
+    await this.answer();
+    const batch = this.batches.get(baseId);
+    if (batch !== undefined) batch.refused = refused;
+  }
+
+  /** Rejects the calls after so many. */
+  failAfter(calls: number, failure: Error): void {
+    this.failing = { calls, failure };
   }
 
   /** All windows have room again. */
@@ -164,6 +225,10 @@ export class FakeQueue implements FrontQueue, IdempotencyKeys, SuppressionIndex,
   private async answer(): Promise<void> {
     // A turn of the event loop, as the network takes.
     await new Promise((resolve) => setImmediate(resolve));
+    if (this.failing !== null && this.failing.calls-- === 0) {
+      this.failure = this.failing.failure;
+      this.failing = null;
+    }
     if (this.failure !== null) throw this.failure;
   }
 

@@ -9,16 +9,16 @@ import { LinkTokens } from "../../../src/channels/email/links/link-tokens.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
-import type { WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
+import type { ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { IncomingMessage } from "../../../src/domain/incoming-messages.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import type { Random } from "../../../src/domain/random.ts";
 import type { DeliveryReport } from "../../../src/domain/report.ts";
 import { done } from "../../../src/domain/store-result.ts";
 import type { Telemetry } from "../../../src/domain/telemetry.ts";
 import type { Permission } from "../../../src/domain/tenant.ts";
+import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
@@ -86,7 +86,9 @@ export class Front {
   /** What was purged; as many jobs count as unfinished. */
   readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
-  readonly incoming: IncomingMessage[] = [];
+  readonly incoming: ChatMessage[] = [];
+  /** Who last wrote to a number, and when. */
+  lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
   /** Rejects what the chat provider reports, as a queue that is away does. */
   statusFailure: Error | null = null;
   readonly server: Server;
@@ -112,6 +114,7 @@ export class Front {
     this.server = createApi(
       {
         queue,
+        batches: new QueuedBatches({ queue, jobIds: new JobIds(clock, random) }),
         payloads: this.payloads,
         directory,
         registry,
@@ -155,10 +158,9 @@ export class Front {
         whatsapp: {
           webhookSecrets: WEBHOOK_SECRETS,
           statuses: { take: (statuses) => this.takeStatuses(statuses) },
-          messages: {
-            record: async (messages) => this.incoming.push(...messages) && messages.length,
-            page: async () => done({ items: [], nextCursor: null }),
-          },
+          incoming: { take: async (messages) => void this.incoming.push(...messages) },
+          messages: { page: async () => done({ items: [], nextCursor: null }) },
+          windows: { lastWrittenMs: async (...asked) => this.lastWritten(...asked) },
         },
         passKit: NO_PASSES,
         wallet: NO_WALLET,

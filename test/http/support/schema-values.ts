@@ -35,6 +35,48 @@ export class SchemaValues {
     return [...this.broken(schema, good)].filter(({ value }) => takes(value) !== null);
   }
 
+  /**
+   * The value with a member that nobody knows: once in each object whose members the schema names, at every depth but inside
+   * the members of these names. What the value lacks is made up on the way there.
+   */
+  *strange(schema: Schema, value: Json, others: readonly string[]): Generator<Json> {
+    for (const one of this.schemas.alternatives(schema)) {
+      if (Array.isArray(value)) {
+        for (const inner of this.strangeInside(one.items, value[0], others)) yield [inner];
+      } else if (isJsonObject(value) && isOfKind(one, value)) {
+        if (isClosed(one)) yield { ...value, unknown_member: 1 };
+        for (const [name, member] of Object.entries(one.properties ?? {})) {
+          if (others.includes(name)) continue;
+          for (const inner of this.strangeInside(member, value[name], others)) yield { ...value, [name]: inner };
+        }
+      }
+    }
+  }
+
+  /** Where objects may have members that the schema does not name, as paths of names. */
+  *open(schema: Schema, path = ""): Generator<string> {
+    for (const { type, properties = {}, items, ...one } of this.schemas.alternatives(schema)) {
+      if (type === "object" && !isClosed({ ...one, properties })) yield path;
+      for (const [name, member] of Object.entries(properties)) yield* this.open(member, `${path}.${name}`);
+      if (items !== undefined) yield* this.open(items, `${path}[]`);
+    }
+  }
+
+  private *strangeInside(
+    schema: Schema | undefined,
+    given: Json | undefined,
+    others: readonly string[],
+  ): Generator<Json> {
+    if (schema === undefined) return;
+    if (given !== undefined) return yield* this.strange(schema, given, others);
+    for (const one of this.schemas.alternatives(schema)) {
+      if (one.type !== "object" && one.type !== "array") continue;
+      const least = one.type === "array" ? { ...one, minItems: 1 } : one;
+      const [value] = fc.sample(this.plainValue(least), { seed: this.seed, numRuns: 1 });
+      if (value !== undefined) yield* this.strange(one, value, others);
+    }
+  }
+
   private valueOf(schema: Schema): fc.Arbitrary<Json> {
     const [first, ...rest] = this.schemas.alternatives(schema).map((one) => this.plainValue(one));
     return first === undefined ? fc.constant(null) : fc.oneof(first, ...rest);
@@ -118,6 +160,18 @@ export class SchemaValues {
       }
     }
   }
+}
+
+/** Whether the schema names the members of an object, and takes no others. */
+function isClosed({ properties, patternProperties, additionalProperties = false }: Schema): boolean {
+  return Object.keys(properties ?? {}).length > 0 && patternProperties === undefined && additionalProperties === false;
+}
+
+/** Whether the members that tell alternatives from one another have the values that this one needs. */
+function isOfKind({ properties = {} }: Schema, value: JsonObject): boolean {
+  return Object.entries(properties).every(
+    ([name, { const: only }]) => only === undefined || value[name] === undefined || value[name] === only,
+  );
 }
 
 const ANY = ["string", "integer", "boolean", "null"];

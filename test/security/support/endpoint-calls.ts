@@ -48,6 +48,9 @@ const ofTemplate: Call = ({ tenantId, template }) => ({ path: { id: tenantId, sl
 const ofAlias: Call = ({ tenantId, alias }) => ({ path: { id: tenantId, alias } });
 const ofTenantDomain: Call = ({ tenantId, domain }) => ({ path: { id: tenantId, domain } });
 const ofSuppression: Call = ({ tenantId, suppressed }) => ({ path: { id: tenantId, address: suppressed } });
+const ofOwnTemplate: Call = ({ template }) => ({ path: { slug: template } });
+const ofOwnAlias: Call = ({ alias }) => ({ path: { alias } });
+const ofOwnSuppression: Call = ({ suppressed }) => ({ path: { address: suppressed } });
 const ofPassKit: Call = ({ device, passType, serial }) => ({ path: { device, passType, serial } });
 
 const signer = await (await AppleAuthority.make()).signer();
@@ -63,13 +66,19 @@ function googleClass(id: string) {
   return { class_type: "eventTicket", class_data: { id, issuerName: "Club", eventName } };
 }
 
-/** Every operation of the document, by its id. The calls that remove things stand at the end. */
+/** Every operation of the document, by its id. The calls that remove things for good stand at the end. */
 export const CALLS: Readonly<Record<string, Call>> = {
   sendEmail: ({ template, idempotencyKey }) => ({
     headers: { "idempotency-key": idempotencyKey },
     body: { to_address: "ann@example.com", template_id: template },
   }),
   sendWhatsapp: ({ alias }) => ({ body: { phone_number: "5491122334455", template_id: alias } }),
+  sendEmailBatch: ({ template }) => ({
+    body: { defaults: { template_id: template }, messages: [{ to_address: "ann@example.com" }] },
+  }),
+  sendWhatsappBatch: ({ alias }) => ({
+    body: { messages: [{ phone_number: "5491122334455", template_id: alias }] },
+  }),
   sendWallet: ({ walletTemplate }, { word }) => ({
     body: { template_id: walletTemplate, pass_data: { serial_number: `s-${word}` } },
   }),
@@ -102,6 +111,33 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getDomain: ofDomain,
   verifyDomain: ofDomain,
 
+  listOwnKeys: none,
+  createOwnKey: () => ({ body: { name: "front end", expires_at: "2126-01-01T00:00:00Z", scopes: ["send"] } }),
+  listOwnTemplates: none,
+  getOwnTemplate: ofOwnTemplate,
+  putOwnTemplate: (ids, fresh) => ({
+    ...ofOwnTemplate(ids, fresh),
+    body: { channel: "email", subject: "Changed", html: "<p>Changed</p>" },
+  }),
+  previewOwnTemplate: (ids, fresh) => ({ ...ofOwnTemplate(ids, fresh), body: { data: { name: "Ann" } } }),
+  testOwnTemplate: (ids, fresh) => ({ ...ofOwnTemplate(ids, fresh), body: { to_address: "ann@example.com" } }),
+  listOwnAliases: none,
+  getOwnAlias: ofOwnAlias,
+  putOwnAlias: (ids, fresh) => ({
+    ...ofOwnAlias(ids, fresh),
+    body: { meta_name: "changed" },
+  }),
+  listOwnSuppressions: none,
+  putOwnSuppression: (ids, fresh) => ({
+    ...ofOwnSuppression(ids, fresh),
+    body: { reason: "manual" },
+  }),
+  // Operators' calls make these again, before any call needs them.
+  deleteOwnSuppression: ofOwnSuppression,
+  deleteOwnAlias: ofOwnAlias,
+  deleteOwnTemplate: ofOwnTemplate,
+  revokeOwnKey: ({ ownKeyId }) => ({ path: { key_id: ownKeyId } }),
+
   signIn: (_ids, { operatorToken }) => ({ body: { token: operatorToken } }),
   getSession: none,
   signOut: none,
@@ -120,16 +156,16 @@ export const CALLS: Readonly<Record<string, Call>> = {
   listKeys: ofTenant,
   createKey: ({ tenantId }) => ({ path: { id: tenantId }, body: { name: "shop", expires_at: "2126-01-01T00:00:00Z" } }),
   listTemplates: ofTenant,
-  getTemplate: ofTemplate,
   putTemplate: (ids, fresh) => ({
     ...ofTemplate(ids, fresh),
     body: { channel: "email", subject: "Changed", html: "<p>Changed</p>" },
   }),
+  getTemplate: ofTemplate,
   previewTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { data: { name: "Ann" } } }),
   testTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { to_address: "ann@example.com" } }),
   listAliases: ofTenant,
-  getAlias: ofAlias,
   putAlias: (ids, fresh) => ({ ...ofAlias(ids, fresh), body: { meta_name: "changed" } }),
+  getAlias: ofAlias,
   listTenantDomains: ofTenant,
   getTenantDomain: ofTenantDomain,
   registerDomain: ({ tenantId, domain }, { word }) => ({

@@ -9,6 +9,8 @@ import type { Account, Target } from "./target.ts";
 export interface Identifiers {
   readonly tenantId: string;
   readonly keyId: string;
+  /** That the tenant may revoke itself. */
+  readonly ownKeyId: string;
   /** Of an operator, whom no tenant has. */
   readonly operatorId: string;
   readonly jobId: string;
@@ -39,7 +41,10 @@ export interface Identifiers {
 
 /** Where nobody configured an issuer of Google's wallet, all tenants share the sandbox's. */
 export const ISSUER = "3388000000012345678";
-export const HIDDEN_TEMPLATE_NAME = "order_of_the_victim_hx0123456789";
+export const hiddenTemplateName = (tenantId: string) => `order_of_${tenantId}_hx0123456789`;
+
+/** In every text of the tenant's that nobody else may see. */
+export const confidential = (tenantId: string) => `for the eyes of ${tenantId} alone`;
 
 /** Makes one thing of every kind for the tenant. */
 export async function equip(target: Target, account: Account): Promise<Identifiers> {
@@ -47,22 +52,24 @@ export async function equip(target: Target, account: Account): Promise<Identifie
   const own = (name: string) => `${id}-${name}`;
   await target.operator("PUT", `/tenants/${id}/templates/${own("mail")}`, {
     channel: "email",
-    subject: `CONFIDENTIAL subject of ${id}`,
-    html: `<p>CONFIDENTIAL text of ${id}: <a href="https://shop.example/${id}">shop</a></p>`,
+    subject: `Subject ${confidential(id)}`,
+    html: `<p>Text ${confidential(id)}: <a href="https://shop.example/${id}">shop</a></p>`,
   });
   await target.operator("PUT", `/tenants/${id}/templates/${own("pass")}`, {
     channel: "wallet",
     pass_type: "apple",
-    pass_data: { organization_name: `CONFIDENTIAL name of ${id}`, description: "Ticket" },
+    pass_data: { organization_name: `Name ${confidential(id)}`, description: "Ticket" },
   });
-  await target.operator("PUT", `/tenants/${id}/aliases/${own("alias")}`, { meta_name: HIDDEN_TEMPLATE_NAME });
+  await target.operator("PUT", `/tenants/${id}/aliases/${own("alias")}`, { meta_name: hiddenTemplateName(id) });
   await target.operator("POST", `/tenants/${id}/domains`, { domain: `mail.${id}.example` });
   await target.operator("PUT", `/tenants/${id}/suppressions/${own("left")}@example.com`, { reason: "manual" });
   const operator = await target.operator("POST", "/operators", { name: own("operator"), role: "read" });
   const key = await target.operator("POST", `/tenants/${id}/keys`);
+  const ownKey = await target.operator("POST", `/tenants/${id}/keys`);
   return {
     tenantId: id,
     keyId: key.body.key_id,
+    ownKeyId: ownKey.body.key_id,
     operatorId: operator.body.operator_id,
     domain: `mail.${id}.example`,
     alias: own("alias"),
@@ -158,6 +165,7 @@ export function inventedLike(real: Identifiers): Identifiers {
   return {
     tenantId: `t-${word()}`,
     keyId: `key_${randomText(systemRandom, 16)}`,
+    ownKeyId: `key_${randomText(systemRandom, 16)}`,
     operatorId: `op_${randomText(systemRandom, 16)}`,
     jobId: anotherUuid(real.jobId),
     failedJobId: anotherUuid(real.failedJobId),

@@ -7,7 +7,7 @@ import {
 import type { Clock, Timer } from "../../../domain/clock.ts";
 import { isOutage } from "../../../domain/errors.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import type { Tenant } from "../../../domain/tenant.ts";
+import type { KeyHolder, Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { BodyRoom } from "../../../http/body-room.ts";
 import { requireSending } from "../../../http/endpoint.ts";
@@ -20,8 +20,8 @@ import { AWAY, replyText, SmtpRefusal } from "./smtp-refusal.ts";
 import { submit } from "./submit.ts";
 
 export interface SubmissionPorts {
-  /** The tenant that the API key belongs to, or null. Rejects while that is not known. */
-  tenantOf(apiKey: string): Tenant | null | Promise<Tenant | null>;
+  /** The tenant that the API key belongs to, and what the key allows; or null. Rejects while that is not known. */
+  holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
   /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, counts, answers. Never rejects. */
   send(request: Request): Promise<Response>;
   /** The address that tenants without a sender of their own send from. */
@@ -182,8 +182,10 @@ export class SubmissionServer {
     const { telemetry } = this.options;
     const apiKey = password ?? "";
     try {
-      const tenant = await this.tenantOf(apiKey);
-      if (tenant === null) throw this.connections.refuseKey(session.id, session.remoteAddress);
+      const holder = await this.holderOf(apiKey);
+      if (holder === null) throw this.connections.refuseKey(session.id, session.remoteAddress);
+      const { tenant, key } = holder;
+      if (!key.scopes.has("send")) throw new SmtpRefusal(535, `5.7.8 ${NO_SCOPE}`);
       this.connections.logIn(session.id, tenant.tenantId);
       telemetry.count("smtp_logins", { outcome: "taken" });
       answer(null, { user: { apiKey, tenantId: tenant.tenantId } });
@@ -193,16 +195,18 @@ export class SubmissionServer {
     }
   }
 
-  private tenantOf(apiKey: string): Tenant | null | Promise<Tenant | null> {
-    return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.tenantOf(apiKey);
+  private holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
+    return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.holderOf(apiKey);
   }
 
   /** The tenant as it is now. Throws if it may not send. */
   private async senderOf(session: SMTPServerSession): Promise<{ readonly tenant: Tenant; readonly user: User }> {
     // Set by `logIn` alone.
     const user = session.user as User;
-    const tenant = await this.tenantOf(user.apiKey);
-    if (tenant === null) throw new SmtpRefusal(421, "4.7.0 the API key is not valid any more");
+    const holder = await this.holderOf(user.apiKey);
+    if (holder === null) throw new SmtpRefusal(421, "4.7.0 the API key is not valid any more");
+    const { tenant, key } = holder;
+    if (!key.scopes.has("send")) throw new SmtpRefusal(550, `5.7.1 ${NO_SCOPE}`);
     requireSending(tenant, "email");
     senderOf(tenant, this.options.platformSender);
     return { tenant, user };
@@ -259,6 +263,7 @@ export class SubmissionServer {
   }
 }
 
+const NO_SCOPE = "this API key lacks the scope send";
 const STOPPING = "4.3.2 the service is stopping: try again";
 
 /**

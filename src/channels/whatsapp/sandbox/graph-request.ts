@@ -1,9 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
-/** A template message in the form that the Graph API accepts. */
-export interface TemplateRequest {
+/** A message in the form that the Graph API accepts. */
+export interface MessageRequest {
   readonly to: string;
-  readonly template: string;
+  /** The template's name; null: free text. */
+  readonly template: string | null;
   /** Returned with every callback. */
   readonly opaque: string | null;
 }
@@ -20,7 +21,7 @@ export interface GraphRefusal {
 }
 
 /** The message that a request asks for, or its first error in the provider's words. */
-export function readTemplateRequest(body: string): TemplateRequest | GraphRefusal {
+export function readMessageRequest(body: string): MessageRequest | GraphRefusal {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
@@ -28,25 +29,48 @@ export function readTemplateRequest(body: string): TemplateRequest | GraphRefusa
     return invalid("The request body is not valid JSON.");
   }
   if (!isJsonObject(parsed)) return invalid("The request body must be an object.");
-  const { messaging_product, recipient_type, to, type, template, biz_opaque_callback_data: opaque } = parsed;
+  const { messaging_product, recipient_type, to, type, template, text, biz_opaque_callback_data: opaque } = parsed;
   if (messaging_product !== "whatsapp") return invalid("The parameter messaging_product is required.");
   if (recipient_type !== undefined && recipient_type !== "individual") {
     return invalid('Param recipient_type must be one of {"INDIVIDUAL"}.');
   }
   if (typeof to !== "string" || to === "") return invalid("The parameter to is required.");
   if (!/^\+?\d{7,15}$/.test(to)) return badValue("Recipient phone number is not valid");
-  if (type !== "template") return { status: 400, code: 131051, message: "Unsupported message type" };
+  if (type !== "template" && type !== "text") return { status: 400, code: 131051, message: "Unsupported message type" };
   if (opaque !== undefined && (typeof opaque !== "string" || opaque.length > OPAQUE_CHARS_MAX)) {
     return badValue(`biz_opaque_callback_data must be a string of at most ${OPAQUE_CHARS_MAX} characters`);
   }
-  const name = templateName(template);
-  if (typeof name !== "string") return name;
+  const name = type === "text" ? textRefusal(text) : templateName(template);
+  if (name !== null && typeof name !== "string") return name;
   return { to: to.replace("+", ""), template: name, opaque: opaque ?? null };
 }
 
 const OPAQUE_CHARS_MAX = 512;
 const NAME_CHARS_MAX = 512;
 const BODY_CHARS_MAX = 1_024;
+const TEXT_CHARS_MAX = 4_096;
+/** A template of this name takes so many values in its body: the sandbox knows no others. */
+const TAKES = /_takes_(\d{1,3})$/;
+/** The type of the one parameter that a button takes, by the button's type in lower case. */
+const BUTTON_PARAMETERS: Readonly<Record<string, string>> = {
+  quick_reply: "payload",
+  url: "text",
+  copy_code: "coupon_code",
+  flow: "action",
+};
+
+function textRefusal(text: Json | undefined): GraphRefusal | null {
+  if (!isJsonObject(text) || typeof text["body"] !== "string" || text["body"] === "") {
+    return invalid("The parameter text['body'] is required.");
+  }
+  if (text["body"].length > TEXT_CHARS_MAX) {
+    return invalid(`Param text['body'] must be at most ${TEXT_CHARS_MAX} characters long.`);
+  }
+  const preview = text["preview_url"];
+  return preview === undefined || typeof preview === "boolean"
+    ? null
+    : invalid("Param text['preview_url'] must be a boolean.");
+}
 
 /** The name of the template if it is well-formed. */
 function templateName(template: Json | undefined): string | GraphRefusal {
@@ -57,13 +81,38 @@ function templateName(template: Json | undefined): string | GraphRefusal {
   if (!isJsonObject(language) || typeof language["code"] !== "string" || language["code"] === "") {
     return missing("template.language.code is required");
   }
-  if (components === undefined) return name;
-  if (!Array.isArray(components)) return invalid("Param template['components'] must be an array.");
-  for (const [index, component] of components.entries()) {
+  if (components !== undefined && !Array.isArray(components)) {
+    return invalid("Param template['components'] must be an array.");
+  }
+  const all = components ?? [];
+  for (const [index, component] of all.entries()) {
     const refusal = componentRefusal(component, `template['components'][${index}]`);
     if (refusal !== null) return refusal;
   }
-  return name;
+  return countRefusal(name, all) ?? name;
+}
+
+/** Refuses the wrong number of values, and two values for one place. */
+function countRefusal(name: string, components: readonly Json[]): GraphRefusal | null {
+  const places = components.map((one) =>
+    isJsonObject(one) ? `${String(one["type"])} ${String(one["index"] ?? "")}` : "",
+  );
+  if (new Set(places).size < places.length) return invalid("Param template['components'] names a component twice.");
+  const body = components.find((one) => isJsonObject(one) && one["type"] === "body");
+  const parameters = isJsonObject(body) && Array.isArray(body["parameters"]) ? body["parameters"] : [];
+  const named = parameters.filter((one) => isJsonObject(one) && one["parameter_name"] !== undefined);
+  if (named.length > 0 && named.length < parameters.length) return invalid("Parameter name is missing or empty");
+  const expected = TAKES.exec(name)?.[1];
+  return expected === undefined || Number(expected) === parameters.length
+    ? null
+    : wrongNumber("body", parameters.length, Number(expected));
+}
+
+function wrongNumber(component: string, given: number, expected: number | null): GraphRefusal {
+  const details =
+    `${component}: number of localizable_params (${given}) does not match the expected number of params` +
+    (expected === null ? "" : ` (${expected})`);
+  return { status: 400, code: 132000, message: "Number of parameters does not match", details };
 }
 
 function componentRefusal(component: unknown, path: string): GraphRefusal | null {
@@ -73,10 +122,9 @@ function componentRefusal(component: unknown, path: string): GraphRefusal | null
     return invalid(`Param ${path}['type'] must be one of {HEADER, BODY, BUTTON}.`);
   }
   if (!Array.isArray(parameters)) return invalid(`Param ${path}['parameters'] must be an array.`);
-  if (parameters.length === 0) {
-    const details = `${type}: number of localizable_params (0) does not match the expected number of params`;
-    return { status: 400, code: 132000, message: "Number of parameters does not match", details };
-  }
+  if (parameters.length === 0) return wrongNumber(type, 0, null);
+  if (type !== "body" && parameters.length > 1) return wrongNumber(type, parameters.length, 1);
+  if (type === "button") return buttonRefusal(component, parameters[0], path);
   let chars = 0;
   for (const [index, parameter] of parameters.entries()) {
     const refusal = parameterRefusal(parameter, `${path}['parameters'][${index}]`, type);
@@ -86,6 +134,18 @@ function componentRefusal(component: unknown, path: string): GraphRefusal | null
   }
   const details = `${type}: translated text too long`;
   return chars > BODY_CHARS_MAX ? { status: 400, code: 132005, message: "Translated text too long", details } : null;
+}
+
+function buttonRefusal(button: JsonObject, parameter: Json | undefined, path: string): GraphRefusal | null {
+  const index = String(button["index"] ?? "");
+  if (!/^\d$/.test(index)) return invalid(`Param ${path}['index'] must be from 0 to 9.`);
+  const expected = BUTTON_PARAMETERS[String(button["sub_type"]).toLowerCase()];
+  if (expected === undefined) {
+    return invalid(`Param ${path}['sub_type'] must be one of {QUICK_REPLY, URL, COPY_CODE, FLOW}.`);
+  }
+  const value = isJsonObject(parameter) && parameter["type"] === expected ? parameter[expected] : undefined;
+  const isGiven = expected === "action" ? isJsonObject(value) : typeof value === "string" && value !== "";
+  return isGiven ? null : missing(`buttons: Button at index ${index} requires a parameter of type ${expected}`);
 }
 
 function parameterRefusal(parameter: unknown, path: string, component: string): GraphRefusal | null {
@@ -98,7 +158,7 @@ function parameterRefusal(parameter: unknown, path: string, component: string): 
     const details = "Param text cannot have new-line/tab characters or more than 4 consecutive spaces";
     return isSpaced ? { status: 400, code: 132018, message: "Invalid parameter", details } : null;
   }
-  if (type !== "image" && type !== "video" && type !== "document")
+  if (type !== "image" && type !== "video" && type !== "document" && type !== "location")
     return invalid(`Param ${path}['type'] is not supported.`);
   if (component !== "header") {
     const details = `${component}: Format mismatch, expected TEXT, received ${type.toUpperCase()}`;
@@ -109,7 +169,13 @@ function parameterRefusal(parameter: unknown, path: string, component: string): 
       details,
     };
   }
-  return mediaRefusal(parameter[type], `${path}['${type}']`);
+  return (type === "location" ? placeRefusal : mediaRefusal)(parameter[type], `${path}['${type}']`);
+}
+
+function placeRefusal(place: Json | undefined, path: string): GraphRefusal | null {
+  if (!isJsonObject(place)) return invalid(`Param ${path} must be a JSON object.`);
+  const isPlace = [place["latitude"], place["longitude"]].every((one) => /^-?\d+(\.\d+)?$/.test(String(one ?? "")));
+  return isPlace ? null : missing(`${path} requires latitude and longitude`);
 }
 
 function mediaRefusal(media: Json | undefined, path: string): GraphRefusal | null {

@@ -4,7 +4,7 @@ import type { Random } from "../../../domain/random.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
 import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import { type GraphRefusal, readTemplateRequest, type TemplateRequest } from "./graph-request.ts";
+import { type GraphRefusal, type MessageRequest, readMessageRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
 
 export interface GraphSandboxOptions {
@@ -35,13 +35,14 @@ export interface GraphSandbox {
 }
 
 /** Selects what happens to a message by the last four digits of its recipient's number. */
-type SandboxOutcome = "read" | "undeliverable" | "throttled" | "broken" | "failed";
+type SandboxOutcome = "read" | "undeliverable" | "throttled" | "broken" | "failed" | "window_closed";
 
 const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
   "0001": "undeliverable",
   "0002": "throttled",
   "0003": "broken",
   "0004": "failed",
+  "0005": "window_closed",
 };
 
 const STATUSES: Readonly<Record<"read" | "failed", readonly MessageStatus["status"][]>> = {
@@ -57,7 +58,7 @@ const REFUSALS = 2;
 /** Messages whose refusals are counted at once; the oldest is forgotten first. */
 const REFUSED_MAX = 10_000;
 
-/** Starts a Graph API on a free loopback port that accepts template messages and sends nothing. */
+/** Starts a Graph API on a free loopback port that accepts messages and sends nothing. */
 export function startGraphSandbox(options: GraphSandboxOptions): GraphSandbox {
   const sandbox = new Sandbox(options);
   const server = Bun.serve({
@@ -98,21 +99,22 @@ class Sandbox {
     const phoneNumberId = /^\/v\d{1,3}\.\d\/(\d{1,32})\/messages$/.exec(new URL(request.url).pathname)?.[1];
     const refusal = request.method === "POST" && phoneNumberId !== undefined ? tokenRefusal(request) : UNSUPPORTED;
     if (refusal !== null || phoneNumberId === undefined) return refused(refusal ?? UNSUPPORTED);
-    const message = readTemplateRequest(body);
+    const message = readMessageRequest(body);
     if ("code" in message) return refused(message);
     return this.deliver(message, phoneNumberId, body);
   }
 
-  private async deliver(message: TemplateRequest, phoneNumberId: string, body: string): Promise<Response> {
+  private async deliver(message: MessageRequest, phoneNumberId: string, body: string): Promise<Response> {
     const outcome = outcomeFor(message.to);
     if (this.options.isThrottled?.(phoneNumberId)) return refused(THROTTLED);
     if (outcome === "undeliverable") return refused(UNDELIVERABLE);
+    if (outcome === "window_closed" && message.template === null) return refused(WINDOW_CLOSED);
     if (outcome === "throttled" && this.isRefused(message)) return refused(THROTTLED);
     if (outcome === "broken" && this.isRefused(message)) return refused(BROKEN);
     return await this.accept(message, { outcome, phoneNumberId, body });
   }
 
-  private async accept({ to, opaque }: TemplateRequest, { outcome, phoneNumberId, body }: Arrival): Promise<Response> {
+  private async accept({ to, opaque }: MessageRequest, { outcome, phoneNumberId, body }: Arrival): Promise<Response> {
     const { random, early = false } = this.options;
     this.keep(phoneNumberId, to, body);
     const messageId = `wamid.${Buffer.from(random.fill(new Uint8Array(30))).toString("base64")}`;
@@ -129,12 +131,12 @@ class Sandbox {
 
   private keep(from: string, to: string, source: string): void {
     const received_at = new Date(this.options.clock.nowMs()).toISOString();
-    const show = () => ({ channel: "whatsapp", received_at, from, to, subject: templateIn(source), source }) as const;
+    const show = () => ({ channel: "whatsapp", received_at, from, to, subject: subjectOf(source), source }) as const;
     this.inbox.add({ to, bytes: source.length, show });
   }
 
   /** Counts this try. Retries of a message share its opaque data, which identifies it. */
-  private isRefused({ to, template, opaque }: TemplateRequest): boolean {
+  private isRefused({ to, template, opaque }: MessageRequest): boolean {
     const key = opaque ?? JSON.stringify([to, template]);
     return this.refusals.take(key, REFUSALS);
   }
@@ -176,6 +178,14 @@ const UNDELIVERABLE: GraphRefusal = {
   message: "Message undeliverable",
   details: "Message Undeliverable.",
 };
+/** Of free text alone. */
+const WINDOW_CLOSED: GraphRefusal = {
+  status: 400,
+  code: 131047,
+  message: "Re-engagement message",
+  details:
+    "Message failed to send because more than 24 hours have passed since the customer last replied to this number.",
+};
 const THROTTLED: GraphRefusal = {
   status: 429,
   code: 130429,
@@ -202,11 +212,14 @@ function refused({ status, code, subcode, message, details, type = "OAuthExcepti
   return Response.json({ error }, { status });
 }
 
-/** The template that a kept request names, with its language. */
-function templateIn(source: string): string {
+/** The template that a kept request names, with its language, or the beginning of its text. */
+function subjectOf(source: string): string {
   const request: unknown = JSON.parse(source);
-  const template: unknown = isJsonObject(request) ? request["template"] : null;
+  const { template, text }: JsonObject = isJsonObject(request) ? request : {};
+  if (isJsonObject(text)) return String(text["body"]).slice(0, SUBJECT_CHARS_MAX).toWellFormed();
   if (!isJsonObject(template)) return "";
   const language: JsonObject = isJsonObject(template["language"]) ? template["language"] : {};
   return `${String(template["name"])} (${String(language["code"])})`;
 }
+
+const SUBJECT_CHARS_MAX = 80;

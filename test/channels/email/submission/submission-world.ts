@@ -39,7 +39,7 @@ export class SubmissionWorld {
       hostName: "smtp.platform.test",
       certificate: CERTIFICATE,
       isSelfSigned: true,
-      tenantOf: (apiKey) => this.front.stores.directory.byApiKey(apiKey),
+      holderOf: (apiKey) => this.front.stores.directory.byApiKey(apiKey),
       send: (request) => this.front.server.handle(request),
       platformSender: PLATFORM_SENDER,
       clock: systemClock,

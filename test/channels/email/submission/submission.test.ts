@@ -231,6 +231,12 @@ describe("a login", () => {
     await world.loggedIn(guarded, front.apiKey);
   });
 
+  test("needs a key that may send", async () => {
+    const { api_key } = await must(front.registry.createKey("acme", { scopes: ["read"] }));
+    const client = await world.dial(at);
+    expect(await client.logIn(api_key)).toBe("535 5.7.8 this API key lacks the scope send");
+  });
+
   test("ends with its key: a message after it was revoked is not taken", async () => {
     const apiKey = await front.addTenant("leaver", "pro", ["allow_raw_html"]);
     const client = await world.loggedIn(at, apiKey);

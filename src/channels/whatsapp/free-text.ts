@@ -1,0 +1,128 @@
+import { Type } from "@sinclair/typebox";
+import type { Clock } from "../../domain/clock.ts";
+import { isJsonObject, type Json } from "../../domain/json.ts";
+import type { ReplyWindows } from "../../domain/reply-windows.ts";
+import { optional } from "../../http/schemas.ts";
+import { presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
+import { chatLimits } from "./limits.ts";
+import type { TextPayload } from "./payload.ts";
+import { isLonger } from "./value-rules.ts";
+
+const BodyText = Type.String({
+  minLength: 1,
+  maxLength: chatLimits.chatTextCharsMax,
+  description: "Line breaks and tabs are taken.",
+});
+
+/** The member `text` of a chat send. */
+export const FreeTextSchema = Type.Union(
+  [
+    BodyText,
+    Type.Object(
+      {
+        body: BodyText,
+        preview_url: optional(
+          Type.Boolean({ description: "Whether the phone shows a preview of the text's first link. By default not." }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  ],
+  {
+    $id: "ChatText",
+    description:
+      "Free text, instead of `template_id`: taken for 24 hours after the recipient's last message to the number that " +
+      "sends, otherwise 422.",
+  },
+);
+
+const MEMBERS = ["body", "preview_url"];
+/** C0 without tab and line breaks, DEL and C1. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
+
+/** What is wrong with a request's `text`, in a sentence; null: nothing. */
+export function complaintAboutText(value: Json | undefined): string | null {
+  if (value === undefined) return null;
+  if (!isJsonObject(value)) return complaintAboutBody(value, "text");
+  const text = presentMembers(value);
+  const unknown = Object.keys(text).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) {
+    return `text.${unknown.slice(0, 100)} is not a member of text: known are ${MEMBERS.join(", ")}`;
+  }
+  const preview = text["preview_url"];
+  if (preview !== undefined && typeof preview !== "boolean") return "text.preview_url must be true or false";
+  return text["body"] === undefined ? "text.body is required" : complaintAboutBody(text["body"], "text.body");
+}
+
+function complaintAboutBody(value: Json, member: string): string | null {
+  if (typeof value !== "string") {
+    return `${member} must be ${member === "text" ? "a string, or an object with body and preview_url" : "a string"}`;
+  }
+  if (value.trim() === "") return `${member} must not be empty`;
+  if (isLonger(value, chatLimits.chatTextCharsMax)) {
+    return `${member} must not be longer than ${chatLimits.chatTextCharsMax} characters`;
+  }
+  return CONTROL.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
+}
+
+/** The text that a checked request gives. */
+export function freeTextOf(value: Json): TextPayload["text"] {
+  const { body, preview_url } = isJsonObject(value) ? value : { body: value };
+  return { body: String(body), preview_url: preview_url === true };
+}
+
+/** What decides whether free text may be sent. */
+export interface ReplyWindowPorts {
+  readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+/** A number that free text is to be sent from. */
+interface SendingNumber {
+  readonly phoneNumberId: string;
+  /** Whether it is the tenant's own. Who wrote to a number of others, and when, is not the tenant's business. */
+  readonly isOwn: boolean;
+}
+
+/**
+ * Why free text cannot be sent to the recipient now, or null: the recipient wrote to the number within 24 hours
+ * (WhatsApp Cloud API, "Customer service windows"). Rejects if the queue cannot be asked.
+ */
+export async function closedWindow(
+  { windows, clock }: ReplyWindowPorts,
+  { phoneNumberId, isOwn }: SendingNumber,
+  to: string,
+): Promise<Refusal | null> {
+  const lastMs = await windows.lastWrittenMs(phoneNumberId, spellingsOf(to));
+  if (lastMs !== null && lastMs + chatLimits.replyWindowMs > clock.nowMs()) return null;
+  const rule = "text is only taken within 24 hours of the recipient's last message to the number that sends";
+  return { status: 422, message: `${rule}${isOwn ? sinceWhen(lastMs) : ""}: send a template (template_id) instead` };
+}
+
+function sinceWhen(lastMs: number | null): string {
+  if (lastMs === null) return ", and no message from the last two days is known";
+  return `, which was closed at ${iso(lastMs + chatLimits.replyWindowMs)}: the last message is of ${iso(lastMs)}`;
+}
+
+function iso(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}
+
+/**
+ * How the provider may spell this number as a writer's (WhatsApp Cloud API, "Phone numbers"): in Mexico with a 1 and in
+ * Argentina with a 9 after the country's code, in Brazil with or without the ninth digit after the area's.
+ */
+export function spellingsOf(to: string): readonly string[] {
+  const rule = SPELLINGS.find(([pattern]) => pattern.test(to));
+  return rule === undefined ? [to] : [to, to.replace(...rule)];
+}
+
+const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+  [/^521(?<rest>\d{10})$/, "52$<rest>"],
+  [/^52(?<rest>\d{10})$/, "521$<rest>"],
+  [/^549(?<rest>\d{10})$/, "54$<rest>"],
+  [/^54(?<rest>\d{10})$/, "549$<rest>"],
+  [/^(?<area>55\d{2})9(?<rest>\d{8})$/, "$<area>$<rest>"],
+  [/^(?<area>55\d{2})(?<rest>\d{8})$/, "$<area>9$<rest>"],
+];

@@ -1,0 +1,46 @@
+import { Type } from "@sinclair/typebox";
+import { chatLimits } from "./limits.ts";
+
+/** A value that fills a place in a template. */
+export const TemplateValue = Type.Union([
+  Type.String({ maxLength: chatLimits.chatParamCharsMax }),
+  Type.Number(),
+  Type.Boolean(),
+]);
+
+/** C0, DEL and C1. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const BLANKS_IN_A_ROW = / {5}/;
+
+/**
+ * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null: it is
+ * fine.
+ */
+export function complaintAbout(value: unknown, charsMax: number = chatLimits.chatParamCharsMax): string | null {
+  if (typeof value === "boolean") return null;
+  if (typeof value === "number") {
+    // JSON.parse rounds such a number, and makes 1e999 infinite: the message would differ from the request.
+    const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
+    return isExact ? null : "is too large for a number: send it as a string";
+  }
+  if (typeof value !== "string") return "must be a string, a number or a boolean";
+  if (isLonger(value, charsMax)) return `must not be longer than ${charsMax} characters`;
+  if (!isPlainLine(value)) return "must not contain line breaks, tabs or other control characters";
+  return BLANKS_IN_A_ROW.test(value) ? "must not contain more than four blanks in a row" : null;
+}
+
+/** As `complaintAbout`, for a value that must not be empty. */
+export function complaintAboutFilled(value: unknown, charsMax: number): string | null {
+  if (typeof value === "string" && value.trim() === "") return "must not be empty";
+  return complaintAbout(value, charsMax);
+}
+
+/** Whether the text has more Unicode characters: an emoji is one. */
+export function isLonger(text: string, charsMax: number): boolean {
+  return text.length > 2 * charsMax || (text.length > charsMax && Array.from(text).length > charsMax);
+}
+
+export function isPlainLine(text: string): boolean {
+  return !CONTROL.test(text) && text.isWellFormed();
+}

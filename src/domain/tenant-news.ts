@@ -1,0 +1,24 @@
+import type { ChannelName } from "./job.ts";
+import type { JsonObject } from "./json.ts";
+
+/** Something that a tenant is to hear of and that is no event of one of its messages. */
+export interface TenantNews {
+  readonly tenantId: string;
+  /** The same whenever this is told again, and no other news' of the tenant. */
+  readonly id: string;
+  readonly type: "message.received";
+  readonly channel: ChannelName;
+  /** Unix milliseconds at which it happened. */
+  readonly atMs: number;
+  readonly data: JsonObject;
+}
+
+/** Takes what tenants are to hear of. */
+export interface TenantNewsDesk {
+  /**
+   * Resolves when all of it is on disk, in the order of each tenant's. May be told the same repeatedly: its caller tells
+   * it again where it does not know whether this took effect. Rejects with `TransportError` (effect unknown) or
+   * `UnavailableError`.
+   */
+  tell(news: readonly TenantNews[]): Promise<void>;
+}

@@ -1,0 +1,29 @@
+/** Batches of one tenant that work at a time, and those that may wait behind them. */
+const AT_A_TIME = 3;
+const WAITING_MAX = 64;
+
+/** Turns for each tenant's own work: a few at a time, in the order in which they came. */
+export class TenantTurns {
+  private readonly tenants = new Map<string, { working: number; readonly waiting: (() => void)[] }>();
+
+  /** Resolves when it is the caller's turn, which then calls `leave`. Null: as many wait as may. */
+  enter(tenantId: string): Promise<void> | null {
+    const tenant = this.tenants.get(tenantId) ?? { working: 0, waiting: [] };
+    this.tenants.set(tenantId, tenant);
+    if (tenant.working < AT_A_TIME) {
+      tenant.working += 1;
+      return Promise.resolve();
+    }
+    if (tenant.waiting.length >= WAITING_MAX) return null;
+    return new Promise((resolve) => tenant.waiting.push(resolve));
+  }
+
+  leave(tenantId: string): void {
+    const tenant = this.tenants.get(tenantId);
+    const next = tenant?.waiting.shift();
+    if (next !== undefined) return next();
+    if (tenant === undefined) return;
+    tenant.working -= 1;
+    if (tenant.working === 0) this.tenants.delete(tenantId);
+  }
+}

@@ -1,0 +1,109 @@
+import type { TSchema } from "@sinclair/typebox";
+import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
+import type { AuditShown } from "./audit.ts";
+import {
+  type Answers,
+  type BodyOf,
+  type DocumentedBody,
+  type Effect,
+  type Endpoint,
+  type Method,
+  type OptionalBody,
+  operatorEndpoint,
+  type PathParameters,
+  type QueryParameters,
+  type Reply,
+  tenantEndpoint,
+  type ValuesOf,
+} from "./endpoint.ts";
+import type { Exchange } from "./exchange.ts";
+import { CONFLICT, NOT_FOUND, OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "./failures.ts";
+import type { FrontDoor } from "./front-door.ts";
+import { tenantIdParameter } from "./parameters.ts";
+
+/** The tenant itself, where it is the one who calls. */
+export interface Self {
+  readonly tenant: Tenant;
+  readonly key: ApiKey;
+}
+
+interface ManagedCall<P, Q> {
+  readonly door: FrontDoor;
+  readonly exchange: Exchange;
+  /** Whose resource it is. There may be no such tenant if an operator calls. */
+  readonly tenantId: string;
+  /** Null: an operator calls. */
+  readonly self: Self | null;
+  readonly params: ValuesOf<P>;
+  readonly query: ValuesOf<Q>;
+}
+
+/** What operators call for a tenant, and tenants for themselves. */
+interface Managed<P, Q, A extends Answers, B> {
+  readonly method: Method;
+  /** What follows `/dash/api/tenants/{id}/` and `/v1/`. */
+  readonly path: string;
+  /** Labels the tenant's call in metrics and logs. */
+  readonly name: string;
+  /** The operator's operationId. The tenant's has `Own` after the verb: `listOwnKeys`. */
+  readonly operation: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly answers: A;
+  /** Beside the 404 of an operator who names no tenant. */
+  readonly fails?: readonly (404 | 409)[];
+  readonly effect?: Effect;
+  /** What a tenant's key must allow; by default as with every call of a tenant. */
+  readonly scope?: Scope;
+  readonly audit?: AuditShown;
+}
+
+/** Both endpoints of a call that operators make for a tenant, and tenants for themselves: one implementation for the two. */
+export function managedEndpoints<
+  const A extends Answers,
+  const P extends PathParameters = Record<never, never>,
+  const Q extends QueryParameters = Record<never, never>,
+  B extends TSchema | OptionalBody | DocumentedBody | undefined = undefined,
+>(
+  declared: Managed<P, Q, A, B> & {
+    handle(call: ManagedCall<P, Q> & { readonly body: BodyOf<B> }): Promise<Reply<A> | Response>;
+  },
+): readonly [ofOperators: Endpoint, ofTenants: Endpoint] {
+  const { path, name, operation, scope, params, query, body, fails = [], handle, ...same } = declared;
+  type Full = ManagedCall<P, Q> & { readonly body: BodyOf<B> };
+  return [
+    operatorEndpoint({
+      ...same,
+      path: `/dash/api/tenants/:id/${path}`,
+      name: "operator",
+      operation,
+      tag: "Tenants",
+      params: { id: tenantIdParameter, ...params },
+      ...(query !== undefined && { query }),
+      ...(body !== undefined && { body }),
+      fails: { 404: OPERATOR_NOT_FOUND, ...(fails.includes(409) && { 409: OPERATOR_CONFLICT }) },
+      handle: ({ params: { id, ...named }, ...call }) =>
+        // The declared parameters without the tenant's id, and the declared body.
+        handle({ ...call, params: named, tenantId: id, self: null } as unknown as Full),
+    }),
+    tenantEndpoint({
+      ...same,
+      path: `/v1/${path}`,
+      name,
+      operation: operation.replace(/^[a-z]+/, "$&Own"),
+      tag: "Management",
+      ...(scope !== undefined && { scope }),
+      ...(params !== undefined && { params }),
+      ...(query !== undefined && { query }),
+      ...(body !== undefined && { body }),
+      fails: {
+        ...(fails.includes(404) && { 404: NOT_FOUND }),
+        ...(fails.includes(409) && { 409: CONFLICT }),
+      },
+      handle: ({ tenant, key, ...call }) => handle({ ...call, tenantId: tenant.tenantId, self: { tenant, key } }),
+    }),
+  ];
+}

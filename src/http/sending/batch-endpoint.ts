@@ -1,0 +1,101 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { BATCH_MESSAGES_MAX } from "../../domain/batch.ts";
+import type { Json } from "../../domain/json.ts";
+import type { Answers, Endpoint } from "../endpoint.ts";
+import { finished } from "../endpoint.ts";
+import { tenantFailure } from "../failures.ts";
+import { optional, Uuid } from "../schemas.ts";
+import { REPLAYED_HEADER, type Said, SEND_FAILS, sends, Violations } from "./send-endpoint.ts";
+import { BATCH_BOUNDS, serveBatch } from "./serve-batch.ts";
+import type { SendKind } from "./serve-send.ts";
+
+type Batched = Said &
+  SendKind & {
+    /** Of one message, as its own endpoint takes it. */
+    readonly message: TObject;
+    /** A batch, as the document shows it. */
+    readonly example: Json;
+  };
+
+/** Queues many messages at once, each as the endpoint of the same kind takes it. */
+export function batchEndpoint({
+  path,
+  name,
+  operation,
+  summary,
+  channel,
+  scope,
+  accept,
+  message,
+  example,
+}: Batched): Endpoint {
+  const kind: SendKind = { channel, scope, accept };
+  // What all messages share need not stand in each of them.
+  const part = Type.Partial(Type.Object(message.properties), {
+    $id: `${String(message.$id)}InBatch`,
+    additionalProperties: false,
+  });
+  const schema = Type.Object(
+    {
+      defaults: optional(part),
+      messages: Type.Array(part, { minItems: 1, maxItems: BATCH_MESSAGES_MAX }),
+    },
+    { $id: `${String(message.$id)}Batch`, additionalProperties: false },
+  );
+  return finished(
+    { ...sends("Send"), path, name, operation, summary, description: DESCRIPTION, answers: ANSWERS, fails: FAILS },
+    {
+      caller: "tenant",
+      channel,
+      documentedBody: { schema, examples: [example] },
+      serve: (door, exchange) => serveBatch(door, exchange, kind),
+    },
+  );
+}
+
+const DESCRIPTION =
+  "Each message is `defaults` with its own members in their place (`null` removes one), and is checked, counted and queued as a " +
+  "request of its own would be. What is wrong with one is an error of its index and stops no other; with what is beyond the " +
+  "plan's limits it is the same. An Idempotency-Key counts for the whole batch: a repeat queues what an earlier call did not " +
+  "come to, and gives the first answer again once there is one.";
+
+const BatchAnswer = Type.Object(
+  {
+    jobs: Type.Array(
+      Type.Object({ index: Type.Integer({ minimum: 0 }), job_id: Uuid, status: Type.Literal("pending") }),
+      { description: "Messages that are queued, by their index." },
+    ),
+    errors: Type.Array(
+      Type.Object({
+        index: Type.Integer({ minimum: 0 }),
+        error: Type.String(),
+        violations: Type.Optional(Violations),
+      }),
+      { description: "Messages that are not queued, by their index." },
+    ),
+  },
+  { $id: "BatchAnswer" },
+);
+
+const ANSWERS = {
+  202: {
+    description: "Queued, but for the messages in `errors`.",
+    schema: BatchAnswer,
+    examples: [
+      {
+        jobs: [{ index: 0, job_id: "01936f2e-7c1a-7000-9a55-2f1c8f0a4d11", status: "pending" }],
+        errors: [{ index: 1, error: "to_address is required" }],
+      },
+    ],
+    headers: REPLAYED_HEADER,
+  },
+} as const satisfies Answers;
+
+const FAILS = {
+  ...SEND_FAILS,
+  413: tenantFailure(
+    "BatchTooLarge",
+    "The body is larger than 5 MiB.",
+    `the body is larger than ${BATCH_BOUNDS.bytesMax} bytes`,
+  ),
+} as const;

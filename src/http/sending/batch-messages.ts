@@ -1,0 +1,124 @@
+import {
+  BATCH_MESSAGES_MAX,
+  BATCH_PIECE_MESSAGES_MAX,
+  type BatchIds,
+  type MadeMessage,
+  type MadePart,
+} from "../../domain/batch.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import type { NewJob } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import { ApiError } from "../api-error.ts";
+import type { FrontDoor } from "../front-door.ts";
+import { isLarge, storeLarge } from "./accept-job.ts";
+import { type Acceptance, presentMembers, type Refusal, unknownMember } from "./acceptance.ts";
+
+/** The body of a batch. */
+export interface BatchBody {
+  /** Members of every message that does not have them itself. */
+  readonly defaults: JsonObject;
+  /** Of these, some may be no objects. */
+  readonly messages: readonly Json[];
+}
+
+const MIB = 1024 * 1024;
+/** Payloads of one batch, in UTF-16 code units: what all messages share counts for each of them. */
+const PAYLOADS_MAX = 64 * MIB;
+/** A piece ends with the message that goes beyond: what is made at a time stays small, and so does the call to the queue. */
+const PIECE_PAYLOADS_MAX = 512 * 1024;
+
+/** Throws an `ApiError` 400. */
+export function readBatchBody(body: unknown): BatchBody {
+  if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
+  const refusal = unknownMember(body, ["defaults", "messages"]);
+  if (refusal !== null) throw new ApiError(400, refusal.message);
+  const { defaults = {}, messages } = presentMembers(body);
+  if (!isJsonObject(defaults)) throw new ApiError(400, "defaults must be an object with members of a message");
+  if (!Array.isArray(messages)) throw new ApiError(400, "messages must be an array of 1 to 1000 messages");
+  if (messages.length === 0) throw new ApiError(400, "messages must hold at least one message");
+  if (messages.length > BATCH_MESSAGES_MAX) {
+    throw new ApiError(
+      400,
+      `messages must not hold more than ${BATCH_MESSAGES_MAX} messages: this has ${messages.length}`,
+    );
+  }
+  return { defaults, messages };
+}
+
+export interface MessageMaker {
+  readonly body: BatchBody;
+  /** Checks a message as a request of its own is checked. */
+  accept(message: unknown): Acceptance;
+  /** The message's job. */
+  toJob(jobId: string, accepted: (Acceptance & { readonly ok: true })["job"]): NewJob;
+}
+
+/** Makes the jobs of a batch, piece by piece, so that neither time nor memory is taken for all of them at once. */
+export class BatchMessages {
+  private payloads = 0;
+  /** The last piece was full of bytes before it was full of messages. */
+  private isHeavy = false;
+
+  constructor(
+    private readonly door: FrontDoor,
+    private readonly tenant: Tenant,
+    private readonly maker: MessageMaker,
+  ) {}
+
+  /** As `Batch.make`. Pieces of long messages wait for their turn among all large requests. */
+  async make(from: number, ids: BatchIds): Promise<MadePart> {
+    const part = await this.door.inTurn(this.isHeavy ? Number.POSITIVE_INFINITY : 0, () => this.piece(from, ids));
+    const messages: MadeMessage[] = [];
+    for (const message of await Promise.all(part.messages.map(confirmedMessage))) {
+      const isStored = "job" in message && isLarge(message.job.payload);
+      // A payload whose job is not queued in the end is left to the sweep: another run of the batch may be about to queue it.
+      messages.push(
+        isStored ? { index: message.index, job: await storeLarge(this.door, this.tenant, message.job) } : message,
+      );
+    }
+    return { messages, next: part.next };
+  }
+
+  private piece(from: number, ids: BatchIds): { readonly messages: readonly Unconfirmed[]; readonly next: number } {
+    const { messages: given } = this.maker.body;
+    const messages: Unconfirmed[] = [];
+    const before = this.payloads;
+    let index = from;
+    const hasRoom = () => this.payloads - before < PIECE_PAYLOADS_MAX;
+    for (; index < given.length && messages.length < BATCH_PIECE_MESSAGES_MAX && hasRoom(); index += 1) {
+      if (!ids.isQueued(index)) messages.push(this.message(index, ids));
+    }
+    this.isHeavy = !hasRoom();
+    return { messages, next: index };
+  }
+
+  private message(index: number, ids: BatchIds): Unconfirmed {
+    if (this.payloads > PAYLOADS_MAX) return { made: { index, refusal: TOO_MUCH } };
+    const { body, accept, toJob } = this.maker;
+    const message = body.messages[index];
+    const acceptance = accept(isJsonObject(message) ? { ...body.defaults, ...message } : message);
+    if (!acceptance.ok) return { made: { index, refusal: refusalText(acceptance.refusal) } };
+    this.payloads += acceptance.job.payload.length;
+    const { confirm } = acceptance;
+    return { made: { index, job: toJob(ids.jobId(index), acceptance.job) }, ...(confirm && { confirm }) };
+  }
+}
+
+interface Unconfirmed extends Pick<Acceptance & { readonly ok: true }, "confirm"> {
+  readonly made: MadeMessage;
+}
+
+async function confirmedMessage({ made, confirm }: Unconfirmed): Promise<MadeMessage> {
+  const refusal = await confirm?.();
+  return refusal ? { index: made.index, refusal: refusalText(refusal) } : made;
+}
+
+/** The members of an error beside its index, as JSON text without braces. */
+export function refusalText({ message, violations }: Pick<Refusal, "message" | "violations">): string {
+  const error = `"error":${JSON.stringify(message)}`;
+  return violations === undefined ? error : `${error},"violations":${JSON.stringify(violations)}`;
+}
+
+const TOO_MUCH = refusalText({
+  message: `the messages of a batch, each with what it shares with others, hold at most ${PAYLOADS_MAX / MIB} MiB: send this one in another batch`,
+});

@@ -1,0 +1,130 @@
+import { expect, test } from "bun:test";
+import type { Batch, BatchPiece, BatchQueue, BatchResult, PieceResult } from "../../../src/domain/batch.ts";
+import { TransportError } from "../../../src/domain/errors.ts";
+import { JobIds } from "../../../src/domain/ids.ts";
+import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
+import { PieceTurns } from "../../../src/engine/queue/piece-turns.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { MemoryQueue } from "../../simulation/memory-queue.ts";
+import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { ManualClock } from "../../support/manual-clock.ts";
+
+const jobIds = new JobIds(systemClock, systemRandom);
+
+function batchOf(tenantId: string, changes: Partial<Batch> = {}): Batch {
+  const size = changes.size ?? 4;
+  return {
+    tenant: { tenantId, shard: 0 },
+    requestsPerMinute: 1_000,
+    isCounted: false,
+    idempotency: null,
+    size,
+    make: (from, ids) => {
+      const next = Math.min(from + 2, size);
+      const indexes = Array.from({ length: next - from }, (_, i) => from + i).filter((index) => !ids.isQueued(index));
+      const messages = indexes.map((index) => {
+        const job = {
+          jobId: ids.jobId(index),
+          channel: "email",
+          recipient: `u${index}@example.com`,
+          payload: "{}",
+          idempotency: null,
+        };
+        return { index, job };
+      });
+      return { messages, next };
+    },
+    refusalOf: (noRoom) => noRoom,
+    ...changes,
+  };
+}
+
+/** A queue whose pieces wait until the test lets them in. */
+class GatedQueue implements BatchQueue {
+  readonly asked: string[] = [];
+  private readonly gates: (() => void)[] = [];
+
+  constructor(private readonly queue = new MemoryQueue(new QueueState(systemClock, systemRandom))) {}
+
+  async acceptPiece(tenant: Batch["tenant"], requestsPerMinute: number, piece: BatchPiece): Promise<PieceResult> {
+    this.asked.push(tenant.tenantId);
+    await new Promise<void>((resolve) => this.gates.push(resolve));
+    return this.queue.acceptPiece(tenant, requestsPerMinute, piece);
+  }
+  batchUnder: BatchQueue["batchUnder"] = (tenant, idempotency) => this.queue.batchUnder(tenant, idempotency);
+  endBatch: BatchQueue["endBatch"] = (tenant, baseId, refused) => this.queue.endBatch(tenant, baseId, refused);
+
+  /** Lets pieces in until all that is awaited has ended. */
+  async open<T>(all: readonly Promise<T>[]): Promise<readonly T[]> {
+    let isOver = false;
+    const results = Promise.all(all).finally(() => (isOver = true));
+    while (!isOver) {
+      this.gates.shift()?.();
+      await Bun.sleep(0);
+    }
+    return results;
+  }
+}
+
+test("a tenant's batches wait for each other, and no other tenant waits behind them", async () => {
+  const queue = new GatedQueue();
+  const batches = new QueuedBatches({ queue, jobIds });
+  const many = Array.from({ length: 80 }, () => batches.accept(batchOf("acme")));
+  const other = batches.accept(batchOf("bolt"));
+  await Bun.sleep(0);
+  expect(queue.asked).toEqual(["acme", "acme", "acme", "bolt"]);
+  const kinds = (await queue.open<BatchResult>([...many, other])).map(({ kind }) => kind);
+  expect([kinds.filter((kind) => kind === "answered").length, kinds.filter((kind) => kind === "busy").length]).toEqual([
+    68, 13,
+  ]);
+});
+
+test("an answer whose refusals could not be stored is not given: the repeat gives it", async () => {
+  const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
+  const batch = batchOf("acme", {
+    idempotency: { key: "one", fingerprint: "body" },
+    make: async (from, ids) => {
+      const { messages, next } = await batchOf("acme").make(from, ids);
+      return {
+        messages: messages.map((message) => (message.index === 1 ? { index: 1, refusal: "wrong" } : message)),
+        next,
+      };
+    },
+  });
+  const forgetful: BatchQueue = {
+    acceptPiece: (...call) => queue.acceptPiece(...call),
+    batchUnder: (...call) => queue.batchUnder(...call),
+    endBatch: () => Promise.reject(new TransportError("no answer")),
+  };
+  await expect(new QueuedBatches({ queue: forgetful, jobIds }).accept(batch)).rejects.toThrow("no answer");
+  const batches = new QueuedBatches({ queue, jobIds });
+  const [finished, again] = [await batches.accept(batch), await batches.accept(batch)];
+  expect(finished).toMatchObject({ kind: "answered", isReplay: false });
+  expect(again).toMatchObject({ kind: "answered", isReplay: true });
+  if (finished.kind !== "answered" || again.kind !== "answered") throw new Error("not answered");
+  expect(again.outcomes).toEqual(finished.outcomes);
+  expect(finished.outcomes[1]).toEqual({ refusal: "wrong" });
+});
+
+test("few pieces are on their way to a store at a time, and none waits for ever", async () => {
+  const clock = new ManualClock();
+  const turns = new PieceTurns("one", clock);
+  const gates: (() => void)[] = [];
+  const work = () => new Promise<string>((resolve) => gates.push(() => resolve("in")));
+  const pieces = Array.from({ length: 7 }, () => turns.inTurn(0, work).catch((error: Error) => error.message));
+  const elsewhere = turns.inTurn(1, work);
+  expect(gates.length).toBe(5);
+  gates[0]?.();
+  expect(await pieces[0]).toBe("in");
+  await Promise.resolve();
+  expect(gates.length).toBe(6);
+  clock.forward(engineLimits.commitWaitMs + 1);
+  for (const gate of gates) gate();
+  expect(await Promise.all(pieces)).toEqual([
+    ...new Array(5).fill("in"),
+    ...new Array(2).fill("the queue has not answered for too long"),
+  ]);
+  expect(await elsewhere).toBe("in");
+});

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import { must } from "../support/must.ts";
+import { type Answer, Front } from "./support/front.ts";
+
+let front: Front;
+/** How many jobs each call counts for, in its tenant's bill. */
+const noted: number[] = [];
+
+beforeAll(async () => {
+  front = await Front.start({ usage: { note: (_tenantId, queued) => noted.push(queued) } });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
+}, 60_000);
+
+afterAll(() => front?.stop(), 30_000);
+
+const MAIL = { subject: "Hello", html: "<p>Hello {{.name}}</p>" };
+
+interface BatchBody {
+  readonly jobs: readonly { readonly index: number; readonly job_id: string; readonly status: string }[];
+  readonly errors: readonly { readonly index: number; readonly error: string }[];
+}
+
+function send(body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  return front.post("/v1/send/email/batch", body, headers);
+}
+
+function bodyOf({ body }: Answer): BatchBody {
+  // What the document declares; `every-endpoint.test.ts` holds the answers to it.
+  return body as unknown as BatchBody;
+}
+
+function mails(count: number, from = 0): { to_address: string }[] {
+  return Array.from({ length: count }, (_, i) => ({ to_address: `u${from + i}@example.com` }));
+}
+
+/** Recipients that were queued since, in their order. */
+function since(before: number): readonly string[] {
+  return front.queue.queued.slice(before).map(({ job }) => job.recipient);
+}
+
+async function tenantWith(requestsPerMinute: number, id: string): Promise<string> {
+  await must(front.registry.putPlan({ name: id, requestsPerMinute, deliveriesPerSecond: null, ...QUEUE_SHARE }));
+  return front.addTenant(id, id, ["allow_raw_html"]);
+}
+
+test("each message is queued as a request of its own would be, and one that is wrong stops no other", async () => {
+  const before = front.queue.queued.length;
+  const answer = await send({
+    defaults: MAIL,
+    messages: [
+      { to_address: "ann@example.com", data: { name: "Ann" } },
+      { to_address: "nobody" },
+      "no object",
+      { to_address: "bob@example.com", html: "<p>Hi</p><script>1</script>" },
+      { to_address: "cy@example.com", html: null },
+      { to_address: "dan@example.com", html: null, template_id: "welcome" },
+      { to_address: "eve@example.com", surprise: 1 },
+    ],
+  });
+  expect(answer.status).toBe(202);
+  expect(since(before)).toEqual(["ann@example.com", "dan@example.com"]);
+  const { jobs, errors } = bodyOf(answer);
+  expect(jobs.map(({ index, status }) => [index, status])).toEqual([
+    [0, "pending"],
+    [5, "pending"],
+  ]);
+  expect(jobs.map(({ job_id }) => job_id)).toEqual(front.queue.queued.slice(before).map(({ job }) => job.jobId));
+  expect(errors).toEqual([
+    { index: 1, error: expect.stringContaining("to_address must be one e-mail address") },
+    { index: 2, error: "the body must be a JSON object" },
+    {
+      index: 3,
+      error: "the inline HTML cannot be sent: see violations",
+      violations: [{ rule: "script", message: expect.any(String) }],
+    },
+    { index: 4, error: "template_id or html is required" },
+    { index: 6, error: expect.stringContaining("surprise is not a member") },
+  ] as never);
+  expect(JSON.parse(front.queue.queued[before]?.job.payload ?? "")).toMatchObject({
+    data: { name: "Ann" },
+    subject: "Hello",
+  });
+});
+
+test("a batch of chat messages", async () => {
+  const body = {
+    defaults: { template_id: "order_ready" },
+    messages: [{ phone_number: "5491122334455" }, { phone_number: "+1" }],
+  };
+  const answer = await front.post("/v1/send/whatsapp/batch", body);
+  expect([answer.status, bodyOf(answer).jobs.length, bodyOf(answer).errors.length]).toEqual([202, 1, 1]);
+});
+
+test("what is wrong with the batch as a whole is one refusal, and queues nothing", async () => {
+  const before = front.queue.queued.length;
+  const refused: [unknown, string][] = [
+    [[], "the body must be a JSON object"],
+    [{ messages: mails(1), extra: 1 }, "extra is not a member of this request"],
+    [{ messages: [] }, "messages must hold at least one message"],
+    [{ messages: mails(1_001) }, "messages must not hold more than 1000 messages: this has 1001"],
+    [{ messages: "ann" }, "messages must be an array"],
+    [{}, "messages must be an array"],
+    [{ defaults: [], messages: mails(1) }, "defaults must be an object"],
+  ];
+  for (const [body, why] of refused) {
+    const { status, body: answer } = await send(body);
+    expect([status, answer["error"]]).toEqual([400, expect.stringContaining(why)] as never);
+  }
+  expect((await front.fetch("/v1/send/email/batch", { method: "POST" })).status).toBe(401);
+  expect((await send("x".repeat(5 * 1024 * 1024 + 1))).status).toBe(413);
+  expect(since(before)).toEqual([]);
+});
+
+test("each message counts as a request of the plan; what is beyond it is an error of its index", async () => {
+  const key = { "X-API-Key": await tenantWith(5, "five") };
+  const first = await send({ defaults: MAIL, messages: [...mails(2), {}] }, key);
+  expect([first.headers.get("ratelimit-limit"), first.headers.get("ratelimit-remaining")]).toEqual(["5", "2"]);
+  const second = await send({ defaults: MAIL, messages: mails(300) }, key);
+  expect(second.status).toBe(202);
+  expect([bodyOf(second).jobs.length, bodyOf(second).errors.length]).toEqual([2, 298]);
+  expect(bodyOf(second).errors[0]).toEqual({ index: 2, error: expect.stringContaining("too many requests") } as never);
+  expect(second.headers.get("ratelimit-remaining")).toBe("0");
+  const third = await send({ defaults: MAIL, messages: mails(3) }, key);
+  expect([third.status, third.headers.has("retry-after")]).toEqual([429, true]);
+});
+
+test("a large body is counted before it is read, and still once for each message", async () => {
+  const key = { "X-API-Key": await tenantWith(1_000, "large") };
+  const html = `<p>${"x".repeat(80_000)}</p>`;
+  const answer = await send({ defaults: { ...MAIL, html }, messages: mails(10) }, key);
+  expect([answer.status, bodyOf(answer).jobs.length, answer.headers.get("ratelimit-remaining")]).toEqual([
+    202,
+    10,
+    "990",
+  ]);
+});
+
+test("a repeat with the key gives the first answer, errors included, and queues nothing", async () => {
+  const before = front.queue.queued.length;
+  const headers = { "Idempotency-Key": "batch-1" };
+  const body = { defaults: MAIL, messages: [...mails(200), { to_address: "nobody" }, ...mails(100, 200)] };
+  noted.length = 0;
+  const first = await send(body, headers);
+  const again = await send(body, headers);
+  expect(noted).toEqual([300, 0]);
+  expect(since(before)).toEqual(mails(300).map(({ to_address }) => to_address));
+  expect([again.status, again.headers.get("idempotency-replayed"), again.text]).toEqual([202, "true", first.text]);
+  expect(first.headers.has("idempotency-replayed")).toBe(false);
+  const other = await send({ ...body, messages: mails(1) }, headers);
+  expect([other.status, other.body["error"]]).toEqual([422, "this Idempotency-Key was used before with another body"]);
+  expect((await front.send({ ...MAIL, ...mails(1)[0] }, headers)).status).toBe(422);
+});
+
+test("two calls with the same key at the same time queue each message once", async () => {
+  const before = front.queue.queued.length;
+  const headers = { "Idempotency-Key": "batch-2" };
+  const body = { defaults: MAIL, messages: mails(600) };
+  const answers = await Promise.all([send(body, headers), send(body, headers), send(body, headers)]);
+  expect(answers.map(({ status }) => status)).toEqual([202, 202, 202]);
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect(since(before).toSorted()).toEqual(
+    mails(600)
+      .map(({ to_address }) => to_address)
+      .toSorted(),
+  );
+});
+
+test("a batch that breaks off half-way is finished by its repeat, which queues nothing twice", async () => {
+  const before = front.queue.queued.length;
+  const headers = { "Idempotency-Key": "batch-3" };
+  const body = { defaults: MAIL, messages: mails(300) };
+  front.queue.failAfter(3, new TransportError("no answer"));
+  const broken = await send(body, headers);
+  front.queue.failure = null;
+  expect([broken.status, broken.body["error"]]).toEqual([500, expect.stringContaining("Idempotency-Key")] as never);
+  const queued = since(before).length;
+  expect(queued).toBeGreaterThan(0);
+  expect(queued).toBeLessThan(300);
+  const finished = await send(body, headers);
+  expect([finished.status, bodyOf(finished).jobs.length, bodyOf(finished).errors]).toEqual([202, 300, []]);
+  expect(since(before)).toEqual(mails(300).map(({ to_address }) => to_address));
+});
+
+test("without a key, what the queue did not take is an error of its index, and what it took is not", async () => {
+  const before = front.queue.queued.length;
+  front.queue.failAfter(2, new UnavailableError("away"));
+  const answer = await send({ defaults: MAIL, messages: mails(300) });
+  front.queue.failure = null;
+  const { jobs, errors } = bodyOf(answer);
+  expect([answer.status, jobs.length, jobs.length + errors.length]).toEqual([202, since(before).length, 300]);
+  expect(errors[0]?.error).toContain("was not queued");
+  front.queue.failure = new UnavailableError("away");
+  expect((await send({ defaults: MAIL, messages: mails(3) })).status).toBe(500);
+  front.queue.failure = null;
+});
+
+test("what all messages share counts for each of them: what a batch has in all is bounded", async () => {
+  const before = front.queue.queued.length;
+  const html = `<p>${"x".repeat(500_000)}</p>`;
+  const answer = await send({ defaults: { ...MAIL, html }, messages: mails(200) });
+  const { jobs, errors } = bodyOf(answer);
+  expect([answer.status, jobs.length, errors.length]).toEqual([202, 135, 65]);
+  expect(errors[0]?.error).toContain("hold at most 64 MiB");
+  // Long payloads wait outside the queue.
+  const stored = front.queue.queued.slice(before).map(({ job }) => job.stored?.bytes ?? 0);
+  expect(Math.min(...stored)).toBeGreaterThan(500_000);
+}, 30_000);

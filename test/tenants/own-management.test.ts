@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import { ChangePace } from "../../src/http/change-pace.ts";
+import { TemplateLists } from "../../src/tenants/template-endpoints.ts";
+import { type Answer, Front } from "../http/support/front.ts";
+import { SkippingClock } from "./machine.ts";
+
+/* What tenants manage themselves: their keys, with scopes, and what operators otherwise keep for them. */
+
+let front: Front;
+beforeAll(async () => {
+  front = await Front.start();
+  await front.addTenant("other", "free");
+});
+afterAll(() => front.stop(), 15_000);
+
+/** A call with a key; by default, acme's first one, which allows everything. */
+function own(method: string, path: string, body?: unknown, apiKey: string = front.apiKey): Promise<Answer> {
+  const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+  return front.fetch(
+    `/v1${path}`,
+    body === undefined ? { method, headers } : { method, headers, body: JSON.stringify(body) },
+  );
+}
+
+interface Made {
+  readonly id: string;
+  readonly key: string;
+}
+
+async function keyOf(scopes: readonly string[], tenant = "acme"): Promise<Made> {
+  const { body } = await front.operate("POST", `/tenants/${tenant}/keys`, { scopes });
+  return { id: String(body["key_id"]), key: String(body["api_key"]) };
+}
+
+const errorOf = ({ status, body }: Answer) => [status, body["error"]];
+
+test("a key of an operator allows what its scopes say, without any everything, and the list says so", async () => {
+  const send = await keyOf(["send"]);
+  const all = await front.operate("POST", "/tenants/acme/keys", { scopes: null });
+  const { body } = await front.operate("GET", "/tenants/acme/keys");
+  expect(body["keys"]).toContainEqual(expect.objectContaining({ key_id: send.id, scopes: ["send"] }));
+  expect(body["keys"]).toContainEqual(
+    expect.objectContaining({ key_id: all.body["key_id"], scopes: ["send", "read", "manage"] }),
+  );
+  const message = { to_address: "ann@example.com", template_id: "welcome" };
+  expect((await own("POST", "/send/email", message, send.key)).status).toBe(202);
+  expect(errorOf(await own("GET", "/domains", undefined, send.key))).toEqual([
+    403,
+    "this API key lacks the scope read, which the call needs",
+  ]);
+  expect((await own("GET", "/domains", undefined, String(all.body["api_key"]))).status).toBe(200);
+});
+
+test.each<[unknown, string]>([
+  [{ scopes: [] }, "scopes must be a list of send, read, manage, each once, at least one"],
+  [{ scopes: ["send", "send"] }, "scopes must be a list of send, read, manage, each once, at least one"],
+  [{ scopes: "send" }, "scopes must be a list of send, read, manage, each once, at least one"],
+])("a key is not made of %j", async (given, error) => {
+  expect(errorOf(await front.operate("POST", "/tenants/acme/keys", given))).toEqual([400, error]);
+  expect(errorOf(await own("POST", "/keys", given))).toEqual([400, error]);
+});
+
+test("a call that lacks its scope is counted, and nothing of it is done or told", async () => {
+  const read = await keyOf(["read"]);
+  const before = front.queue.queued.length;
+  const { status, headers, body } = await own("POST", "/send/email", { to: 1 }, read.key);
+  expect([status, body["error"], headers.has("ratelimit-remaining")]).toEqual([
+    403,
+    "this API key lacks the scope send, which the call needs",
+    true,
+  ]);
+  expect(front.queue.queued.length).toBe(before);
+});
+
+test("a tenant makes keys with its own scopes at most, sees them without the keys, and revokes them", async () => {
+  const manage = await keyOf(["read", "manage"]);
+  const made = await own("POST", "/keys", { name: "reports", scopes: ["read"] }, manage.key);
+  expect([made.status, Object.keys(made.body)]).toEqual([201, ["key_id", "api_key"]]);
+  const like = await own("POST", "/keys", undefined, manage.key);
+  expect(errorOf(await own("POST", "/keys", { scopes: ["read", "send"] }, manage.key))).toEqual([
+    403,
+    "a key cannot give what it lacks itself: this one lacks the scope send",
+  ]);
+  const listed = await own("GET", "/keys", undefined, manage.key);
+  expect(listed.text).not.toContain(String(made.body["api_key"]));
+  const { key_id } = made.body;
+  expect(listed.body["keys"]).toContainEqual(expect.objectContaining({ key_id, name: "reports", scopes: ["read"] }));
+  expect(listed.body["keys"]).toContainEqual(
+    expect.objectContaining({ key_id: like.body["key_id"], scopes: ["read", "manage"] }),
+  );
+  const mine = String(made.body["api_key"]);
+  expect((await own("GET", "/domains", undefined, mine)).status).toBe(200);
+  expect((await own("GET", "/keys", undefined, mine)).status).toBe(403);
+  expect((await own("DELETE", `/keys/${String(key_id)}`)).status).toBe(204);
+  expect((await own("GET", "/domains", undefined, mine)).status).toBe(401);
+});
+
+test("a tenant neither sees nor revokes another's keys", async () => {
+  const { id } = await keyOf(["send"], "other");
+  expect((await own("GET", "/keys")).text).not.toContain(id);
+  expect(errorOf(await own("DELETE", `/keys/${id}`))).toEqual([404, "there is no such key"]);
+});
+
+test("a tenant keeps one key that allows manage and has not expired; an operator may revoke that as well", async () => {
+  await front.operate("POST", "/tenants", { id: "single", name: "Single" });
+  const manage = await keyOf(["manage"], "single");
+  await keyOf(["send", "read"], "single");
+  expect(errorOf(await own("DELETE", `/keys/${manage.id}`, undefined, manage.key))).toEqual([
+    409,
+    "this is the last key that allows manage: make another one first, or ask an operator",
+  ]);
+  const another = await own("POST", "/keys", {}, manage.key);
+  expect((await own("DELETE", `/keys/${String(another.body["key_id"])}`, undefined, manage.key)).status).toBe(204);
+  expect((await front.operate("DELETE", `/tenants/single/keys/${manage.id}`)).status).toBe(204);
+});
+
+test("two keys that revoke each other at one time leave one", async () => {
+  await front.operate("POST", "/tenants", { id: "duel", name: "Duel" });
+  const [one, other] = [await keyOf(["manage"], "duel"), await keyOf(["manage"], "duel")];
+  const ends = await Promise.all([
+    own("DELETE", `/keys/${other.id}`, undefined, one.key),
+    own("DELETE", `/keys/${one.id}`, undefined, other.key),
+  ]);
+  // The second one may find that its own key is gone.
+  const refused = ends.map(({ status }) => status).filter((status) => status !== 204);
+  expect([refused.length, [401, 409].includes(refused[0] ?? 0)]).toEqual([1, true]);
+  expect((await front.operate("GET", "/tenants/duel/keys")).body["keys"]).toHaveLength(1);
+});
+
+test("a tenant has a share of keys and of templates, which operators may go beyond", async () => {
+  await front.operate("POST", "/tenants", { id: "full", name: "Full" });
+  const { key } = await keyOf(["manage"], "full");
+  const { db } = front.database;
+  await db.execute(sql`
+    insert into keys (id, tenant_id, hash, prefix, created_at)
+    select 'full-' || n, 'full', 'hash-' || n, 'wb_', now() from generate_series(1, 99) n`);
+  expect(errorOf(await own("POST", "/keys", {}, key))).toEqual([
+    409,
+    "A tenant has at most 100 keys: delete one that is not used.",
+  ]);
+  expect((await front.operate("POST", "/tenants/full/keys")).status).toBe(201);
+
+  const template = { channel: "email", subject: "Hi", html: "<p>Hi</p>" };
+  await db.execute(sql`
+    insert into templates (tenant_id, slug, channel, body)
+    select 'full', 't-' || n, 'email', '{"subject":"x","html":"x","text":null}'::jsonb from generate_series(1, 1000) n`);
+  expect((await own("PUT", "/templates/t-1", template, key)).status).toBe(200);
+  expect(errorOf(await own("PUT", "/templates/one-more", template, key))).toEqual([
+    409,
+    "A tenant has at most 1000 templates: delete one that is not used.",
+  ]);
+  expect((await front.operate("PUT", "/tenants/full/templates/one-more", template)).status).toBe(200);
+
+  await db.execute(sql`delete from templates where tenant_id = 'full'`);
+  await db.execute(sql`
+    insert into templates (tenant_id, slug, channel, body)
+    select 'full', 'large-' || n, 'email', jsonb_build_object('subject', 'x', 'html', repeat('x', 4200000))
+    from generate_series(1, 2) n`);
+  expect(errorOf(await own("PUT", "/templates/one-more", template, key))).toEqual([
+    409,
+    "A tenant has at most 8388608 bytes of templates: delete one that is not used.",
+  ]);
+});
+
+test("a tenant keeps its templates, previews them, and sends one as a test within what it may send", async () => {
+  const template = { channel: "email", subject: "Hi {{.name}}", html: "<p>Hi {{.name}}</p>" };
+  const put = await own("PUT", "/templates/hello", template);
+  expect([put.status, put.body]).toEqual([200, { slug: "hello", ...template, text: null }]);
+  expect((await front.operate("GET", "/tenants/acme/templates/hello")).body).toEqual(put.body);
+  expect((await own("GET", "/templates")).body["templates"]).toContainEqual(put.body);
+  const preview = await own("POST", "/templates/hello/preview", { data: { name: "Ann" } });
+  expect(preview.body).toMatchObject({ subject: "Hi Ann", html: "<p>Hi Ann</p>" });
+  expect((await own("POST", "/templates/hello/test", { to_address: "ann@example.com" })).status).toBe(202);
+  expect(errorOf(await own("PUT", "/templates/broken", { ...template, html: "{{name}}" }))[0]).toBe(400);
+  expect((await own("GET", "/templates/broken")).status).toBe(404);
+
+  await front.operate("POST", "/tenants/acme/hold", { channels: ["email"] });
+  expect(errorOf(await own("POST", "/templates/hello/test", { to_address: "ann@example.com" }))).toEqual([
+    403,
+    "sends of this tenant on email are on hold",
+  ]);
+  await front.operate("POST", "/tenants/acme/release", {});
+  expect((await own("DELETE", "/templates/hello")).status).toBe(204);
+  expect((await own("POST", "/templates/hello/preview", {})).status).toBe(404);
+});
+
+test("a tenant puts recipients on its list of suppressions and takes them off again", async () => {
+  const path = `/suppressions/${encodeURIComponent("Ann@Example.com")}`;
+  const put = await own("PUT", path, { reason: "unsubscribed" });
+  expect(put.body).toMatchObject({ address: "ann@example.com", reason: "unsubscribed" });
+  expect([...front.queue.suppressed]).toEqual(["acme ann@example.com"]);
+  expect((await own("GET", "/suppressions")).body).toEqual({ suppressions: [put.body], next_cursor: null });
+  expect((await front.operate("GET", "/tenants/other/suppressions")).body["suppressions"]).toEqual([]);
+  expect((await own("PUT", "/suppressions/ann", {})).status).toBe(400);
+  expect((await own("DELETE", path)).status).toBe(204);
+  expect(errorOf(await own("DELETE", path))).toEqual([404, "this address is not suppressed"]);
+  expect([...front.queue.suppressed]).toEqual([]);
+});
+
+test("a tenant keeps its names for chat templates, and a send uses them", async () => {
+  const put = await own("PUT", "/aliases/shipped", { meta_name: "order_shipped_hx0123", language_code: "en" });
+  expect([put.status, put.body["meta_name"]]).toEqual([200, "order_shipped_hx0123"]);
+  expect((await own("GET", "/aliases/shipped")).body).toEqual(put.body);
+  expect((await own("GET", "/aliases")).body).toEqual({ aliases: [put.body] });
+  const sent = await own("POST", "/send/whatsapp", { phone_number: "5491122334455", template_id: "shipped" });
+  expect([sent.status, front.queue.queued.at(-1)?.job.payload]).toEqual([
+    202,
+    expect.stringContaining("order_shipped_hx0123"),
+  ]);
+  expect(errorOf(await own("PUT", "/aliases/shipped", { meta_name: "x", header: { type: "image", size: 1 } }))).toEqual(
+    [400, "unknown field: header[size]"],
+  );
+  expect((await own("DELETE", "/aliases/shipped")).status).toBe(204);
+  expect((await own("GET", "/aliases/shipped")).status).toBe(404);
+});
+
+test("a change that a tenant makes is in the audit log as its key's, without secrets and people", async () => {
+  const { id, key } = await keyOf(["manage"]);
+  const made = await own("POST", "/keys", { name: "audited" }, key);
+  await own("PUT", "/suppressions/bob@example.com", {}, key);
+  await own("DELETE", "/keys/none", undefined, key);
+  await own("GET", "/keys", undefined, key);
+  const { body } = await front.operate("GET", `/audit?operator=${id}`);
+  const rows = body["rows"] as readonly Record<string, unknown>[];
+  expect(rows.map(({ action, tenant, target, status }) => [action, tenant, target, status])).toEqual([
+    ["revokeOwnKey", "acme", "none", 404],
+    ["putOwnSuppression", "acme", "…@example.com", 200],
+    ["createOwnKey", "acme", null, 201],
+  ]);
+  expect(rows.at(-1)?.["detail"]).toEqual({ body: { name: "audited" }, answer: { key_id: made.body["key_id"] } });
+  expect(JSON.stringify(rows)).not.toContain(String(made.body["api_key"]));
+});
+
+test("a tenant that changes things without end waits, and another one does not", () => {
+  let nowMs = 0;
+  const clock = new SkippingClock();
+  clock.monotonicMs = () => nowMs;
+  const pace = new ChangePace(clock);
+  let taken = 0;
+  while (pace.waitSeconds("acme") === 0) taken += 1;
+  expect([taken, pace.waitSeconds("acme"), pace.waitSeconds("other")]).toEqual([1_000, 1, 0]);
+  nowMs = 1_000;
+  for (taken = 0; pace.waitSeconds("acme") === 0; ) taken += 1;
+  expect(taken).toBe(10);
+});
+
+test("a tenant reads a few lists of its templates at one time, and is told when to come back for more", async () => {
+  const lists = new TemplateLists();
+  const { promise: read, resolve } = Promise.withResolvers<number>();
+  const four = Array.from({ length: 4 }, () => lists.of("acme", () => read));
+  expect(await lists.of("acme", () => read).catch((error) => error)).toMatchObject({
+    status: 429,
+    retryAfterSeconds: 1,
+  });
+  expect(await lists.of("other", async () => 2)).toBe(2);
+  resolve(1);
+  expect(await Promise.all(four)).toEqual([1, 1, 1, 1]);
+  expect(await lists.of("acme", async () => 3)).toBe(3);
+});
