@@ -37,7 +37,12 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
     await server.stop();
   });
   const host = config.submissionHost ?? config.host;
-  const port = await server.listen({ host, port: config.submissionPort });
+  const port = await server.listen({ host, port: config.submissionPort }).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `SMTP_PORT is ${config.submissionPort}; it should be a port that is free and that this user may take (${why})`,
+    );
+  });
   renewal?.start();
   if (isSelfSigned) {
     telemetry.log("warn", "SMTP has a self-signed certificate, which mail programs refuse: see SMTP_TLS_CERT");

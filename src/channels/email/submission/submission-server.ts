@@ -109,11 +109,11 @@ export class SubmissionServer {
 
   /** Returns the port. Rejects if the address is not available. */
   listen(at: { readonly host: string; readonly port: number }): Promise<number> {
-    this.look();
     return new Promise((resolve, reject) => {
       this.server.once("error", reject);
       const listener = this.server.listen(at.port, at.host, () => {
         this.server.off("error", reject);
+        this.look();
         const address = listener.address();
         resolve(typeof address === "object" && address !== null ? address.port : at.port);
       });

@@ -159,6 +159,11 @@ test("a reply is one line of at most 512 printable characters, whatever it quote
   expect(reply).toMatch(/^550 5\.7\.1 [\x20-\x7e]{1,500}$/);
 });
 
+test("a port that is taken is not shared", async () => {
+  const second = world.listen({}, at.port);
+  await expect(second).rejects.toThrow();
+});
+
 test("a stop finishes the message under way, and tells everybody else", async () => {
   const own = await world.listen();
   const [idle, sending] = [await world.loggedIn(own, front.apiKey), await world.loggedIn(own, front.apiKey)];

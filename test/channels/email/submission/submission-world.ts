@@ -34,7 +34,7 @@ export class SubmissionWorld {
 
   constructor(private readonly front: Front) {}
 
-  async listen(changes: Partial<SubmissionOptions> = {}): Promise<Listening> {
+  async listen(changes: Partial<SubmissionOptions> = {}, port = 0): Promise<Listening> {
     const server = new SubmissionServer({
       hostName: "smtp.platform.test",
       certificate: CERTIFICATE,
@@ -47,7 +47,7 @@ export class SubmissionWorld {
       ...changes,
     });
     this.servers.push(server);
-    return { server, port: await server.listen({ host: "127.0.0.1", port: 0 }) };
+    return { server, port: await server.listen({ host: "127.0.0.1", port }) };
   }
 
   async dial({ port }: Listening): Promise<SmtpClient> {
