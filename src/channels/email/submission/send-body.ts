@@ -1,10 +1,10 @@
-import { domainToASCII } from "node:url";
 import { type Address, type Attachment, addressParser, decodeWords, type Email, type Mailbox } from "postal-mime";
-import { normaliseAddress, parseAddress } from "../../../domain/email.ts";
+import { parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parseJson } from "../../../http/parse-json.ts";
+import { isFurtherHeader } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
@@ -28,7 +28,7 @@ export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: strin
     idempotencyKey: own.idempotencyKey,
     messageId: email.messageId?.trim() || null,
     bodyFor(recipient) {
-      const name = names.get(normaliseAddress(recipient));
+      const name = names.get(recipientKey(recipient));
       const to = { to_address: recipient, ...(name !== undefined && { to_name: name }) };
       const own = JSON.stringify(to).slice(0, -1);
       return common === "}" ? `${own}}` : `${own},${common}`;
@@ -39,18 +39,44 @@ export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: strin
 /** The members that all recipients share. One that the API does not know is refused there, with a sentence that names it. */
 function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
   const replyTo = replyToOf(email, sender);
+  const headers = furtherHeadersOf(email);
   const subject = oneLine(email.subject ?? "");
   return {
     ...(subject !== "" && { subject }),
-    ...(own.template === null
-      ? { html: email.html?.trimEnd() ?? htmlOf(email.text ?? "") }
-      : { template_id: own.template }),
+    ...(own.template === null ? contentOf(email) : { template_id: own.template }),
     ...(own.data !== null && { data: own.data }),
     ...(own.tags.length > 0 && { tags: own.tags }),
     ...(replyTo.length > 0 && { reply_to: replyTo }),
+    ...(Object.keys(headers).length > 0 && { headers }),
     ...(email.attachments.length > 0 && { attachments: email.attachments.map(attachmentOf) }),
   };
 }
+
+function contentOf({ html, text = "" }: Email): JsonObject {
+  if (html === undefined) return { text: text.trimEnd() };
+  return { html: html.trimEnd(), ...(text.trim() !== "" && { text: text.trimEnd() }) };
+}
+
+/** Those that the API passes on: of each name the first. */
+function furtherHeadersOf({ headers }: Email): Readonly<Record<string, string>> {
+  const further = new Map<string, readonly [string, string]>();
+  for (const { key, originalKey, value } of headers) {
+    const text = key === "references" ? shortened(value) : oneLine(decodeWords(value));
+    if (isFurtherHeader(key) && text !== "" && !further.has(key)) further.set(key, [originalKey, text]);
+  }
+  return Object.fromEntries(further.values());
+}
+
+/** A long thread's message ids: the first and the last ones, as many as one line holds (RFC 5322, 2.1.1). */
+function shortened(references: string): string {
+  const [first = "", ...ids] = oneLine(references).split(/\s+/);
+  const room = REFERENCES_CHARS_MAX - first.length;
+  let last = "";
+  while (ids.length > 0 && last.length + (ids.at(-1) ?? "").length + 1 <= room) last = ` ${ids.pop() ?? ""}${last}`;
+  return first + last;
+}
+
+const REFERENCES_CHARS_MAX = 900;
 
 /** `X-Waybill-…`: what a message in SMTP has no other place for. They are not sent on. */
 interface OwnHeaders {
@@ -124,7 +150,7 @@ function requireOwnSender(tenant: Tenant, { headers }: Email, platformSender: st
   if (only?.address === undefined || more.length > 0) {
     throw new SmtpRefusal(550, `5.7.1 the message must have one address in From: ${sender}`);
   }
-  if (normaliseAddress(asciiAddress(only.address)) === normaliseAddress(sender)) return sender;
+  if (recipientKey(only.address) === recipientKey(sender)) return sender;
   const given = only.address.slice(0, 100);
   throw new SmtpRefusal(550, `5.7.1 ${given} is not a sender of yours: the address in From must be ${sender}`);
 }
@@ -142,30 +168,23 @@ export function senderOf(tenant: Tenant, platformSender: string): string {
   }
 }
 
-/** Throws an `SmtpRefusal`. The library shows internationalised domains as they are read. */
+/** Throws an `SmtpRefusal`. */
 export function recipientOf(given: string): string {
-  const address = parseAddress(asciiAddress(given));
+  const address = parseRecipient(given);
   if (address !== null) return address;
-  throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address in ASCII, such as ada@example.com");
-}
-
-function asciiAddress(address: string): string {
-  const at = address.lastIndexOf("@");
-  const domain = address.slice(at + 1);
-  // A domain that cannot be written in ASCII stays as it is, and is refused for that.
-  return /^[\x20-\x7e]*$/.test(domain) ? address : address.slice(0, at + 1) + (domainToASCII(domain) || domain);
+  throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address, such as ada@example.com");
 }
 
 /** Display names of recipients, by address. */
 function namesOf({ to = [], cc = [] }: Email): ReadonlyMap<string, string> {
   const named = mailboxesOf([...to, ...cc]).filter(({ name }) => oneLine(name) !== "");
-  return new Map(named.map(({ name, address }) => [normaliseAddress(asciiAddress(address)), oneLine(name)]));
+  return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 
 /** Empty if answers go to the sender anyway. */
 function replyToOf({ replyTo = [] }: Email, sender: string): readonly Json[] {
   const mailboxes = mailboxesOf(replyTo);
-  if (mailboxes.every(({ address }) => normaliseAddress(address) === normaliseAddress(sender))) return [];
+  if (mailboxes.every(({ address }) => recipientKey(address) === recipientKey(sender))) return [];
   return mailboxes.map(({ name, address }) => ({ address, ...(oneLine(name) !== "" && { name: oneLine(name) }) }));
 }
 
@@ -200,14 +219,6 @@ const FILENAME_CHARS_MAX = 255;
 function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
-}
-
-const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
-/** A message that is text alone, as HTML. */
-function htmlOf(text: string): string {
-  const lines = text.trimEnd().split(/\r?\n/);
-  return lines.map((line) => line.replace(/[&<>"]/g, (one) => ESCAPES[one] ?? one)).join("<br>\n");
 }
 
 function refused(why: string): SmtpRefusal {

@@ -89,8 +89,6 @@ export class SubmissionServer {
       socketTimeout: idleMs,
       closeTimeout: drainMs,
       disableReverseLookup: true,
-      // Recipients are in ASCII.
-      hideSMTPUTF8: true,
       disabledCommands: ["VRFY", "XCLIENT", "XFORWARD", "WIZ", "SHELL", "KILL"],
       authRequiredMessage: "5.7.0 log in first, with an API key as the password",
       logger: { debug: (entry: { readonly tnx?: string; readonly cid?: string }) => this.countCommand(entry) },

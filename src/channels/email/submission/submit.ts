@@ -1,4 +1,4 @@
-import { normaliseAddress } from "../../../domain/email.ts";
+import { recipientKey } from "../../../domain/email.ts";
 import { isJsonObject } from "../../../domain/json.ts";
 import type { SendBodies } from "./send-body.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
@@ -70,7 +70,7 @@ async function sendOne(
     "x-api-key": apiKey,
   });
   if (keys !== null) {
-    const key = new Bun.CryptoHasher("sha256").update(`${keys}\n${normaliseAddress(recipient)}`).digest("base64url");
+    const key = new Bun.CryptoHasher("sha256").update(`${keys}\n${recipientKey(recipient)}`).digest("base64url");
     headers.set("idempotency-key", `smtp-${key}`);
   }
   // No socket is involved: the address is only there because a request has one.

@@ -70,11 +70,59 @@ describe("a message", () => {
     expect(front.queue.queued.every(({ tenantId, job }) => tenantId === "acme" && job.channel === "email")).toBe(true);
   });
 
-  test("of text alone is sent as HTML that shows the same", async () => {
+  test("of text alone is sent as text", async () => {
     const text = 'One <two> & "three"\nfour';
     await world.mailer(at, front.apiKey).sendMail({ ...MAIL, html: undefined, text });
-    const html = "One &lt;two&gt; &amp; &quot;three&quot;<br>\nfour";
-    expect(queued()).toMatchObject({ "ada@example.com": { html } });
+    expect(queued()["ada@example.com"]).toEqual({ to: "ada@example.com", toName: "Ada", subject: MAIL.subject, text });
+  });
+
+  test("keeps its text, reply address, tags, files and the headers that the API passes on", async () => {
+    const logo = Buffer.from("not really an image");
+    await world.mailer(at, front.apiKey).sendMail({
+      ...MAIL,
+      text: "On its way.",
+      replyTo: ["Help <help@shop.test>", "desk@shop.test"],
+      inReplyTo: "<question@example.com>",
+      references: Array.from({ length: 30 }, (_, n) => `<${"x".repeat(40)}-${n}@example.com>`),
+      headers: {
+        "X-Order": "Grüße",
+        "X-Waybill-Tag": ["kind=receipt", "shop=7"],
+        "List-Unsubscribe": "<https://a.test>",
+      },
+      attachments: [
+        { filename: "../bill.txt", content: "Bill", contentType: "text/plain" },
+        { filename: "logo.png", content: logo, cid: "logo" },
+      ],
+    });
+    // With files, the payload is stored beside the queue.
+    const stored = front.payloads.stored.get(`acme ${front.queue.queued[0]?.job.jobId}`);
+    const payload: unknown = JSON.parse(Buffer.from(stored ?? []).toString());
+    expect(payload).toMatchObject({
+      html: MAIL.html,
+      text: "On its way.",
+      replyTo: [{ address: "help@shop.test", name: "Help" }, { address: "desk@shop.test" }],
+      headers: { "In-Reply-To": "<question@example.com>", "X-Order": "Grüße" },
+      attachments: [
+        { filename: "logo.png", contentType: "image/png", contentId: "logo", bytes: logo.length },
+        { filename: "bill.txt", contentType: "text/plain", bytes: 4 },
+      ],
+    });
+    const { headers } = payload as { headers: Readonly<Record<string, string>> };
+    expect(Object.keys(headers).sort()).toEqual(["In-Reply-To", "References", "X-Order"]);
+    expect(headers["References"]).toMatch(/^<x+-0@example\.com>( <x+-\d+@example\.com>)+ <x+-29@example\.com>$/);
+    expect(front.queue.queued[0]?.job.tags).toEqual([
+      { name: "kind", value: "receipt" },
+      { name: "shop", value: "7" },
+    ]);
+  });
+
+  test("goes to people with internationalised addresses", async () => {
+    const client = await world.loggedIn(at, front.apiKey);
+    await client.say("MAIL FROM:<a@shop.test> SMTPUTF8");
+    expect(await client.say("RCPT TO:<jörg@bücher.example>")).toStartWith("250");
+    await client.say("DATA");
+    expect(await client.say(`From: ${PLATFORM_SENDER}`, "", "Hi", ".")).toStartWith("250");
+    expect(Object.keys(queued())).toEqual(["jörg@xn--bcher-kva.example"]);
   });
 
   test("with X-Waybill-Template is made from that template, with its subject unless it has its own", async () => {
