@@ -27,9 +27,10 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { OwnAnswers } from "./answers.ts";
-import { type AppChannel, chargesOf } from "./app-channel.ts";
+import { type AppChannel, chargesOf, passFillersOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
+import { PassCarrier } from "./carried-passes.ts";
 import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
@@ -52,7 +53,7 @@ import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
-import { openPayloads, type Payloads } from "./stored-payloads.ts";
+import { openPayloads, PayloadRoom, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
@@ -163,8 +164,12 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...base.mailed };
-  await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
+  const carrier = passCarrier(whole, wallet);
+  const { suppressions, contents } = base.mailed;
+  const mailed = { suppressions, contents: carrier.filesOver(contents) };
+  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...mailed };
+  const open = () => providers.openChannels(around).map((channel) => carrier.over(channel));
+  await startDelivering(options, shutdown, { ...base, ...tracing, open });
   const smtpAddress = await startSubmission(config, shutdown, given);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   return { ...urls, children: main?.pids ?? NO_CHILDREN, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
@@ -236,6 +241,12 @@ async function openBase(
     mailed: { suppressions: queue, contents: payloads.served.contents },
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
+}
+
+/** Makes the passes of messages before they are sent. */
+function passCarrier({ channels, telemetry }: AppOptions, { messagePasses: passes }: OpenWallet): PassCarrier {
+  const fillers = passFillersOf(channels);
+  return new PassCarrier({ passes, fillers, room: new PayloadRoom(systemClock), telemetry });
 }
 
 /** How the API reads what was recorded. */
