@@ -954,6 +954,8 @@ export type PassResult = {
   pass_id: string;
   /** Of an Apple pass: its file as it is now, in base64. */
   pkpass_base64?: string;
+  /** Of an Apple pass that came with a message: the public link to its file. */
+  download_url?: string;
   /** Of a Google pass: the link that saves it, as it is now. */
   save_link?: string;
 };

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { PassCarrier } from "../../src/app/carried-passes.ts";
+import { PassCarrier, shownWithPass } from "../../src/app/carried-passes.ts";
 import { PayloadRoom } from "../../src/app/stored-payloads.ts";
 import { emailWithPass } from "../../src/channels/email/carried-pass.ts";
+import { emailContentKind } from "../../src/channels/email/content-kind.ts";
 import { MessagePasses } from "../../src/channels/wallet/message-passes.ts";
 import { PassFileLinks } from "../../src/channels/wallet/pass-file-links.ts";
 import type { Pass } from "../../src/channels/wallet/passes.ts";
@@ -210,4 +211,13 @@ test("a suppressed recipient's token is given back, also of a payload that is st
   carrier = anotherProcess({ giveBack: () => Promise.reject(new Error("nobody asks")) });
   await channel().giveBack?.({ ...(await aMessage("apple")), payload: "{}", suppressed: "manual" });
   expect(await carriedPassCharges(passes.registry.passes).take("acme", await aMessage("apple"), "{}")).toBeNull();
+});
+
+test("operators see what the message says, with values like those of its pass", async () => {
+  const message = JSON.stringify({ to: "ada@example.com", html: "<p>{{.pass.save_link}}</p>" });
+  const shown = shownWithPass(emailContentKind, emailWithPass);
+  const payload = carrierPayload({ passId: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d22", type: "google" }, message);
+  const html = "<p>https://pay.google.com/gp/v/save/pass</p>";
+  expect(await shown.show(google.tenant, payload)).toMatchObject({ to: "ada@example.com", html });
+  expect(await shown.show(google.tenant, message)).toMatchObject({ to: "ada@example.com", html: "<p></p>" });
 });

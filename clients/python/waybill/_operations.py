@@ -786,6 +786,7 @@ PassResult = TypedDict(
     {
         "pass_id": "str",
         "pkpass_base64": NotRequired["str"],
+        "download_url": NotRequired["str"],
         "save_link": NotRequired["str"],
     },
 )
