@@ -7,6 +7,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassType } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
+import { keyConflict } from "../../http/sending/serve-send.ts";
 import { resultOf } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
@@ -110,6 +111,7 @@ export async function storeOnce(
     const holder = await wallet.passes.holder(pass);
     const queued = await queue.queuedUnder(tenant, idempotency);
     if (queued?.isSame === true) return queued.jobId;
+    if (queued !== null) throw keyConflict();
     const mayBeTwin = holder === null || (holder.state === "creating" && Bun.deepEquals(holder.content, pass.content));
     if (!mayBeTwin) throw serialUsed(pass, at);
     if (clock.monotonicMs() > giveUpAtMs) {
