@@ -27,7 +27,7 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { OwnAnswers } from "./answers.ts";
-import { type AppChannel, chargesOf, passFillersOf } from "./app-channel.ts";
+import { type AppChannel, type ChannelContext, chargesOf, passFillersOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
 import { PassCarrier } from "./carried-passes.ts";
@@ -46,7 +46,7 @@ import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
-import { startProviders } from "./providers.ts";
+import { type Providers, startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
 import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
@@ -164,11 +164,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const carrier = passCarrier(whole, wallet);
-  const { suppressions, contents } = base.mailed;
-  const mailed = { suppressions, contents: carrier.filesOver(contents) };
-  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...mailed };
-  const open = () => providers.openChannels(around).map((channel) => carrier.over(channel));
+  const open = channelOpener(whole, { providers, wallet, mailed: base.mailed, publicUrl, links, registry });
   await startDelivering(options, shutdown, { ...base, ...tracing, open });
   const smtpAddress = await startSubmission(config, shutdown, given);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
@@ -243,10 +239,24 @@ async function openBase(
   };
 }
 
-/** Makes the passes of messages before they are sent. */
-function passCarrier({ channels, telemetry }: AppOptions, { messagePasses: passes }: OpenWallet): PassCarrier {
-  const fillers = passFillersOf(channels);
-  return new PassCarrier({ passes, fillers, room: new PayloadRoom(systemClock), telemetry });
+interface Opening extends Pick<ChannelContext, "publicUrl" | "links" | "registry"> {
+  readonly providers: Providers;
+  readonly wallet: OpenWallet;
+  readonly mailed: Pick<ChannelContext, "suppressions" | "contents">;
+}
+
+/** Opens the channels, whose messages can carry passes. */
+function channelOpener(
+  { channels, telemetry }: AppOptions,
+  { providers, wallet: { bundles, messagePasses: passes }, mailed, ...context }: Opening,
+): () => readonly Channel[] {
+  const room = new PayloadRoom(systemClock);
+  const carrier = new PassCarrier({ passes, fillers: passFillersOf(channels), room, telemetry });
+  const contents = carrier.filesOver(mailed.contents);
+  return () => {
+    const opened = providers.openChannels({ ...context, ...mailed, bundles, contents });
+    return opened.map((channel) => carrier.over(channel));
+  };
 }
 
 /** How the API reads what was recorded. */

@@ -62,7 +62,7 @@ describe("a message with a pass", () => {
     const body = { pass: apple() };
     const key = { "Idempotency-Key": "twenty" };
     const answers = await Promise.all(Array.from({ length: 20 }, () => mail(body, key)));
-    expect(new Set(answers.map((answer) => `${answer.status} ${answer.body["job_id"]}`)).size).toBe(1);
+    expect(new Set(answers.map((answer) => `${answer.status} ${String(answer.body["job_id"])}`)).size).toBe(1);
     expect(answers.filter(({ headers }) => headers.has("idempotency-replayed"))).toHaveLength(19);
     expect((await mail({ pass: apple() }, key)).status).toBe(422);
     expect(await world.balance()).toBe(before - 1);
