@@ -3,6 +3,7 @@ import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
+import type { PassFiller } from "../domain/carried-pass.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { ContentStore } from "../domain/content-store.ts";
 import type { DomainSigning } from "../domain/domain.ts";
@@ -27,7 +28,6 @@ import { credentials } from "../tenants/tables.ts";
 import { SEALED_WEBHOOK_COLUMNS } from "../webhooks/webhook-rows.ts";
 import type { ApiPorts } from "./api-ports.ts";
 import type { AwayParts } from "./away-parts.ts";
-import type { PassFiller } from "./carried-passes.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 /**

@@ -27,10 +27,10 @@ import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
 import type { OwnAnswers } from "./answers.ts";
-import { type AppChannel, type ChannelContext, chargesOf, passFillersOf } from "./app-channel.ts";
+import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
-import { PassCarrier } from "./carried-passes.ts";
+import { channelOpener } from "./channel-opener.ts";
 import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
@@ -46,14 +46,14 @@ import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
-import { type Providers, startProviders } from "./providers.ts";
+import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
 import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
-import { openPayloads, PayloadRoom, type Payloads } from "./stored-payloads.ts";
+import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
@@ -236,26 +236,6 @@ async function openBase(
     clickhouseUrl,
     mailed: { suppressions: queue, contents: payloads.served.contents },
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
-  };
-}
-
-interface Opening extends Pick<ChannelContext, "publicUrl" | "links" | "registry"> {
-  readonly providers: Providers;
-  readonly wallet: OpenWallet;
-  readonly mailed: Pick<ChannelContext, "suppressions" | "contents">;
-}
-
-/** Opens the channels, whose messages can carry passes. */
-function channelOpener(
-  { channels, telemetry }: AppOptions,
-  { providers, wallet: { bundles, messagePasses: passes }, mailed, ...context }: Opening,
-): () => readonly Channel[] {
-  const room = new PayloadRoom(systemClock);
-  const carrier = new PassCarrier({ passes, fillers: passFillersOf(channels), room, telemetry });
-  const contents = carrier.filesOver(mailed.contents);
-  return () => {
-    const opened = providers.openChannels({ ...context, ...mailed, bundles, contents });
-    return opened.map((channel) => carrier.over(channel));
   };
 }
 

@@ -4,6 +4,7 @@ import {
   carriesPass,
   type MadePass,
   type PassFile,
+  type PassFiller,
   parseCarrier,
   valuesBefore,
 } from "../domain/carried-pass.ts";
@@ -19,9 +20,6 @@ import type { Tenant } from "../domain/tenant.ts";
 import type { ContentKind } from "../http/content-kind.ts";
 import { extended } from "./extended-channel.ts";
 import type { PayloadRoom } from "./stored-payloads.ts";
-
-/** How a channel's payload takes the values and the file of its pass. */
-export type PassFiller = (message: JsonObject, made: MadePass) => JsonObject;
 
 export interface PassCarrierPorts {
   readonly passes: CarriedPasses;

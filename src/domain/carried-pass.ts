@@ -53,6 +53,9 @@ export interface MadePass {
   readonly file: PassFile | null;
 }
 
+/** How a channel's payload, parsed, takes the values and the file of its pass. */
+export type PassFiller = (message: JsonObject, made: MadePass) => JsonObject;
+
 /** What the wallet does for messages that carry passes. Calls reject with `UnavailableError` while the registry is away. */
 export interface CarriedPasses {
   /**

@@ -6,6 +6,55 @@ import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
 import { bodyWithPass } from "./carried-pass.ts";
 import { acceptWhatsapp, ChatSend, type ChatSendPorts } from "./request.ts";
 
+const EXAMPLES = {
+  template: {
+    summary: "From a template",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "order_shipped",
+      language_code: "es",
+      params: ["Ada", 1042],
+    },
+  },
+  filled: {
+    summary: "A template with a header, values by name and buttons",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "order_ready",
+      language_code: "en",
+      params: { first_name: "Ada", order: 1042 },
+      header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
+      buttons: [
+        { index: 0, sub_type: "url", value: "orders/1042" },
+        { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
+      ],
+    },
+  },
+  pass: {
+    summary: "With a pass for Apple's wallet",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "member_card",
+      language_code: "en",
+      params: ["Ada", "{{.pass.download_url}}"],
+      pass: {
+        pass_type: "apple",
+        pass_data: {
+          serial_number: "card-3042",
+          organization_name: "Acme",
+          description: "Member card",
+          style: "storeCard",
+          primary_fields: [{ key: "points", label: "Points", value: "120" }],
+        },
+      },
+    },
+  },
+  text: {
+    summary: "An answer in free text",
+    value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
+  },
+};
+
 /** `POST /v1/send/whatsapp`. */
 export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
   return sendEndpoint({
@@ -23,54 +72,7 @@ export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
     scope: "whatsapp",
     body: {
       schema: carrying(ChatSend, desk),
-      examples: {
-        template: {
-          summary: "From a template",
-          value: {
-            phone_number: "5491122334455",
-            template_id: "order_shipped",
-            language_code: "es",
-            params: ["Ada", 1042],
-          },
-        },
-        filled: {
-          summary: "A template with a header, values by name and buttons",
-          value: {
-            phone_number: "5491122334455",
-            template_id: "order_ready",
-            language_code: "en",
-            params: { first_name: "Ada", order: 1042 },
-            header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
-            buttons: [
-              { index: 0, sub_type: "url", value: "orders/1042" },
-              { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
-            ],
-          },
-        },
-        pass: {
-          summary: "With a pass for Apple's wallet",
-          value: {
-            phone_number: "5491122334455",
-            template_id: "member_card",
-            language_code: "en",
-            params: ["Ada", "{{.pass.download_url}}"],
-            pass: {
-              pass_type: "apple",
-              pass_data: {
-                serial_number: "card-3042",
-                organization_name: "Acme",
-                description: "Member card",
-                style: "storeCard",
-                primary_fields: [{ key: "points", label: "Points", value: "120" }],
-              },
-            },
-          },
-        },
-        text: {
-          summary: "An answer in free text",
-          value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
-        },
-      },
+      examples: EXAMPLES,
     },
     fails: { 402: desk.noTokens, 422: WINDOW_CLOSED },
     accept: acceptCarrying(desk, {
