@@ -74,8 +74,8 @@ const MEANT: readonly Excuse[] = [
 
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
-  sendEmail: ["to_address", "template_id", "cc", "bcc", "reply_to", "headers", "attachments", "scheduled_at"],
-  sendWhatsapp: ["template_id", "text", "header", "scheduled_at"],
+  sendEmail: ["to_address", "template_id", "cc", "bcc", "reply_to", "headers", "attachments", "pass", "scheduled_at"],
+  sendWhatsapp: ["template_id", "text", "header", "pass", "scheduled_at"],
   sendWallet: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   createPass: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   rescheduleJob: ["scheduled_at"],
