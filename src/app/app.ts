@@ -55,10 +55,10 @@ import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
-import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
+import { startAuditSweep, startNewsSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
-import { openWebhooks, webhookSender } from "./webhooks.ts";
+import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
@@ -148,7 +148,10 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     passKit: { ...passKit, log: { take: passKit.log.take.bind(passKit.log), latest: answers.complaints } },
     wallet,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
+    whatsapp: openWhatsappWebhook(
+      { ...base, ...providers, config, telemetry },
+      shutdown,
+    ),
     links,
     ...base.api,
     overview: openOverview(options, { ...base, ...answers, wallet }),
@@ -207,6 +210,7 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
+  if (sweeps) startNewsSweep(shutdown, registry);
   if (sweeps)
     startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
   const failedJobs = eventStore.failedJobs(registry.contents);
@@ -234,6 +238,7 @@ async function openBase(
     status,
     clickhouseUrl,
     mailed: { suppressions: queue, contents: payloads.served.contents },
+    news: openNewsDesk(hooks, queue),
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
 }
