@@ -59,7 +59,7 @@ export const webhookLimits = {
   newsAtOnce: 200,
   newsWaitingMax: 2_000,
   newsWritesMax: 4,
-  newsLingerMs: 200,
+  newsLingerMs: 500,
   /** How long news is kept, and how much of it for a tenant, about. The provider repeats a call for seven days. */
   newsKeptMs: 7 * DAY_MS,
   newsKeptMax: 20_000,

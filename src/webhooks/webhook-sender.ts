@@ -1,54 +1,19 @@
-import { sleep, type Timer } from "../domain/clock.ts";
+import { sleep } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { ChangeFeed } from "../domain/tenant.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import { FairTurns } from "./fair-turns.ts";
+import { type Followed, type Held, type HeldShard, markOf, newsMarkOf, nextStream, positionsOf } from "./followed.ts";
 import { webhookLimits } from "./limits.ts";
 import { Notes } from "./notes.ts";
-import { nextRange } from "./progress.ts";
-import { newsTypesOf, type Progress, type SealedWebhook, STREAMS, type Stream, wants } from "./webhook.ts";
+import { type SealedWebhook, wants } from "./webhook.ts";
 import { FIRST_SPAN, type TurnPorts, WebhookTurns } from "./webhook-turn.ts";
 
 export interface WebhookSenderPorts extends Omit<TurnPorts, "notes" | "store"> {
   readonly store: Pick<DeliveryRepository, "ofShards" | "ofTenants" | "note" | "trim" | "secretsOf">;
   readonly changes: Pick<ChangeFeed, "onChange">;
-}
-
-/** A shard that this process holds. */
-export interface HeldShard {
-  readonly shard: number;
-  /** Aborts when another process acts already. */
-  readonly lost: AbortSignal;
-  isSurelyHeld(): boolean;
-}
-
-interface Held {
-  readonly term: HeldShard;
-  readonly cutOff: AbortController;
-}
-
-/** A webhook that this process calls. */
-interface Followed {
-  webhook: SealedWebhook;
-  readonly held: Held;
-  /** The last event that can be read with everything before it, and the last one that is known of. */
-  mark: number;
-  seen: number;
-  /** The last news that is stored, of those that it may be told of. */
-  newsMark: number;
-  /** What its last turn was about. */
-  lastTurn: Stream;
-  isSettling: boolean;
-  state: "idle" | "waiting" | "queued" | "running";
-  timer: Timer | null;
-  /** When the next turn may begin (monotonic). */
-  notBeforeMs: number;
-  span: number;
-  notedPositions: Readonly<Record<Stream, number>>;
-  untrimmed: number;
-  isGone: boolean;
 }
 
 const TENANTS_AT_ONCE = 500;
@@ -391,30 +356,6 @@ export class WebhookSender {
       telemetry.log("warn", "old attempts of a webhook could not be removed", { error: String(error) });
     });
   }
-}
-
-/** What its next call is about; null: there is nothing to tell. */
-function nextStream(one: Followed): Stream | null {
-  const { progress } = one.webhook;
-  const behind = STREAMS.filter((stream) => {
-    const { afterEventId, throughEventId } = nextRange(progress[stream], markOf(one, stream));
-    return afterEventId < throughEventId;
-  });
-  const failed = behind.find((stream) => progress.failures > 0 && progress[stream].retryThrough !== null);
-  return failed ?? behind.find((stream) => stream !== one.lastTurn) ?? behind[0] ?? null;
-}
-
-function markOf({ mark, newsMark }: Followed, stream: Stream): number {
-  return stream === "events" ? mark : newsMark;
-}
-
-/** A webhook that is to be told of no news has none. */
-function newsMarkOf(webhook: SealedWebhook): number {
-  return newsTypesOf(webhook).length === 0 ? 0 : webhook.newsMark;
-}
-
-function positionsOf({ events, news }: Progress): Readonly<Record<Stream, number>> {
-  return { events: events.position, news: news.position };
 }
 
 /** From the begin of a turn to the next one. */
