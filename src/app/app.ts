@@ -148,10 +148,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     passKit: { ...passKit, log: { take: passKit.log.take.bind(passKit.log), latest: answers.complaints } },
     wallet,
     platform: providers.platform,
-    whatsapp: openWhatsappWebhook(
-      { ...base, ...providers, config, telemetry },
-      shutdown,
-    ),
+    whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     ...base.api,
     overview: openOverview(options, { ...base, ...answers, wallet }),
