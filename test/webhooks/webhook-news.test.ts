@@ -4,6 +4,7 @@ import { UnavailableError } from "../../src/domain/errors.ts";
 import { eventTimeMs } from "../../src/domain/event.ts";
 import type { TenantNews } from "../../src/domain/tenant-news.ts";
 import { NewsDesk } from "../../src/webhooks/news-desk.ts";
+import { shownAttempt } from "../../src/webhooks/schemas.ts";
 import { webhookNews } from "../../src/webhooks/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
@@ -76,6 +77,7 @@ test("what a person writes reaches the tenant's webhook once, signed, and nobody
   expect([receiver.calls.length, theirs.calls.length]).toEqual([3, 0]);
   const { items } = await must(world.stores.registry.webhooks.attempts("acme", id, { cursor: null, limit: 10 }));
   expect(items[0]).toMatchObject({ events: 1, firstEventId: null, lastEventId: null, isTest: false, error: null });
+  expect(items.map((attempt) => shownAttempt(attempt).kind)).toEqual(["messages", "messages", "messages"]);
 });
 
 test("only what a webhook of the tenant asks for is stored", async () => {
