@@ -1429,12 +1429,13 @@ export type WebhookWithSecret = {
         | "complained"
         | "failed"
         | "suppressed"
+        | "message.received"
       )[]
     | null;
   /** Null: all. */
   channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
   description: string | null;
-  /** 1: an event a call, as an object; more: arrays. */
+  /** 1: an event or message a call, as an object; more: arrays. */
   batch_max: number;
   status: "enabled" | "disabled";
   /** Null while it is enabled. */
@@ -1449,7 +1450,7 @@ export type WebhookWithSecret = {
   last_error: string | null;
   /** Everything through this event was told. */
   last_event_id: number;
-  /** What is still to be told again: the events behind the first one, through the last. */
+  /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
   /** What calls are signed with. It is not shown again. */
@@ -1471,12 +1472,13 @@ export type Webhook = {
         | "complained"
         | "failed"
         | "suppressed"
+        | "message.received"
       )[]
     | null;
   /** Null: all. */
   channels: readonly ("email" | "whatsapp" | "wallet")[] | null;
   description: string | null;
-  /** 1: an event a call, as an object; more: arrays. */
+  /** 1: an event or message a call, as an object; more: arrays. */
   batch_max: number;
   status: "enabled" | "disabled";
   /** Null while it is enabled. */
@@ -1491,7 +1493,7 @@ export type Webhook = {
   last_error: string | null;
   /** Everything through this event was told. */
   last_event_id: number;
-  /** What is still to be told again: the events behind the first one, through the last. */
+  /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
 };
@@ -1500,14 +1502,14 @@ export type WebhookList = { webhooks: readonly Webhook[] };
 
 export type WebhookAttempt = {
   at: string;
-  kind: "events" | "test";
+  kind: "events" | "messages" | "test";
   /** The header `webhook-id`. */
   message_id: string;
-  /** Events in the call. */
+  /** Events, or messages that came in, in the call. */
   events: number;
-  /** Null: a test. */
+  /** Null: the call had no events. */
   first_event_id: number | null;
-  /** Null: a test. */
+  /** Null: the call had no events. */
   last_event_id: number | null;
   /** Whether the receiver answered 2xx. */
   delivered: boolean;
@@ -2845,7 +2847,10 @@ export type Operations = {
     body: {
       /** an https address of at most 2048 characters */
       url: string;
-      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      /**
+       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received;
+       * null: all
+       */
       event_types?:
         | readonly (
             | "sent"
@@ -2857,6 +2862,7 @@ export type Operations = {
             | "complained"
             | "failed"
             | "suppressed"
+            | "message.received"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -2890,7 +2896,10 @@ export type Operations = {
     body: {
       /** an https address of at most 2048 characters */
       url?: string;
-      /** an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed; null: all */
+      /**
+       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received;
+       * null: all
+       */
       event_types?:
         | readonly (
             | "sent"
@@ -2902,6 +2911,7 @@ export type Operations = {
             | "complained"
             | "failed"
             | "suppressed"
+            | "message.received"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -2945,9 +2955,9 @@ export type Operations = {
   };
   /**
    * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
-   * (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids that
-   * they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs a key
-   * with the scope `manage`.
+   * (`after_event_id`), as the webhook selects them now, and messages that came in at that time. They come first,
+   * in their order and under the ids that they had; then it goes on where it was. Another replay takes the place
+   * of one that has not ended. Needs a key with the scope `manage`.
    */
   replayWebhookEvents: {
     path: {

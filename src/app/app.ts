@@ -56,10 +56,10 @@ import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
-import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
+import { startAuditSweep, startNewsSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
-import { openWebhooks, webhookSender } from "./webhooks.ts";
+import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
 
 export interface AppOptions {
@@ -208,6 +208,7 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
   if (sweeps) startAuditSweep(shutdown, registry);
+  if (sweeps) startNewsSweep(shutdown, registry);
   if (sweeps)
     startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
   const failedJobs = eventStore.failedJobs(registry.contents);
@@ -235,6 +236,7 @@ async function openBase(
     status,
     clickhouseUrl,
     mailed: { suppressions: queue, contents: payloads.served.contents },
+    news: openNewsDesk(hooks, queue),
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
 }

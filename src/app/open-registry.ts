@@ -39,6 +39,7 @@ import { TenantSnapshots } from "../tenants/tenant-snapshots.ts";
 import { TenantSource } from "../tenants/tenant-source.ts";
 import { DeliveryRepository } from "../webhooks/delivery-repository.ts";
 import { webhookRegistry } from "../webhooks/endpoints.ts";
+import { NewsRepository } from "../webhooks/news-repository.ts";
 import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, tenantPartOf } from "./app-channel.ts";
 
 export interface RegistryOptions {
@@ -66,6 +67,8 @@ export interface OpenRegistry {
   /** Files that jobs send. */
   readonly jobContents: ContentStore;
   readonly webhookDeliveries: DeliveryRepository;
+  /** Its `start` removes old rows; one process of a start does. */
+  readonly webhookNews: NewsRepository;
   readonly directory: TenantDirectory;
   readonly operators: OperatorDirectory;
   readonly operatorAccounts: OperatorRepository;
@@ -140,6 +143,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),
+    webhookNews: new NewsRepository({ database, clock, telemetry }),
     directory: snapshots,
     operators,
     operatorAccounts: accounts,

@@ -27,6 +27,11 @@ export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): vo
   shutdown.add("history", "audit sweep", () => audit.stop());
 }
 
+export function startNewsSweep(shutdown: Shutdown, { webhookNews }: OpenRegistry): void {
+  webhookNews.start();
+  shutdown.add("history", "news sweep", () => webhookNews.stop());
+}
+
 /** Removes what deleted tenants leave behind. */
 export function startTenantRemovals(
   { channels, telemetry }: SweepOptions,

@@ -3,10 +3,12 @@ import type { EventFeed } from "../domain/event-store.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { ChangeFeed } from "../domain/tenant.ts";
+import type { TenantNewsDesk } from "../domain/tenant-news.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { WebhookClient } from "../runtime/webhook-client.ts";
 import type { DisabledWebhook } from "../webhooks/delivery-repository.ts";
+import { NewsDesk } from "../webhooks/news-desk.ts";
 import type { WebhookEndpointPorts } from "../webhooks/webhook-endpoints.ts";
 import { WebhookSender } from "../webhooks/webhook-sender.ts";
 import { WebhookTests } from "../webhooks/webhook-tests.ts";
@@ -15,7 +17,7 @@ import { outboundGuard } from "./outbound-guard.ts";
 
 interface WebhookContext {
   readonly config: Config;
-  readonly registry: Pick<OpenRegistry, "webhookDeliveries" | "audit">;
+  readonly registry: Pick<OpenRegistry, "webhookDeliveries" | "webhookNews" | "audit">;
   readonly eventStore: { readonly feed: EventFeed };
   readonly telemetry: Telemetry;
 }
@@ -28,10 +30,11 @@ export function webhookSender(
   { config, registry, eventStore, telemetry }: WebhookContext,
   changes: Pick<ChangeFeed, "onChange">,
 ): WebhookSender {
-  const { webhookDeliveries: store, audit } = registry;
+  const { webhookDeliveries: store, webhookNews: news, audit } = registry;
   return new WebhookSender({
     store,
     feed: eventStore.feed,
+    news,
     caller: new WebhookClient({ guard: outboundGuard(config) }),
     changes,
     async onDisabled({ tenantId, webhookId, reason }: DisabledWebhook) {
@@ -45,6 +48,14 @@ export function webhookSender(
     random: systemRandom,
     telemetry,
   });
+}
+
+/** Takes what tenants are to hear of over their webhooks. */
+export function openNewsDesk(
+  { registry: { webhookNews: store }, telemetry }: Pick<WebhookContext, "registry" | "telemetry">,
+  changes: Pick<ChangeFeed, "announce">,
+): TenantNewsDesk {
+  return new NewsDesk({ store, changes, clock: systemClock, telemetry });
 }
 
 /** What the API needs for webhooks. Starts nothing. */

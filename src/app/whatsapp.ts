@@ -52,9 +52,6 @@ export function startWhatsapp({ config, telemetry, platform }: ChannelPorts, shu
   return { ...over(sandbox.url), inbox: sandbox.inbox, callBack: (apiUrl) => sandbox.callBack(apiUrl) };
 }
 
-/** No tenant can name a receiver of news. */
-const NO_LISTENERS: TenantNewsDesk = { tell: async () => undefined };
-
 interface WebhookContext {
   readonly config: Config;
   readonly queue: RedisQueue;
@@ -62,12 +59,13 @@ interface WebhookContext {
   readonly eventStore: { readonly reader: EventReader };
   readonly registry: { readonly registry: { ownNumbers(): Promise<ReadonlyMap<string, string>> } };
   readonly platform: PlatformCredentials;
+  readonly news: TenantNewsDesk;
   readonly telemetry: Telemetry;
 }
 
 /** What the API needs to take the chat provider's callbacks. */
 export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown): WhatsappPorts {
-  const { config, queue, directory, eventStore, platform, telemetry } = context;
+  const { config, queue, directory, eventStore, platform, news, telemetry } = context;
   const { registry } = context.registry;
   const statuses = new WhatsappStatuses({
     queue,
@@ -83,7 +81,7 @@ export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown)
   shutdown.add("history", "early statuses", () => statuses.stop());
   const [messages, windows, clock] = [queue.incomingMessages, queue.replyWindows, systemClock];
   const owners = new NumberOwners({ read: () => registry.ownNumbers(), clock });
-  const heard = { messages, windows, owners, references: queue, news: NO_LISTENERS };
+  const heard = { messages, windows, owners, references: queue, news };
   const incoming = new IncomingChat({ ...heard, platform, clock, telemetry });
   return { webhookSecrets: config.webhookSecrets, statuses, incoming, messages, windows };
 }

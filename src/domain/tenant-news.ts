@@ -1,12 +1,15 @@
 import type { ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
+export const NEWS_TYPES = ["message.received"] as const;
+export type NewsType = (typeof NEWS_TYPES)[number];
+
 /** Something that a tenant is to hear of and that is no event of one of its messages. */
 export interface TenantNews {
   readonly tenantId: string;
   /** The same whenever this is told again, and no other news' of the tenant. */
   readonly id: string;
-  readonly type: "message.received";
+  readonly type: NewsType;
   readonly channel: ChannelName;
   /** Unix milliseconds at which it happened. */
   readonly atMs: number;

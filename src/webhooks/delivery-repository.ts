@@ -4,7 +4,7 @@ import type { AnyDb, Database } from "../storage/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
-import { webhookAttempts, webhooks } from "./tables.ts";
+import { webhookAttempts, webhookNews, webhooks } from "./tables.ts";
 import type { Attempt, DisabledReason, Progress, SealedWebhook } from "./webhook.ts";
 import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
 
@@ -32,6 +32,10 @@ export interface DisabledWebhook {
   readonly atMs: number;
 }
 
+/** One row of an index is read. */
+const LAST_NEWS = sql<number | null>`(
+  SELECT max(${webhookNews.id}) FROM ${webhookNews} WHERE ${webhookNews.tenantId} = ${webhooks.tenantId}
+)`.mapWith(webhookNews.id);
 const PAGE = 500;
 const DISABLED_MAX = 50;
 /** Operators are not told for longer. */
@@ -64,15 +68,16 @@ export class DeliveryRepository {
   private select(where: ReturnType<typeof and>, limit: number): Promise<readonly SealedWebhook[]> {
     return this.options.database.read(async (db) => {
       const rows = await db
-        .select({ webhook: webhooks, shard: tenants.shard })
+        .select({ webhook: webhooks, shard: tenants.shard, newsMark: LAST_NEWS })
         .from(webhooks)
         .innerJoin(tenants, eq(tenants.id, webhooks.tenantId))
         .where(and(where, isNull(webhooks.disabledAt), isNull(tenants.deletedAt)))
         .orderBy(asc(webhooks.id))
         .limit(limit);
-      return rows.map(({ webhook, shard }) => ({
+      return rows.map(({ webhook, shard, newsMark }) => ({
         ...webhookOf(webhook),
         shard,
+        newsMark: newsMark ?? 0,
         secret: webhook.secret,
         formerSecret: webhook.formerSecret,
         formerUntilMs: webhook.formerUntil?.getTime() ?? null,
@@ -97,7 +102,8 @@ export class DeliveryRepository {
         .where(and(eq(webhooks.id, webhookId), eq(webhooks.tenantId, tenantId)));
       if (row === undefined) return null;
       const { secret, formerSecret, formerUntil } = row;
-      return { ...webhookOf(row), shard: 0, secret, formerSecret, formerUntilMs: formerUntil?.getTime() ?? null };
+      const sealed = { secret, formerSecret, formerUntilMs: formerUntil?.getTime() ?? null };
+      return { ...webhookOf(row), shard: 0, newsMark: 0, ...sealed };
     });
   }
 
@@ -171,7 +177,11 @@ async function noteOne(transaction: AnyDb, { webhookId, epoch, progress }: Note)
   const rows = await transaction
     .update(webhooks)
     // A process that was replaced while it called may say less than its successor.
-    .set({ ...columnsOf(progress), position: sql`greatest(${webhooks.position}, ${progress.position}::bigint)` })
+    .set({
+      ...columnsOf(progress),
+      position: sql`greatest(${webhooks.position}, ${progress.events.position}::bigint)`,
+      newsPosition: sql`greatest(${webhooks.newsPosition}, ${progress.news.position}::bigint)`,
+    })
     .where(and(eq(webhooks.id, webhookId), eq(webhooks.epoch, epoch)))
     .returning({ id: webhooks.id });
   return rows.length > 0;

@@ -55,6 +55,15 @@ export const webhookLimits = {
   /** How long calls in flight may go on when their shard is handed over. */
   closingMs: 500,
 
+  /** News of a transaction; of a tenant in memory; and transactions of different tenants at a time. */
+  newsAtOnce: 200,
+  newsWaitingMax: 2_000,
+  newsWritesMax: 4,
+  newsLingerMs: 500,
+  /** How long news is kept, and how much of it for a tenant, about. The provider repeats a call for seven days. */
+  newsKeptMs: 7 * DAY_MS,
+  newsKeptMax: 20_000,
+
   /** Tests by hand, in flight at a time: of a tenant and of a process. */
   tenantTestsMax: 1,
   testsMax: 50,

@@ -1,42 +1,62 @@
 import { eventTimeMs } from "../domain/event.ts";
 import type { TenantEvent } from "../domain/event-store.ts";
+import type { TenantNews } from "../domain/tenant-news.ts";
 import { webhookLimits } from "./limits.ts";
-import type { Webhook } from "./webhook.ts";
+import type { Stream, Webhook } from "./webhook.ts";
 
-/** The body of a call, and the events in it. */
+/** An event, or news, as it is told. */
+export interface Told {
+  readonly id: number;
+  readonly json: string;
+}
+
+interface StoredNews extends Pick<TenantNews, "type" | "atMs"> {
+  readonly id: number;
+  readonly data: string;
+}
+
+/** The body of a call, and what is in it. */
 export interface Message {
-  /** The same for every repeat of these events to this webhook. */
+  /** The same for every repeat of this content to this webhook. */
   readonly messageId: string;
   readonly json: string;
   readonly events: number;
-  readonly firstEventId: number;
-  readonly lastEventId: number;
+  readonly firstId: number;
+  readonly lastId: number;
 }
 
 /**
- * Cuts events, oldest first, into calls: as many events as the webhook takes at a time, and not much more than the bytes of a call. A
- * call that failed is cut again as it was: nothing behind `retryThrough` joins its events.
+ * Cuts a stream, oldest first, into calls: as many as the webhook takes at a time, and not much more than the bytes of a call. A
+ * call that failed is cut again as it was: nothing behind `retryThrough` joins it.
  */
 export function* messagesOf(
-  { webhookId, batchMax, progress: { retryThrough } }: Pick<Webhook, "webhookId" | "batchMax" | "progress">,
-  events: readonly TenantEvent[],
+  { webhookId, batchMax, progress }: Pick<Webhook, "webhookId" | "batchMax" | "progress">,
+  stream: Stream,
+  all: readonly Told[],
 ): Generator<Message> {
+  const { retryThrough } = progress[stream];
   let texts: string[] = [];
-  let [bytes, first] = [0, 0];
-  for (const [at, event] of events.entries()) {
-    const text = JSON.stringify(shownEvent(event));
-    if (texts.length === 0) first = event.eventId;
+  let [bytes, firstId] = [0, 0];
+  for (const [at, { id, json: text }] of all.entries()) {
+    if (texts.length === 0) firstId = id;
     texts.push(text);
     bytes += Buffer.byteLength(text);
     const isFull = texts.length >= batchMax || bytes >= webhookLimits.batchBytesMax;
-    if (!isFull && event.eventId !== retryThrough && at < events.length - 1) continue;
-    const last = event.eventId;
-    const named = first === last ? String(first) : `${first}-${last}`;
+    if (!isFull && id !== retryThrough && at < all.length - 1) continue;
+    const named = firstId === id ? String(id) : `${firstId}-${id}`;
     const json = batchMax === 1 ? text : `[${texts.join(",")}]`;
-    yield { messageId: `${webhookId}_${named}`, json, events: texts.length, firstEventId: first, lastEventId: last };
+    // An event and news may have the same id.
+    const messageId = `${webhookId}_${stream === "news" ? "news-" : ""}${named}`;
+    yield { messageId, json, events: texts.length, firstId, lastId: id };
     texts = [];
     bytes = 0;
   }
+}
+
+/** News as it is told. `data` is the text of a JSON object. */
+export function toldNews({ id, type, atMs, data }: StoredNews): Told {
+  const head = JSON.stringify({ type, timestamp: new Date(atMs).toISOString() });
+  return { id, json: `${head.slice(0, -1)},"data":${data}}` };
 }
 
 /** The body that a test by hand sends. */
@@ -49,9 +69,10 @@ export function testMessage(webhookId: string, nowMs: number): { readonly messag
   return { messageId: `${webhookId}_test-${nowMs}`, json };
 }
 
-function shownEvent({ eventId, type, channel, jobId, result }: TenantEvent) {
+/** An event as it is told. */
+export function toldEvent({ eventId, type, channel, jobId, result }: TenantEvent): Told {
   const time = new Date(eventTimeMs(eventId)).toISOString();
-  return {
+  const shown = {
     type: `${channel}.${type}`,
     timestamp: time,
     data: {
@@ -64,4 +85,5 @@ function shownEvent({ eventId, type, channel, jobId, result }: TenantEvent) {
       created_at: `${time.slice(0, 19)}Z`,
     },
   };
+  return { id: eventId, json: JSON.stringify(shown) };
 }

@@ -1,7 +1,7 @@
 import type { WebhookAnswer } from "../domain/outbound.ts";
 import type { Random } from "../domain/random.ts";
 import { webhookLimits } from "./limits.ts";
-import type { EventRange, Progress } from "./webhook.ts";
+import type { EventRange, Place, Progress, Stream } from "./webhook.ts";
 
 /*
  * How a webhook gets on. Pure.
@@ -12,21 +12,23 @@ import type { EventRange, Progress } from "./webhook.ts";
  */
 
 /** What is to be told next, of what is known to be stored. */
-export function nextRange({ position, replay }: Progress, mark: number): EventRange {
+export function nextRange({ position, replay }: Place, mark: number): EventRange {
   return replay ?? { afterEventId: position, throughEventId: Math.max(position, mark) };
 }
 
-/** Everything through this event was told. */
-export function told(progress: Progress, eventId: number): Progress {
-  return { ...moved(progress, eventId), ...WELL };
+/** Everything of the stream through this id was told. */
+export function told(progress: Progress, stream: Stream, id: number): Progress {
+  const on = moved(progress, stream, id);
+  return { ...on, ...WELL, [stream]: { ...on[stream], retryThrough: null } };
 }
 
-/** There is nothing to tell up to this event. */
-export function moved(progress: Progress, eventId: number): Progress {
-  const { replay, position } = progress;
-  if (replay === null) return { ...progress, position: Math.max(position, eventId) };
-  const rest = eventId >= replay.throughEventId ? null : { ...replay, afterEventId: eventId };
-  return { ...progress, replay: rest };
+/** There is nothing of the stream to tell up to this id. */
+export function moved(progress: Progress, stream: Stream, id: number): Progress {
+  const place = progress[stream];
+  const { replay, position } = place;
+  if (replay === null) return { ...progress, [stream]: { ...place, position: Math.max(position, id) } };
+  const rest = id >= replay.throughEventId ? null : { ...replay, afterEventId: id };
+  return { ...progress, [stream]: { ...place, replay: rest } };
 }
 
 /** A webhook whose receiver has refused nothing since its last success. */
@@ -34,7 +36,6 @@ export const WELL = {
   failures: 0,
   failingSinceMs: null,
   nextAtMs: null,
-  retryThrough: null,
   lastError: null,
 } as const satisfies Partial<Progress>;
 
@@ -46,16 +47,17 @@ export function faultOf(answer: WebhookAnswer): string | null {
   return `the receiver answered ${status}${status >= 300 && status < 400 ? ": redirects are not followed" : ""}`;
 }
 
-/** A call through this event failed at `nowMs`. */
+/** A call through this id of the stream failed at `nowMs`. */
 export function failed(
   progress: Progress,
-  call: { readonly answer: WebhookAnswer; readonly lastEventId: number; readonly nowMs: number },
+  call: { readonly answer: WebhookAnswer; readonly stream: Stream; readonly lastId: number; readonly nowMs: number },
   random: Pick<Random, "next">,
 ): Progress {
-  const { answer, lastEventId, nowMs } = call;
+  const { answer, stream, lastId, nowMs } = call;
   const failures = progress.failures + 1;
   const failingSinceMs = progress.failingSinceMs ?? nowMs;
-  const common = { ...progress, failures, failingSinceMs, lastError: faultOf(answer), retryThrough: lastEventId };
+  const failing = { failures, failingSinceMs, lastError: faultOf(answer) };
+  const common = { ...progress, ...failing, [stream]: { ...progress[stream], retryThrough: lastId } };
   const isGone = answer.kind === "answered" && answer.status === 410;
   if (isGone || nowMs - failingSinceMs >= webhookLimits.disableAfterMs) {
     return { ...common, nextAtMs: null, disabled: { reason: isGone ? "gone" : "failing", atMs: nowMs } };
@@ -79,10 +81,10 @@ export function retryAfterMs(text: string | null, nowMs: number): number | null 
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
-/** Replays events: what was told already is told again, once. */
-export function replayed(progress: Progress, { afterEventId, throughEventId }: EventRange): Progress {
-  const { position } = progress;
+/** Replays a range: what was told already is told again, once. What failed is cut anew. */
+export function replayed({ position }: Place, { afterEventId, throughEventId }: EventRange): Place {
+  const anew = { position, replay: null, retryThrough: null };
   // Beyond the position, what is replayed and what comes next are one.
-  if (throughEventId >= position) return { ...progress, position: Math.min(position, afterEventId), replay: null };
-  return { ...progress, replay: afterEventId < throughEventId ? { afterEventId, throughEventId } : null };
+  if (throughEventId >= position) return { ...anew, position: Math.min(position, afterEventId) };
+  return { ...anew, replay: afterEventId < throughEventId ? { afterEventId, throughEventId } : null };
 }

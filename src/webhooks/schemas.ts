@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { EVENT_TYPES } from "../domain/event.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { enumOf, listOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
 import { webhookLimits } from "./limits.ts";
-import { type Attempt, DISABLED_REASONS, type Webhook } from "./webhook.ts";
+import { type Attempt, DISABLED_REASONS, WEBHOOK_TYPES, type Webhook } from "./webhook.ts";
 
 const STRICT = { additionalProperties: false } as const;
 
@@ -20,13 +19,13 @@ function membersOf(channels: readonly ChannelName[]) {
     event_types: Type.Optional(
       Type.Union(
         [
-          Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
+          Type.Array(Type.Union(WEBHOOK_TYPES.map((type) => Type.Literal(type))), {
             minItems: 1,
-            maxItems: EVENT_TYPES.length,
+            maxItems: WEBHOOK_TYPES.length,
           }),
           Type.Null(),
         ],
-        { description: `an array of ${list(EVENT_TYPES)}; null: all` },
+        { description: `an array of ${list(WEBHOOK_TYPES)}; null: all` },
       ),
     ),
     channels: Type.Optional(
@@ -108,10 +107,10 @@ function shownMembers(channels: readonly ChannelName[]) {
   return {
     webhook_id: Uuid,
     url: Type.String(),
-    event_types: Type.Union([Type.Array(enumOf(EVENT_TYPES)), Type.Null()], { description: "Null: all." }),
+    event_types: Type.Union([Type.Array(enumOf(WEBHOOK_TYPES)), Type.Null()], { description: "Null: all." }),
     channels: Type.Union([Type.Array(enumOf(channels)), Type.Null()], { description: "Null: all." }),
     description: Type.Union([Type.String(), Type.Null()]),
-    batch_max: Type.Integer({ description: "1: an event a call, as an object; more: arrays." }),
+    batch_max: Type.Integer({ description: "1: an event or message a call, as an object; more: arrays." }),
     status: enumOf(["enabled", "disabled"]),
     disabled_at: nullable(Timestamp, "Null while it is enabled."),
     disabled_reason: Type.Union([enumOf(DISABLED_REASONS), Type.Null()], {
@@ -122,7 +121,8 @@ function shownMembers(channels: readonly ChannelName[]) {
     last_error: Type.Union([Type.String(), Type.Null()], { description: "Why the last call failed." }),
     last_event_id: Type.Integer({ format: "int64", description: "Everything through this event was told." }),
     replay: Type.Union([Type.Object({ after_event_id: EventId, through_event_id: EventId }), Type.Null()], {
-      description: "What is still to be told again: the events behind the first one, through the last.",
+      description:
+        "What is still to be told again: the events behind the first one, through the last, and what came in that time.",
     }),
     created_at: Timestamp,
   };
@@ -144,11 +144,11 @@ export function webhookSchemas(channels: readonly ChannelName[]) {
 const AttemptSchema = Type.Object(
   {
     at: Timestamp,
-    kind: enumOf(["events", "test"]),
+    kind: enumOf(["events", "messages", "test"]),
     message_id: Type.String({ description: "The header `webhook-id`." }),
-    events: Type.Integer({ description: "Events in the call." }),
-    first_event_id: nullable(EventId, "Null: a test."),
-    last_event_id: nullable(EventId, "Null: a test."),
+    events: Type.Integer({ description: "Events, or messages that came in, in the call." }),
+    first_event_id: nullable(EventId, "Null: the call had no events."),
+    last_event_id: nullable(EventId, "Null: the call had no events."),
     delivered: Type.Boolean({ description: "Whether the receiver answered 2xx." }),
     status: Type.Union([Type.Integer(), Type.Null()], { description: "Of the answer; null: there was none." }),
     error: Type.Union([Type.String(), Type.Null()], { description: "Why it counts as failed." }),
@@ -164,7 +164,8 @@ export const WebhookAttemptPage = Type.Object(
 );
 
 export function shownWebhook({ webhookId, progress, ...webhook }: Webhook) {
-  const { replay, disabled, failures } = progress;
+  const { events, news, disabled, failures } = progress;
+  const replay = events.replay ?? news.replay;
   return {
     webhook_id: webhookId,
     url: webhook.url,
@@ -178,7 +179,7 @@ export function shownWebhook({ webhookId, progress, ...webhook }: Webhook) {
     failing_since: isoTime(failures > 0 ? progress.failingSinceMs : null),
     next_attempt_at: isoTime(progress.nextAtMs),
     last_error: progress.lastError,
-    last_event_id: progress.position,
+    last_event_id: progress.events.position,
     replay: replay === null ? null : { after_event_id: replay.afterEventId, through_event_id: replay.throughEventId },
     created_at: new Date(webhook.createdAtMs).toISOString(),
   };
@@ -187,7 +188,7 @@ export function shownWebhook({ webhookId, progress, ...webhook }: Webhook) {
 export function shownAttempt(attempt: Attempt): Static<typeof AttemptSchema> {
   return {
     at: new Date(attempt.atMs).toISOString(),
-    kind: attempt.isTest ? "test" : "events",
+    kind: attempt.isTest ? "test" : attempt.firstEventId === null ? "messages" : "events",
     message_id: attempt.messageId,
     events: attempt.events,
     first_event_id: attempt.firstEventId,

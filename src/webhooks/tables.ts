@@ -1,5 +1,18 @@
 import { sql } from "drizzle-orm";
-import { bigint, bigserial, boolean, index, integer, pgTable, text, timestamp } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  bigserial,
+  boolean,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
+import type { ChannelName } from "../domain/job.ts";
+import type { NewsType } from "../domain/tenant-news.ts";
 import { createdAt, slug, tenantId } from "../storage/tables.ts";
 import type { DisabledReason } from "./webhook.ts";
 
@@ -29,12 +42,17 @@ export const webhooks = pgTable(
     /** What is told again before that: ids in (after, through]. Null: nothing. */
     replayAfter: eventId("replay_after"),
     replayThrough: eventId("replay_through"),
+    /** The same of news. With a default, because the former release makes webhooks without it while this one starts. */
+    newsPosition: eventId("news_position").notNull().default(0),
+    newsReplayAfter: eventId("news_replay_after"),
+    newsReplayThrough: eventId("news_replay_through"),
     /** Calls that failed one after the other; since when; when the next one is due. */
     failures: integer("failures").notNull(),
     failingSince: time("failing_since"),
     nextAt: time("next_at"),
     /** The last event of the call that failed: its repeat has the same events. */
     retryThrough: eventId("retry_through"),
+    newsRetryThrough: eventId("news_retry_through"),
     lastError: text("last_error"),
     disabledReason: text("disabled_reason").$type<DisabledReason>(),
     disabledAt: time("disabled_at"),
@@ -68,4 +86,27 @@ export const webhookAttempts = pgTable(
     ms: integer("ms").notNull(),
   },
   (table) => [index("webhook_attempts_by_webhook").on(table.webhookId, table.id)],
+);
+
+/** What tenants with a webhook for it are to hear of and the event store does not have. Rows are kept for some days. */
+export const webhookNews = pgTable(
+  "webhook_news",
+  {
+    tenantId: tenantId(),
+    /** Of the event clock (`nextEventId`): it only rises, in the order of commits, and contains when it was stored. */
+    id: eventId("id").notNull(),
+    /** A hash of what names it, so that news told twice is stored once. */
+    key: slug("key").notNull(),
+    type: slug("type").$type<NewsType>().notNull(),
+    channel: slug("channel").$type<ChannelName>().notNull(),
+    /** When it happened. */
+    at: time("at").notNull(),
+    /** JSON as a text, because PostgreSQL's own types refuse some of the characters that people can write. */
+    data: text("data").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.tenantId, table.id] }),
+    uniqueIndex("webhook_news_by_key").on(table.tenantId, table.key),
+    index("webhook_news_by_age").on(table.id),
+  ],
 );

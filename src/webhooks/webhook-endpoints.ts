@@ -262,7 +262,7 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
     summary: "Tell events again",
     description:
       "Those of a span of time (`from` and, if not until now, `to`), or everything behind an event (`after_event_id`), as " +
-      "the webhook selects them now. They come first, in their order and under the ids that they had; then it goes on where it was. " +
+      "the webhook selects them now, and messages that came in at that time. They come first, in their order and under the ids that they had; then it goes on where it was. " +
       "Another replay takes the place of one that has not ended.",
     params,
     body: { schema: replayBody },

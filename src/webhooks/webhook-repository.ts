@@ -1,6 +1,5 @@
-import { and, asc, count, desc, eq, lt } from "drizzle-orm";
+import { and, asc, count, desc, eq, lt, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import type { EventType } from "../domain/event.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Random } from "../domain/random.ts";
@@ -21,9 +20,11 @@ import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
 import { replayed, WELL } from "./progress.ts";
 import { newSecret } from "./signature.ts";
-import { webhookAttempts, webhooks } from "./tables.ts";
-import type { Attempt, EventRange, Webhook } from "./webhook.ts";
+import { webhookAttempts, webhookNews, webhooks } from "./tables.ts";
+import { type Attempt, newsTypesOf, type Place, type Webhook, type WebhookType } from "./webhook.ts";
 import { columnsOf, formerSecretPlace, secretPlace, webhookOf } from "./webhook-rows.ts";
+
+type Changed = Partial<typeof webhooks.$inferInsert>;
 
 export interface WebhookRepositoryOptions {
   readonly database: Database;
@@ -37,7 +38,7 @@ export interface WebhookRepositoryOptions {
 export interface WebhookContent {
   readonly url: string;
   readonly description: string | null;
-  readonly eventTypes: readonly EventType[] | null;
+  readonly eventTypes: readonly WebhookType[] | null;
   readonly channels: readonly ChannelName[] | null;
   readonly batchMax: number;
 }
@@ -64,7 +65,7 @@ export class WebhookRepository {
     this.ids = new JobIds(options.clock, options.random);
   }
 
-  /** `position`: the event id from which on it is told. */
+  /** `position`: the event id from which on it is told. Of news, it is told of what comes from now on. */
   create(tenantId: string, content: WebhookContent, position: number): Promise<CreatedWebhook> {
     const { vault, clock, random, changes } = this.options;
     const [id, secret] = [this.ids.next(), newSecret(random)];
@@ -82,6 +83,7 @@ export class WebhookRepository {
           secret: vault.seal(secretPlace(tenantId, id), secret),
           epoch: 1,
           position,
+          newsPosition: await lastNews(transaction, tenantId),
           failures: 0,
           createdAt: new Date(clock.nowMs()),
         })
@@ -106,14 +108,17 @@ export class WebhookRepository {
     });
   }
 
-  /** With another address it is called at once. */
+  /** With another address it is called at once. If it is to hear of news only now, it hears of what comes from now on. */
   change(tenantId: string, webhookId: string, change: Partial<WebhookContent>): Promise<WebhookResult> {
-    return this.changed(tenantId, webhookId, (webhook) => {
+    return this.changed(tenantId, webhookId, async (webhook, transaction) => {
       const isElsewhere = change.url !== undefined && change.url !== webhook.url;
       const content = { ...webhook, ...change };
+      const hearsMore = newsTypesOf(content).length > newsTypesOf(webhook).length;
       return {
         ...valuesOf(content),
-        ...(isElsewhere && { ...columnsOf({ ...webhook.progress, ...WELL }), epoch: webhook.epoch + 1 }),
+        ...(isElsewhere && columnsOf({ ...webhook.progress, ...WELL })),
+        ...(hearsMore && { newsPosition: await lastNews(transaction, tenantId) }),
+        epoch: webhook.epoch + (isElsewhere || hearsMore ? 1 : 0),
       };
     });
   }
@@ -132,10 +137,18 @@ export class WebhookRepository {
     webhookId: string,
     { afterEventId, throughEventId }: { readonly afterEventId: number; readonly throughEventId: number | null },
   ): Promise<WebhookResult> {
-    return this.changed(tenantId, webhookId, ({ progress, epoch }) => {
-      const range: EventRange = { afterEventId, throughEventId: throughEventId ?? progress.position };
-      const anew = replayed({ ...progress, retryThrough: null }, range);
-      return { ...columnsOf(anew), position: anew.position, epoch: epoch + 1 };
+    return this.changed(tenantId, webhookId, (webhook) => {
+      const { progress, epoch } = webhook;
+      const again = (place: Place) =>
+        replayed(place, { afterEventId, throughEventId: throughEventId ?? place.position });
+      const events = again(progress.events);
+      const news = newsTypesOf(webhook).length === 0 ? progress.news : again(progress.news);
+      return {
+        ...columnsOf({ ...progress, events, news }),
+        position: events.position,
+        newsPosition: news.position,
+        epoch: epoch + 1,
+      };
     });
   }
 
@@ -188,25 +201,30 @@ export class WebhookRepository {
   private changed(
     tenantId: string,
     webhookId: string,
-    change: (webhook: Webhook) => Partial<typeof webhooks.$inferInsert>,
+    change: (webhook: Webhook, transaction: AnyDb) => Changed | Promise<Changed>,
   ): Promise<WebhookResult> {
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
       // Locked against what calls in flight write down.
       const [row] = await transaction.select().from(webhooks).where(named(tenantId, webhookId)).for("update");
       if (row === undefined) return new Undone(missing("webhook"));
-      return done(await update(transaction, webhookId, change(webhookOf(row))));
+      return done(await update(transaction, webhookId, await change(webhookOf(row), transaction)));
     });
   }
 }
 
-async function update(
-  transaction: AnyDb,
-  webhookId: string,
-  change: Partial<typeof webhooks.$inferInsert>,
-): Promise<Webhook> {
+async function update(transaction: AnyDb, webhookId: string, change: Changed): Promise<Webhook> {
   const [row] = await transaction.update(webhooks).set(change).where(eq(webhooks.id, webhookId)).returning();
   if (row === undefined) throw new Error("a webhook that was locked is gone");
   return webhookOf(row);
+}
+
+/** The last id of the tenant's news, of which no more is stored while the transaction has its row locked; 0: it has none. */
+async function lastNews(transaction: AnyDb, tenantId: string): Promise<number> {
+  const [row] = await transaction
+    .select({ last: max(webhookNews.id) })
+    .from(webhookNews)
+    .where(eq(webhookNews.tenantId, tenantId));
+  return row?.last ?? 0;
 }
 
 function valuesOf({ url, description, eventTypes, channels, batchMax }: WebhookContent) {

@@ -1,9 +1,7 @@
-import type { EventType } from "../domain/event.ts";
-import { EVENT_TYPES } from "../domain/event.ts";
 import type { SealedColumn } from "../storage/sealed-column.ts";
 import type { SecretPlace } from "../storage/vault.ts";
 import { webhooks } from "./tables.ts";
-import type { Progress, Webhook } from "./webhook.ts";
+import { type Place, type Progress, WEBHOOK_TYPES, type Webhook, type WebhookType } from "./webhook.ts";
 
 type Row = typeof webhooks.$inferSelect;
 
@@ -15,7 +13,7 @@ export function webhookOf(row: Row): Webhook {
     url,
     description,
     // A later release may have written types that this one does not know.
-    eventTypes: eventTypes === null ? null : eventTypes.filter(isEventType),
+    eventTypes: eventTypes === null ? null : eventTypes.filter(isWebhookType),
     channels,
     batchMax,
     epoch,
@@ -25,33 +23,37 @@ export function webhookOf(row: Row): Webhook {
 }
 
 function progressOf(row: Row): Progress {
-  const { position, replayAfter, replayThrough, failures, retryThrough, lastError, disabledReason, disabledAt } = row;
+  const { failures, lastError, disabledReason, disabledAt } = row;
   return {
-    position,
-    replay:
-      replayAfter === null || replayThrough === null
-        ? null
-        : { afterEventId: replayAfter, throughEventId: replayThrough },
+    events: placeOf(row.position, row.replayAfter, row.replayThrough, row.retryThrough),
+    news: placeOf(row.newsPosition, row.newsReplayAfter, row.newsReplayThrough, row.newsRetryThrough),
     failures,
     failingSinceMs: row.failingSince?.getTime() ?? null,
     nextAtMs: row.nextAt?.getTime() ?? null,
-    retryThrough,
     lastError,
     disabled:
       disabledReason === null || disabledAt === null ? null : { reason: disabledReason, atMs: disabledAt.getTime() },
   };
 }
 
-/** The columns of all of its progress but the position, which only grows unless a tenant asks for more. */
+function placeOf(position: number, after: number | null, through: number | null, retryThrough: number | null): Place {
+  const replay = after === null || through === null ? null : { afterEventId: after, throughEventId: through };
+  return { position, replay, retryThrough };
+}
+
+/** The columns of all of its progress but the positions, which only grow unless a tenant asks for more. */
 export function columnsOf(progress: Progress) {
-  const { replay, failures, failingSinceMs, nextAtMs, retryThrough, lastError, disabled } = progress;
+  const { events, news, failures, failingSinceMs, nextAtMs, lastError, disabled } = progress;
   return {
-    replayAfter: replay?.afterEventId ?? null,
-    replayThrough: replay?.throughEventId ?? null,
+    replayAfter: events.replay?.afterEventId ?? null,
+    replayThrough: events.replay?.throughEventId ?? null,
+    retryThrough: events.retryThrough,
+    newsReplayAfter: news.replay?.afterEventId ?? null,
+    newsReplayThrough: news.replay?.throughEventId ?? null,
+    newsRetryThrough: news.retryThrough,
     failures,
     failingSince: dateOf(failingSinceMs),
     nextAt: dateOf(nextAtMs),
-    retryThrough,
     lastError,
     disabledReason: disabled?.reason ?? null,
     disabledAt: dateOf(disabled?.atMs ?? null),
@@ -62,8 +64,8 @@ function dateOf(unixMs: number | null): Date | null {
   return unixMs === null ? null : new Date(unixMs);
 }
 
-function isEventType(text: string): text is EventType {
-  return EVENT_TYPES.some((known) => known === text);
+function isWebhookType(text: string): text is WebhookType {
+  return WEBHOOK_TYPES.some((known) => known === text);
 }
 
 /** Where the secret belongs that signs, and the one before it. */

@@ -1,50 +1,19 @@
-import { sleep, type Timer } from "../domain/clock.ts";
+import { sleep } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { ChangeFeed } from "../domain/tenant.ts";
 import type { DeliveryRepository } from "./delivery-repository.ts";
 import { FairTurns } from "./fair-turns.ts";
+import { type Followed, type Held, type HeldShard, markOf, newsMarkOf, nextStream, positionsOf } from "./followed.ts";
 import { webhookLimits } from "./limits.ts";
 import { Notes } from "./notes.ts";
-import { nextRange } from "./progress.ts";
-import { type Progress, type SealedWebhook, wants } from "./webhook.ts";
+import { type SealedWebhook, wants } from "./webhook.ts";
 import { FIRST_SPAN, type TurnPorts, WebhookTurns } from "./webhook-turn.ts";
 
 export interface WebhookSenderPorts extends Omit<TurnPorts, "notes" | "store"> {
   readonly store: Pick<DeliveryRepository, "ofShards" | "ofTenants" | "note" | "trim" | "secretsOf">;
   readonly changes: Pick<ChangeFeed, "onChange">;
-}
-
-/** A shard that this process holds. */
-export interface HeldShard {
-  readonly shard: number;
-  /** Aborts when another process acts already. */
-  readonly lost: AbortSignal;
-  isSurelyHeld(): boolean;
-}
-
-interface Held {
-  readonly term: HeldShard;
-  readonly cutOff: AbortController;
-}
-
-/** A webhook that this process calls. */
-interface Followed {
-  webhook: SealedWebhook;
-  readonly held: Held;
-  /** The last event that can be read with everything before it, and the last one that is known of. */
-  mark: number;
-  seen: number;
-  isSettling: boolean;
-  state: "idle" | "waiting" | "queued" | "running";
-  timer: Timer | null;
-  /** When the next turn may begin (monotonic). */
-  notBeforeMs: number;
-  span: number;
-  notedPosition: number;
-  untrimmed: number;
-  isGone: boolean;
 }
 
 const TENANTS_AT_ONCE = 500;
@@ -60,7 +29,9 @@ const TRIM_AFTER = 100;
  *     says that there is more: nothing that it says is needed for completeness, because a new holder of a shard compares every
  *     webhook with the event store, and so does every holder every few minutes.
  * W3. Nothing is done for a webhook without news. A webhook in memory is some hundred bytes, no timer, no connection.
- * W4. Tenants take turns, within bounds of each tenant and of the process (`FairTurns`), and a turn lasts about a second or one call.
+ * W4. News is read from the registry. Whoever stores some announces it as a change of the tenant, and the look at the registry
+ *     every minute finds what was not heard. A call that failed is repeated first; otherwise events and news have turns in turn.
+ * W5. Tenants take turns, within bounds of each tenant and of the process (`FairTurns`), and a turn lasts about a second or one call.
  */
 export class WebhookSender {
   private readonly held = new Map<number, Held>();
@@ -227,12 +198,14 @@ export class WebhookSender {
       held,
       mark: 0,
       seen: 0,
+      newsMark: newsMarkOf(webhook),
+      lastTurn: "news",
       isSettling: false,
       state: "idle",
       timer: null,
       notBeforeMs: 0,
       span: FIRST_SPAN,
-      notedPosition: webhook.progress.position,
+      notedPositions: positionsOf(webhook.progress),
       untrimmed: 0,
       isGone: false,
     };
@@ -248,10 +221,12 @@ export class WebhookSender {
     const isAnew = webhook.epoch > epoch;
     // Of the same epoch, this process knows more than it has written down.
     one.webhook = isAnew ? webhook : { ...webhook, progress };
-    if (!isAnew) return;
-    one.notBeforeMs = 0;
-    one.notedPosition = webhook.progress.position;
-    this.toLook.add(one);
+    one.newsMark = newsMarkOf(webhook);
+    if (isAnew) {
+      one.notBeforeMs = 0;
+      one.notedPositions = positionsOf(webhook.progress);
+      this.toLook.add(one);
+    }
     this.schedule(one);
   }
 
@@ -273,7 +248,7 @@ export class WebhookSender {
     const positions = new Map<string, number>();
     for (const { webhook } of looked) {
       const { tenantId, progress } = webhook;
-      positions.set(tenantId, Math.min(positions.get(tenantId) ?? Number.MAX_SAFE_INTEGER, progress.position));
+      positions.set(tenantId, Math.min(positions.get(tenantId) ?? Number.MAX_SAFE_INTEGER, progress.events.position));
     }
     try {
       const asked = Array.from(positions, ([tenantId, afterEventId]) => ({ tenantId, afterEventId }));
@@ -322,10 +297,11 @@ export class WebhookSender {
   }
 
   /** How long until its next turn; null: there is nothing to tell. */
-  private waitOf({ webhook: { progress }, mark, notBeforeMs }: Followed): number | null {
+  private waitOf(one: Followed): number | null {
     const { clock } = this.ports;
-    if (!isBehind(progress, mark)) return null;
-    return Math.max(0, (progress.nextAtMs ?? 0) - clock.nowMs(), notBeforeMs - clock.monotonicMs());
+    if (nextStream(one) === null) return null;
+    const { progress } = one.webhook;
+    return Math.max(0, (progress.nextAtMs ?? 0) - clock.nowMs(), one.notBeforeMs - clock.monotonicMs());
   }
 
   private run(one: Followed): Promise<void> {
@@ -337,15 +313,18 @@ export class WebhookSender {
   /** Never rejects. */
   private async turnOf(one: Followed): Promise<void> {
     const { clock } = this.ports;
-    const { webhook, held, mark, span, notedPosition } = one;
+    const { webhook, held, span } = one;
+    const stream = nextStream(one);
     const beganMs = clock.monotonicMs();
     const mayGoOn = () => !one.isGone && one.webhook.epoch === webhook.epoch && held.term.isSurelyHeld();
-    if (!mayGoOn() || this.waitOf(one) !== 0) {
+    if (stream === null || !mayGoOn() || this.waitOf(one) !== 0) {
       one.notBeforeMs = beganMs + webhookLimits.turnMs;
       return this.idle(one);
     }
     one.state = "running";
-    const order = { webhook, mark, span, notedPosition, cutOff: held.cutOff.signal, mayGoOn };
+    one.lastTurn = stream;
+    const [mark, notedPosition] = [markOf(one, stream), one.notedPositions[stream]];
+    const order = { webhook, stream, mark, span, notedPosition, cutOff: held.cutOff.signal, mayGoOn };
     const end = await this.work.run(order);
     if (end.kind === "stale") {
       this.dirtyTenants.add(webhook.tenantId);
@@ -353,10 +332,10 @@ export class WebhookSender {
     }
     // Otherwise the tenant has asked for something else since.
     if (one.webhook.epoch === webhook.epoch) {
-      one.notBeforeMs = beganMs + pauseMs(end.kind, isBehind(end.progress, one.mark));
       one.webhook = { ...one.webhook, progress: end.progress };
       one.span = end.span;
-      one.notedPosition = end.notedPosition;
+      one.notedPositions = { ...one.notedPositions, [stream]: end.notedPosition };
+      one.notBeforeMs = beganMs + pauseMs(end.kind, nextStream(one) !== null);
     }
     if (end.progress.disabled !== null && end.kind === "on") this.drop(one);
     await this.trimAfter(one, end.attempts);
@@ -377,11 +356,6 @@ export class WebhookSender {
       telemetry.log("warn", "old attempts of a webhook could not be removed", { error: String(error) });
     });
   }
-}
-
-function isBehind(progress: Progress, mark: number): boolean {
-  const { afterEventId, throughEventId } = nextRange(progress, mark);
-  return afterEventId < throughEventId;
 }
 
 /** From the begin of a turn to the next one. */

@@ -1,23 +1,32 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { EVENT_IDS_PER_MS } from "../domain/event.ts";
-import type { EventFeed, TenantEvent } from "../domain/event-store.ts";
+import type { EventFeed } from "../domain/event-store.ts";
 import type { WebhookAnswer, WebhookCalls } from "../domain/outbound.ts";
 import type { Random } from "../domain/random.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { DeliveryRepository, DisabledWebhook } from "./delivery-repository.ts";
 import { FairTurns } from "./fair-turns.ts";
 import { webhookLimits } from "./limits.ts";
-import { type Message, messagesOf } from "./message.ts";
+import { type Message, messagesOf, type Told, toldEvent } from "./message.ts";
+import type { NewsRepository } from "./news-repository.ts";
 import type { Notes } from "./notes.ts";
 import { failed, faultOf, moved, nextRange, told } from "./progress.ts";
 import { signedHeaders } from "./signature.ts";
-import type { Attempt, Progress, SealedWebhook } from "./webhook.ts";
+import {
+  type Attempt,
+  type EventRange,
+  eventTypesOf,
+  type Progress,
+  type SealedWebhook,
+  type Stream,
+} from "./webhook.ts";
 
 export interface TurnPorts {
   readonly store: Pick<DeliveryRepository, "secretsOf" | "trim">;
   readonly notes: Pick<Notes, "write">;
   readonly feed: EventFeed;
+  readonly news: Pick<NewsRepository, "after">;
   readonly caller: WebhookCalls;
   /** Tells that a webhook is disabled, before that is written down. Safe to repeat. */
   onDisabled(webhook: DisabledWebhook): Promise<void>;
@@ -28,11 +37,12 @@ export interface TurnPorts {
 
 export interface TurnOrder {
   readonly webhook: SealedWebhook;
-  /** The last event that can be read with everything before it. */
+  readonly stream: Stream;
+  /** The stream's last id that can be read with everything before it. */
   readonly mark: number;
   /** How many event ids are looked through at once. */
   readonly span: number;
-  /** The position that is on disk. */
+  /** The stream's position that is on disk. */
   readonly notedPosition: number;
   /** Cuts calls in flight off: they count for nothing. */
   readonly cutOff: AbortSignal;
@@ -54,7 +64,7 @@ export const FIRST_SPAN = 24 * 60 * MINUTE_IDS;
 const SPAN_MAX = 100 * FIRST_SPAN;
 
 /**
- * A turn of a webhook: reads its next events and calls it with them, one call after the other, for about a second.
+ * A turn of a webhook: reads what comes next of a stream and calls it with that, one call after the other, for about a second.
  *
  * T1. A position moves only after the call's 2xx, and is written down after that: a process that dies in between leaves calls to
  *     be repeated, never events that were skipped.
@@ -82,36 +92,48 @@ export class WebhookTurns {
   }
 
   private async turn(order: TurnOrder): Promise<TurnEnd> {
-    const { webhook, mark, span } = order;
-    const { afterEventId, throughEventId: end } = nextRange(webhook.progress, mark);
-    const throughEventId = Math.min(end, afterEventId + span);
+    const { webhook, stream, mark, span } = order;
+    const { afterEventId, throughEventId: end } = nextRange(webhook.progress[stream], mark);
+    // A tenant's news is little, and found by its index.
+    const throughEventId = stream === "news" ? end : Math.min(end, afterEventId + span);
     const limit = Math.max(webhookLimits.pageMin, webhook.batchMax);
-    const { tenantId, channels, eventTypes: types } = webhook;
-    const query = { tenantId, afterEventId, throughEventId, channels, types, limit };
-    const events = await this.read(tenantId, () => this.ports.feed.after(query));
-    const { progress: reached, attempts, isWhole } = await this.tell(order, events);
-    const isShort = events.length < limit;
-    const progress = isWhole && isShort ? moved(reached, throughEventId) : reached;
-    const next = isShort ? Math.min(span * 4, SPAN_MAX) : span;
+    const range = { afterEventId, throughEventId };
+    const all = await (stream === "news" ? this.news(webhook, range, limit) : this.events(webhook, range, limit));
+    const { progress: reached, attempts, isWhole } = await this.tell(order, all);
+    const isShort = all.length < limit;
+    const progress = isWhole && isShort ? moved(reached, stream, throughEventId) : reached;
+    const next = isShort && stream === "events" ? Math.min(span * 4, SPAN_MAX) : span;
     return { ...(await this.note(order, progress, attempts)), span: next };
   }
 
-  private read(tenantId: string, read: () => Promise<readonly TenantEvent[]>): Promise<readonly TenantEvent[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly TenantEvent[]>();
+  private async events(webhook: SealedWebhook, range: EventRange, limit: number): Promise<readonly Told[]> {
+    const { tenantId, channels } = webhook;
+    const types = eventTypesOf(webhook);
+    if (types?.length === 0) return [];
+    const read = () => this.ports.feed.after({ tenantId, ...range, channels, types, limit });
+    return this.read(tenantId, async () => (await read()).map(toldEvent));
+  }
+
+  private news({ tenantId, eventTypes, channels }: SealedWebhook, range: EventRange, limit: number) {
+    return this.read(tenantId, () => this.ports.news.after({ tenantId, eventTypes, channels }, range, limit));
+  }
+
+  private read(tenantId: string, read: () => Promise<readonly Told[]>): Promise<readonly Told[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Told[]>();
     this.reads.enter(tenantId, () => read().then(resolve, reject));
     return promise;
   }
 
-  /** `isWhole`: all of the events were told. */
-  private async tell({ webhook, cutOff, mayGoOn }: TurnOrder, events: readonly TenantEvent[]) {
+  /** `isWhole`: all of it was told. */
+  private async tell({ webhook, stream, cutOff, mayGoOn }: TurnOrder, all: readonly Told[]) {
     const { clock, random, store } = this.ports;
     const beganMs = clock.monotonicMs();
     const attempts: Attempt[] = [];
     let progress = webhook.progress;
-    if (events.length === 0) return { progress, attempts, isWhole: true };
+    if (all.length === 0) return { progress, attempts, isWhole: true };
     const secrets = store.secretsOf(webhook);
     let isFirst = true;
-    for (const message of messagesOf(webhook, events)) {
+    for (const message of messagesOf(webhook, stream, all)) {
       const isLate = !isFirst && clock.monotonicMs() - beganMs > webhookLimits.turnMs;
       if (isLate || !mayGoOn()) return { progress, attempts, isWhole: false };
       isFirst = false;
@@ -119,12 +141,12 @@ export class WebhookTurns {
       const error = faultOf(answer);
       // Whether the receiver has it is not known: it is told again.
       if (error !== null && cutOff.aborted) return { progress, attempts, isWhole: false };
-      attempts.push(attemptOf(message, answer, { ...call, error }));
+      attempts.push(attemptOf(stream, message, answer, { ...call, error }));
       if (error !== null) {
-        const failure = { answer, lastEventId: message.lastEventId, nowMs: clock.nowMs() };
+        const failure = { answer, stream, lastId: message.lastId, nowMs: clock.nowMs() };
         return { progress: failed(progress, failure, random), attempts, isWhole: false };
       }
-      progress = told(progress, message.lastEventId);
+      progress = told(progress, stream, message.lastId);
     }
     return { progress, attempts, isWhole: true };
   }
@@ -147,13 +169,14 @@ export class WebhookTurns {
   }
 
   private async note(
-    { webhook, notedPosition }: TurnOrder,
+    { webhook, stream, notedPosition }: TurnOrder,
     progress: Progress,
     attempts: readonly Attempt[],
   ): Promise<Omit<TurnEnd, "span">> {
     const { tenantId, webhookId, epoch } = webhook;
-    const far = progress.position - notedPosition > webhookLimits.unnotedMs * EVENT_IDS_PER_MS;
-    const isQuiet = attempts.length === 0 && !far && progress.replay === webhook.progress.replay;
+    const place = progress[stream];
+    const far = place.position - notedPosition > webhookLimits.unnotedMs * EVENT_IDS_PER_MS;
+    const isQuiet = attempts.length === 0 && !far && place.replay === webhook.progress[stream].replay;
     if (isQuiet) return { kind: "on", progress, notedPosition, attempts: 0 };
     const { disabled } = progress;
     if (disabled !== null) await this.ports.onDisabled({ tenantId, webhookId, ...disabled });
@@ -162,7 +185,7 @@ export class WebhookTurns {
     return {
       kind: isNoted ? "on" : "stale",
       progress,
-      notedPosition: isNoted ? progress.position : notedPosition,
+      notedPosition: isNoted ? place.position : notedPosition,
       attempts: kept.length,
     };
   }
@@ -184,10 +207,12 @@ export async function calledInTime(
 }
 
 function attemptOf(
-  { messageId, events, firstEventId, lastEventId }: Message,
+  stream: Stream,
+  { messageId, events, firstId, lastId }: Message,
   answer: WebhookAnswer,
   call: { readonly atMs: number; readonly ms: number; readonly error: string | null },
 ): Attempt {
   const status = answer.kind === "answered" ? answer.status : null;
+  const [firstEventId, lastEventId] = stream === "events" ? [firstId, lastId] : [null, null];
   return { ...call, isTest: false, messageId, events, firstEventId, lastEventId, status };
 }

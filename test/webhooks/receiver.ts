@@ -10,7 +10,13 @@ export interface ReceivedCall {
 interface ReceivedEvent {
   readonly type: string;
   readonly timestamp: string;
-  readonly data: { readonly event_id: number; readonly job_id: string };
+  readonly data: {
+    readonly event_id: number;
+    readonly job_id: string;
+    /** Of what a person wrote. */
+    readonly message_id?: string;
+    readonly text?: string;
+  };
 }
 
 /** What tenants have at the other end: an HTTP server that answers as the test says. */
@@ -45,6 +51,11 @@ export class Receiver {
   /** The ids of the events, in the order of their arrival, those that it refused among them. */
   get eventIds(): readonly number[] {
     return this.calls.flatMap(eventsIn).map(({ data }) => data.event_id);
+  }
+
+  /** What people wrote, in the order of its arrival. */
+  get texts(): readonly string[] {
+    return this.calls.flatMap(eventsIn).flatMap(({ data }) => data.text ?? []);
   }
 
   stop(): Promise<void> {

@@ -8,6 +8,8 @@ import { WebhookClient } from "../../src/runtime/webhook-client.ts";
 import { Database, type OpenDatabase } from "../../src/storage/database.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { DeliveryRepository, type DisabledWebhook } from "../../src/webhooks/delivery-repository.ts";
+import { NewsDesk } from "../../src/webhooks/news-desk.ts";
+import { NewsRepository } from "../../src/webhooks/news-repository.ts";
 import type { WebhookContent } from "../../src/webhooks/webhook-repository.ts";
 import { WebhookSender, type WebhookSenderPorts } from "../../src/webhooks/webhook-sender.ts";
 import { FakeEventStore } from "../http/support/fake-event-store.ts";
@@ -72,11 +74,24 @@ export class SenderWorld {
     return new DeliveryRepository({ database, vault, clock: this.clock });
   }
 
+  /** What people write is stored here. */
+  news(): NewsRepository {
+    const database = new Database(this.database.db, systemClock);
+    return new NewsRepository({ database, clock: this.clock, telemetry: this.telemetry });
+  }
+
+  /** Takes what people write, as the API does. */
+  desk(): NewsDesk {
+    const store = this.news();
+    return new NewsDesk({ store, changes: this.feed, clock: systemClock, telemetry: this.telemetry });
+  }
+
   /** Another process, which holds all shards. */
   start(ports: Partial<WebhookSenderPorts> = {}): RunningSender {
     const sender = new WebhookSender({
       store: this.store(),
       feed: this.events,
+      news: this.news(),
       caller: new WebhookClient({ guard }),
       changes: this.feed,
       onDisabled: async (webhook) => void this.disabled.push(webhook),

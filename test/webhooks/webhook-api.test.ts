@@ -95,8 +95,9 @@ describe("400", () => {
 });
 
 test("a change touches what it names; null is the default", async () => {
-  const { webhook_id, secret: _, ...made } = await create({ event_types: ["sent", "sent"], batch_max: 7 });
-  expect(made.event_types).toEqual(["sent"]);
+  const event_types = ["sent", "sent", "message.received"];
+  const { webhook_id, secret: _, ...made } = await create({ event_types, batch_max: 7 });
+  expect(made.event_types).toEqual(["sent", "message.received"]);
   const changed = await call("PATCH", `/${webhook_id}`, { batch_max: null, channels: ["email"], description: "ours" });
   expect(changed).toMatchObject({
     status: 200,

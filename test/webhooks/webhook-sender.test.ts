@@ -57,7 +57,7 @@ test("each event arrives once, signed, in order, one call at a time, under the n
     },
   });
   await process.stop();
-  expect((await world.shown("acme", id)).progress).toMatchObject({ position: ids.at(-1), failures: 0 });
+  expect((await world.shown("acme", id)).progress).toMatchObject({ events: { position: ids.at(-1) }, failures: 0 });
   const { items } = await must(world.stores.registry.webhooks.attempts("acme", id, { cursor: null, limit: 10 }));
   expect(items[0]).toMatchObject({ status: 204, error: null, events: 1, lastEventId: ids.at(-1), isTest: false });
 });
@@ -115,7 +115,7 @@ test("a process that dies between the answer and its note leaves no gap: its suc
   const ids = world.record("initech", 20);
   await eventually("the first process has told them", has(receiver, ids));
   await dead.stop();
-  expect((await world.shown("initech", id)).progress.position).toBeLessThan(ids[0] ?? 0);
+  expect((await world.shown("initech", id)).progress.events.position).toBeLessThan(ids[0] ?? 0);
   world.start();
   const later = world.record("initech", 5);
   await eventually("the next process has told all", () => receiver.calls.length >= 2 * ids.length + later.length);
@@ -162,14 +162,17 @@ test("a replay tells a span again, under the same ids, and then what came meanwh
   const told = receiver.calls.map((call) => call.id);
   receiver.calls.length = 0;
   const span = { afterEventId: ids[4] ?? 0, throughEventId: ids[9] ?? 0 };
-  await eventually("they are noted", async () => (await world.shown("acme", id)).progress.position === ids.at(-1));
+  await eventually(
+    "they are noted",
+    async () => (await world.shown("acme", id)).progress.events.position === ids.at(-1),
+  );
   const replayed = await must(world.stores.registry.webhooks.replay("acme", id, span));
-  expect(replayed.progress.replay).toEqual(span);
+  expect(replayed.progress.events.replay).toEqual(span);
   const later = world.record("acme", 2);
   await eventually("the span and the later ones", () => receiver.calls.length >= 7);
   expect(receiver.eventIds).toEqual([...ids.slice(5, 10), ...later]);
   expect(receiver.calls.map((call) => call.id).slice(0, 5)).toEqual(told.slice(5, 10));
-  await eventually("it has ended", async () => (await world.shown("acme", id)).progress.replay === null);
+  await eventually("it has ended", async () => (await world.shown("acme", id)).progress.events.replay === null);
   receiver.calls.length = 0;
   const from = { afterEventId: ids[27] ?? 0, throughEventId: null };
   await must(world.stores.registry.webhooks.replay("acme", id, from));
@@ -255,7 +258,10 @@ test("while a store is away nothing is lost, and a tenant's changes are seen at 
   await eventually("it was to be noted", () => world.telemetry.lines.some((line) => line.includes("written down")));
   world.database.isAway = false;
   world.clock.forward(6_000);
-  await eventually("it is noted", async () => (await world.shown("globex", id)).progress.position === ids.at(-1));
+  await eventually(
+    "it is noted",
+    async () => (await world.shown("globex", id)).progress.events.position === ids.at(-1),
+  );
   expect(receiver.eventIds).toEqual(ids);
   await must(world.stores.registry.webhooks.change("globex", id, { eventTypes: ["bounced"] }));
   await eventually("the change is known", async () => {

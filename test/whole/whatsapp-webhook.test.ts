@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
+import { eventsIn, isSignedWith, Receiver } from "../webhooks/receiver.ts";
 
 /** What reached the provider. */
 interface Call {
@@ -45,10 +46,12 @@ async function callBack(statuses: readonly object[], messages: readonly object[]
   expect([response.status, await response.json()]).toEqual([200, { status: "received" }]);
 }
 
+const start = () => startWaybill(home.path, { WHATSAPP_API_URL: provider.url.origin });
+
 beforeAll(async () => {
   home = await temporaryHome();
   provider = startProvider();
-  waybill = await startWaybill(home.path, { WHATSAPP_API_URL: provider.url.origin });
+  waybill = await start();
   secret = (await readFile(join(home.path, "webhook-secret"), "utf8")).trim();
 }, 60_000);
 
@@ -106,3 +109,28 @@ test("incoming messages are recorded once and shown to operators", async () => {
   });
   expect((await waybill.operator("GET", "/whatsapp/messages?cursor=x")).status).toBe(400);
 });
+
+test("a message that was answered with 200 reaches the tenant's webhook, even if the server is killed right then", async () => {
+  const receiver = new Receiver();
+  try {
+    const { demoKey } = waybill;
+    const asked = { url: receiver.url, event_types: ["message.received"] };
+    const { secret: own } = (await waybill.request(demoKey, "POST", "/v1/webhooks", asked)).body;
+    const message = { from: "5491122334455", id: "wamid.where", type: "text", text: { body: "Where is it?" } };
+    await callBack([], [message]);
+    await waybill.kill();
+    waybill = await start();
+    // The provider does not know that it was heard.
+    await callBack([], [message, { ...message, id: "wamid.now" }]);
+    const told = () => [...new Set(receiver.calls.flatMap(eventsIn).map(({ data }) => data.message_id))];
+    await eventually("both are told", () => told().length === 2, 20_000);
+    expect(told()).toEqual(["wamid.where", "wamid.now"]);
+    expect(eventsIn(receiver.calls[0] ?? { id: "", text: "[]", headers: {} })[0]).toMatchObject({
+      type: "message.received",
+      data: { channel: "whatsapp", phone_number_id: NUMBER, from: "5491122334455", text: "Where is it?" },
+    });
+    expect(receiver.calls.every((call) => isSignedWith(own, call))).toBe(true);
+  } finally {
+    await receiver.stop();
+  }
+}, 60_000);

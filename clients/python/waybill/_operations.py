@@ -1176,7 +1176,7 @@ CreateWebhookBody = TypedDict(
     "CreateWebhookBody",
     {
         "url": "str",
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
@@ -1188,7 +1188,7 @@ WebhookWithSecret = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1225,7 +1225,7 @@ Webhook = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1253,7 +1253,7 @@ ChangeWebhookBody = TypedDict(
     "ChangeWebhookBody",
     {
         "url": NotRequired["str"],
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
@@ -1264,7 +1264,7 @@ WebhookAttempt = TypedDict(
     "WebhookAttempt",
     {
         "at": "str",
-        "kind": "Literal['events', 'test']",
+        "kind": "Literal['events', 'messages', 'test']",
         "message_id": "str",
         "events": "int",
         "first_event_id": "Union[int, None]",
@@ -2194,9 +2194,9 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Webhook:
         """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
-        event (`after_event_id`), as the webhook selects them now. They come first, in their order and under the ids
-        that they had; then it goes on where it was. Another replay takes the place of one that has not ended. Needs
-        a key with the scope `manage`.
+        event (`after_event_id`), as the webhook selects them now, and messages that came in at that time. They come
+        first, in their order and under the ids that they had; then it goes on where it was. Another replay takes
+        the place of one that has not ended. Needs a key with the scope `manage`.
         """
         answer: Webhook = self._call(
             "POST",

@@ -82,7 +82,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["delivery_reports", "Later reports of providers and the MTA, by type and whether they were new."],
   ["engagements_dropped", "Opens and clicks that were not recorded, because too many waited for the queue."],
   ["webhook_calls", "Calls of tenants' event webhooks, by result: taken (2xx) or failed; a failed one is repeated."],
-  ["webhook_events", "Events that tenants' webhooks took."],
+  ["webhook_events", "Events and incoming messages that tenants' webhooks took."],
+  [
+    "webhook_news",
+    "Incoming messages for tenants' webhooks, by result: stored, refused (too much of one tenant at a time) or crowded_out (a tenant has more than is kept).",
+  ],
   ["webhook_call_seconds", "Time of a call of a tenant's webhook, in seconds, until its answer or its failure."],
   ["webhooks_followed", "Tenants' webhooks that this process calls when there are events."],
   ["webhooks_failing", "Those of them whose last call failed."],

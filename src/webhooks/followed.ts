@@ -1,0 +1,62 @@
+import type { Timer } from "../domain/clock.ts";
+import { nextRange } from "./progress.ts";
+import { newsTypesOf, type Progress, type SealedWebhook, STREAMS, type Stream } from "./webhook.ts";
+
+/** A shard that this process holds. */
+export interface HeldShard {
+  readonly shard: number;
+  /** Aborts when another process acts already. */
+  readonly lost: AbortSignal;
+  isSurelyHeld(): boolean;
+}
+
+export interface Held {
+  readonly term: HeldShard;
+  readonly cutOff: AbortController;
+}
+
+/** A webhook that this process calls. */
+export interface Followed {
+  webhook: SealedWebhook;
+  readonly held: Held;
+  /** The last event that can be read with everything before it, and the last one that is known of. */
+  mark: number;
+  seen: number;
+  /** The last news that is stored, of those that it may be told of. */
+  newsMark: number;
+  /** What its last turn was about. */
+  lastTurn: Stream;
+  isSettling: boolean;
+  state: "idle" | "waiting" | "queued" | "running";
+  timer: Timer | null;
+  /** When the next turn may begin (monotonic). */
+  notBeforeMs: number;
+  span: number;
+  notedPositions: Readonly<Record<Stream, number>>;
+  untrimmed: number;
+  isGone: boolean;
+}
+
+/** What its next call is about; null: there is nothing to tell. */
+export function nextStream(one: Followed): Stream | null {
+  const { progress } = one.webhook;
+  const behind = STREAMS.filter((stream) => {
+    const { afterEventId, throughEventId } = nextRange(progress[stream], markOf(one, stream));
+    return afterEventId < throughEventId;
+  });
+  const failed = behind.find((stream) => progress.failures > 0 && progress[stream].retryThrough !== null);
+  return failed ?? behind.find((stream) => stream !== one.lastTurn) ?? behind[0] ?? null;
+}
+
+export function markOf({ mark, newsMark }: Followed, stream: Stream): number {
+  return stream === "events" ? mark : newsMark;
+}
+
+/** A webhook that is to be told of no news has none. */
+export function newsMarkOf(webhook: SealedWebhook): number {
+  return newsTypesOf(webhook).length === 0 ? 0 : webhook.newsMark;
+}
+
+export function positionsOf({ events, news }: Progress): Readonly<Record<Stream, number>> {
+  return { events: events.position, news: news.position };
+}

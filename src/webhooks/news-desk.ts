@@ -1,0 +1,106 @@
+import type { Clock } from "../domain/clock.ts";
+import { UnavailableError } from "../domain/errors.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { ChangeFeed } from "../domain/tenant.ts";
+import type { TenantNews, TenantNewsDesk } from "../domain/tenant-news.ts";
+import { FairTurns } from "./fair-turns.ts";
+import { webhookLimits } from "./limits.ts";
+import type { NewsRepository } from "./news-repository.ts";
+
+export interface NewsDeskPorts {
+  readonly store: Pick<NewsRepository, "add">;
+  readonly changes: Pick<ChangeFeed, "announce">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+interface Waiting {
+  readonly news: readonly TenantNews[];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+interface Line {
+  readonly waiting: Waiting[];
+  /** How much news waits. */
+  length: number;
+}
+
+/**
+ * Stores tenants' news for their webhooks. A tenant has one transaction under way, and what comes in the meantime shares its
+ * next one: a flood to one tenant costs one transaction at a time, and those of other tenants have their turns.
+ */
+export class NewsDesk implements TenantNewsDesk {
+  private readonly lines = new Map<string, Line>();
+  private readonly unannounced = new Set<string>();
+  private readonly turns = new FairTurns({ all: webhookLimits.newsWritesMax, tenant: 1 });
+
+  constructor(private readonly ports: NewsDeskPorts) {}
+
+  async tell(news: readonly TenantNews[]): Promise<void> {
+    const ofTenants = Map.groupBy(news, ({ tenantId }) => tenantId);
+    const told = await Promise.allSettled(Array.from(ofTenants, ([tenantId, its]) => this.enter(tenantId, its)));
+    // Nothing is under way any more when the caller hears of it.
+    for (const one of told) if (one.status === "rejected") throw one.reason;
+  }
+
+  private enter(tenantId: string, news: readonly TenantNews[]): Promise<void> {
+    const line = this.lines.get(tenantId) ?? { waiting: [], length: 0 };
+    // What came in one call is taken whatever its length: its repeat would be as long.
+    if (line.length > 0 && line.length + news.length > webhookLimits.newsWaitingMax) {
+      this.ports.telemetry.count("webhook_news", { result: "refused" }, news.length);
+      return Promise.reject(new UnavailableError("too much news of one tenant waits to be stored"));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    line.waiting.push({ news, resolve, reject });
+    line.length += news.length;
+    if (!this.lines.has(tenantId)) {
+      this.lines.set(tenantId, line);
+      this.turns.enter(tenantId, () => this.write(tenantId, line));
+    }
+    return promise;
+  }
+
+  /** Never rejects. */
+  private async write(tenantId: string, line: Line): Promise<void> {
+    const taken = takeSome(line.waiting);
+    const news = taken.flatMap((one) => one.news);
+    try {
+      let added = 0;
+      for (let at = 0; at < news.length; at += webhookLimits.newsAtOnce) {
+        added += await this.ports.store.add(tenantId, news.slice(at, at + webhookLimits.newsAtOnce));
+      }
+      if (added > 0) this.announceSoon(tenantId);
+      this.ports.telemetry.count("webhook_news", { result: "stored" }, added);
+      for (const { resolve } of taken) resolve();
+    } catch (error) {
+      // Some of it may be stored.
+      this.announceSoon(tenantId);
+      for (const { reject } of taken) reject(error);
+    }
+    line.length -= news.length;
+    if (line.waiting.length === 0) this.lines.delete(tenantId);
+    else this.turns.enter(tenantId, () => this.write(tenantId, line));
+  }
+
+  /** Everybody who remembers the tenant reads it again then, so a flood is announced a few times a second. */
+  private announceSoon(tenantId: string): void {
+    if (this.unannounced.has(tenantId)) return;
+    this.unannounced.add(tenantId);
+    this.ports.clock.setTimer(webhookLimits.newsLingerMs, () => {
+      this.unannounced.delete(tenantId);
+      this.ports.changes.announce(tenantId);
+    });
+  }
+}
+
+/** The first ones, as far as they fit into one transaction; one at least. */
+function takeSome(waiting: Waiting[]): readonly Waiting[] {
+  let [count, length] = [0, 0];
+  for (const { news } of waiting) {
+    if (count > 0 && length + news.length > webhookLimits.newsAtOnce) break;
+    count += 1;
+    length += news.length;
+  }
+  return waiting.splice(0, count);
+}

@@ -1,0 +1,177 @@
+import { and, asc, desc, eq, gt, inArray, isNull, lt, lte, max } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import { isOutage } from "../domain/errors.ts";
+import { firstEventIdAt, nextEventId } from "../domain/event.ts";
+import { Repeated } from "../domain/repeated.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { TenantNews } from "../domain/tenant-news.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
+import { tenants } from "../storage/tables.ts";
+import { webhookLimits } from "./limits.ts";
+import { type Told, toldNews } from "./message.ts";
+import { webhookNews, webhooks } from "./tables.ts";
+import { type EventRange, newsTypesOf, type Webhook, wants } from "./webhook.ts";
+import { webhookOf } from "./webhook-rows.ts";
+
+export interface NewsRepositoryOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const SWEEP_MS = 60 * 60 * 1000;
+const SWEPT_AT_ONCE = 1_000;
+const SWEEPS_MAX = 1_000;
+/** A tenant's rows are counted again after this many of them. */
+const TRIM_AFTER = 500;
+
+/**
+ * What tenants are to hear of beside their events: the table `webhook_news`.
+ *
+ * N1. A tenant's ids rise in the order in which its rows become visible: they are given under the lock of the tenant's row. So
+ *     whoever was told through an id has missed nothing before it.
+ * N2. The same news is stored once, for as long as its row is kept.
+ * N3. Only what one of the tenant's webhooks asks for is stored, also while that is disabled.
+ */
+export class NewsRepository {
+  private readonly untrimmed = new Map<string, number>();
+  private readonly sweeps: Repeated;
+
+  constructor(private readonly options: NewsRepositoryOptions) {
+    this.sweeps = new Repeated(() => this.sweep(), options.clock, SWEEP_MS);
+  }
+
+  /**
+   * Stores a tenant's news, all or nothing, in this order. Resolves to how many are new. Rejects with `TransportError` (effect
+   * unknown) or `UnavailableError`.
+   */
+  async add(tenantId: string, news: readonly TenantNews[]): Promise<number> {
+    const { database } = this.options;
+    const rows = await database.read((db) => db.select().from(webhooks).where(eq(webhooks.tenantId, tenantId)));
+    const asking = rows.map(webhookOf);
+    const wanted = news.filter((one) => asking.some((webhook) => wants(webhook, one)));
+    if (wanted.length === 0) return 0;
+    return database.write(async (transaction) => {
+      const added = await this.insert(transaction, tenantId, wanted);
+      if (added > 0) await this.trim(transaction, tenantId, added);
+      return added;
+    });
+  }
+
+  private async insert(transaction: AnyDb, tenantId: string, news: readonly TenantNews[]): Promise<number> {
+    const [tenant] = await transaction
+      .select({ id: tenants.id })
+      .from(tenants)
+      .where(and(eq(tenants.id, tenantId), isNull(tenants.deletedAt)))
+      // Rows that refer to the tenant are added at the same time.
+      .for("no key update");
+    if (tenant === undefined) return 0;
+    // A statement of its own: one that had waited for the lock would see what was there before it.
+    const [stored] = await transaction
+      .select({ last: max(webhookNews.id) })
+      .from(webhookNews)
+      .where(eq(webhookNews.tenantId, tenantId));
+    const [told] = await transaction
+      .select({ last: max(webhooks.newsPosition) })
+      .from(webhooks)
+      .where(eq(webhooks.tenantId, tenantId));
+    const nowMs = this.options.clock.nowMs();
+    // Behind what was told even if the clock was put back and the rows are gone.
+    let last = Math.max(stored?.last ?? 0, told?.last ?? 0);
+    const rows = news.map(({ id: name, type, channel, atMs, data }) => {
+      last = nextEventId(last, nowMs);
+      const key = new Bun.CryptoHasher("sha256").update(name).digest("base64url");
+      return { tenantId, id: last, key, type, channel, at: new Date(atMs), data: JSON.stringify({ channel, ...data }) };
+    });
+    const added = await transaction
+      .insert(webhookNews)
+      .values(rows)
+      .onConflictDoNothing()
+      .returning({ id: webhookNews.id });
+    return added.length;
+  }
+
+  /** Now and then, the oldest rows of a tenant with too many leave. */
+  private async trim(transaction: AnyDb, tenantId: string, added: number): Promise<void> {
+    const untrimmed = (this.untrimmed.get(tenantId) ?? 0) + added;
+    this.untrimmed.set(tenantId, untrimmed % TRIM_AFTER);
+    if (untrimmed < TRIM_AFTER) return;
+    const ofTenant = eq(webhookNews.tenantId, tenantId);
+    const [oldest] = await transaction
+      .select({ id: webhookNews.id })
+      .from(webhookNews)
+      .where(ofTenant)
+      .orderBy(desc(webhookNews.id))
+      .offset(webhookLimits.newsKeptMax)
+      .limit(1);
+    if (oldest === undefined) return;
+    const removed = await transaction
+      .delete(webhookNews)
+      .where(and(ofTenant, lte(webhookNews.id, oldest.id)))
+      .returning({ id: webhookNews.id });
+    this.options.telemetry.count("webhook_news", { result: "crowded_out" }, removed.length);
+  }
+
+  /** What the webhook asks for of its tenant's news in the range, oldest first. Rejects with `UnavailableError`. */
+  async after(
+    { tenantId, ...asked }: Pick<Webhook, "tenantId" | "eventTypes" | "channels">,
+    { afterEventId, throughEventId }: EventRange,
+    limit: number,
+  ): Promise<readonly Told[]> {
+    const types = newsTypesOf(asked);
+    if (types.length === 0) return [];
+    const rows = await this.options.database.read((db) =>
+      db
+        .select()
+        .from(webhookNews)
+        .where(
+          and(
+            eq(webhookNews.tenantId, tenantId),
+            gt(webhookNews.id, afterEventId),
+            lte(webhookNews.id, throughEventId),
+            inArray(webhookNews.type, [...types]),
+            asked.channels === null ? undefined : inArray(webhookNews.channel, [...asked.channels]),
+          ),
+        )
+        .orderBy(asc(webhookNews.id))
+        .limit(limit),
+    );
+    return rows.map(({ at, ...row }) => toldNews({ ...row, atMs: at.getTime() }));
+  }
+
+  /** Starts removing old rows. Call once only. */
+  start(): void {
+    this.sweeps.start();
+  }
+
+  /** Safe to repeat. */
+  stop(): Promise<void> {
+    return this.sweeps.stop();
+  }
+
+  /** Removes rows that are too old, in bounded pieces. Never rejects. */
+  async sweep(): Promise<void> {
+    const { database, clock, telemetry } = this.options;
+    const before = firstEventIdAt(clock.nowMs() - webhookLimits.newsKeptMs);
+    try {
+      for (let sweeps = 0; sweeps < SWEEPS_MAX && !this.sweeps.isStopping; sweeps += 1) {
+        const removed = await database.write(async (transaction) => {
+          // Tenants' ids can be the same, so a piece may have some rows more.
+          const old = await transaction
+            .select({ id: webhookNews.id })
+            .from(webhookNews)
+            .where(lt(webhookNews.id, before))
+            .orderBy(asc(webhookNews.id))
+            .limit(SWEPT_AT_ONCE);
+          const last = old.at(-1);
+          if (last !== undefined) await transaction.delete(webhookNews).where(lte(webhookNews.id, last.id));
+          return old.length;
+        });
+        if (removed < SWEPT_AT_ONCE) return;
+      }
+    } catch (error) {
+      const level = isOutage(error) ? "warn" : "error";
+      telemetry.log(level, "old news for webhooks could not be removed", { error: String(error) });
+    }
+  }
+}
