@@ -40,7 +40,7 @@ import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
-import { NO_EVENT_STORE } from "./no-event-store.ts";
+import { NO_EVENT_STORE, NO_HISTORY } from "./no-event-store.ts";
 import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
@@ -403,7 +403,7 @@ interface Delivering {
   readonly payloads: Payloads;
   readonly away: AwayParts;
   readonly status: StatusReport;
-  readonly stores: Pick<Stores, "redis">;
+  readonly stores: Pick<Stores, "redis" | "eventStore">;
   readonly tracer?: Tracer;
   open(): readonly Channel[];
 }
@@ -420,6 +420,7 @@ async function startDelivering(
     directory,
     channels: open().map((channel) => restored.over(payloads.over(channel))),
     suppressions,
+    histories: { queue, eventStore: stores.eventStore?.reader ?? NO_HISTORY },
     owner,
     shards: config.shards,
     clock: systemClock,

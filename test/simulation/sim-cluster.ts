@@ -85,7 +85,7 @@ export class SimCluster {
     this.jobIds = new JobIds(clock, dice);
     this.batches = new QueuedBatches({ queue, jobIds: this.jobIds });
     const channels = [provider.channelOf(process)];
-    this.dispatcher = new Dispatcher({ ...common, directory, channels });
+    this.dispatcher = new Dispatcher({ ...common, directory, channels, histories: { queue, eventStore: reader } });
     this.recorder = new Recorder({ ...common, eventStore: writer });
     this.retries = new Retries({
       queue,

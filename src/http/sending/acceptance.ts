@@ -1,6 +1,9 @@
 import type { Content } from "../../domain/content-store.ts";
+import type { Awaited } from "../../domain/fallback.ts";
+import type { ChannelName } from "../../domain/job.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { NewJob } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
 
 /** Why a send is refused, in words for the caller. */
 export interface Refusal {
@@ -23,8 +26,27 @@ export type Acceptance =
        * store cannot be reached.
        */
       confirm?(): Promise<Refusal | null>;
+      /** What follows if it is not received; absent: nothing. */
+      readonly fallbacks?: readonly PlannedFallback[];
     }
   | { readonly ok: false; readonly refusal: Refusal };
+
+/** How messages on a channel are checked. */
+export interface MessageKind {
+  /** The channel that the tenant must have enabled. */
+  readonly channel: ChannelName;
+  /** Turns the parsed body into a job, or into the first reason to refuse it. */
+  accept(tenant: Tenant, body: unknown): Acceptance;
+}
+
+/** A message that is sent only if the one before it is not received, checked like any other. */
+export interface PlannedFallback {
+  /** How long after that message. */
+  readonly afterMs: number;
+  readonly unless: readonly Awaited[];
+  readonly channel: ChannelName;
+  readonly accepted: Acceptance & { readonly ok: true };
+}
 
 /** The outcome once stores were asked. */
 export async function confirmed(acceptance: Acceptance): Promise<Acceptance> {
