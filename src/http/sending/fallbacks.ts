@@ -85,7 +85,7 @@ export function acceptFallbacks(door: FrontDoor, tenant: Tenant, fallback: Json,
     }
     requireSending(tenant, kind.channel);
     const accepted = kind.accept(tenant, message);
-    if (!accepted.ok) return { ok: false, refusal: within(at, accepted.refusal) };
+    if (!accepted.ok) return { ok: false, refusal: within(at, message, accepted.refusal) };
     planned.push({ afterMs, unless, channel: kind.channel, accepted });
   }
   return { ...main, fallbacks: planned, confirm: () => confirmAll(main, planned) };
@@ -96,7 +96,7 @@ async function confirmAll(main: Acceptance & { readonly ok: true }, planned: rea
   if (refusal !== null) return refusal;
   for (const [at, { accepted }] of planned.entries()) {
     const checked = await confirmed(accepted);
-    if (!checked.ok) return within(at, checked.refusal);
+    if (!checked.ok) return within(at, {}, checked.refusal);
   }
   return null;
 }
@@ -109,7 +109,7 @@ function readFallbacks(value: Json): ReadResult {
   for (const [at, each] of value.entries()) {
     if (!isJsonObject(each)) return malformed(`fallback[${at}] must be an object with after, unless and send`);
     const unknown = unknownMember(each, ["after", "unless", "send"]);
-    if (unknown !== null) return { ok: false, refusal: within(at, unknown) };
+    if (unknown !== null) return refused(at, unknown.message);
     const { after = null, unless = null, send = null } = each;
     const afterMs = readAfter(after);
     if (afterMs === null) {
@@ -169,8 +169,12 @@ export function fallbackOf(mainJobId: string, { afterMs, unless }: PlannedFallba
   return { mainJobId, number, afterMs, unless };
 }
 
-function within(at: number, refusal: Refusal): Refusal {
-  return { ...refusal, message: `fallback[${at}]: ${refusal.message}` };
+/** A refusal of the fallback's own message, which mostly begins with the member that it is about. */
+function within(at: number, message: JsonObject, refusal: Refusal): Refusal {
+  const [member = ""] = /^\w+/.exec(refusal.message) ?? [];
+  const isAbsent = / (?:is|are) required/.test(refusal.message);
+  const between = member in message || isAbsent ? "." : ": ";
+  return { ...refusal, message: `fallback[${at}].send${between}${refusal.message}` };
 }
 
 function refused(at: number, message: string): { readonly ok: false; readonly refusal: Refusal } {
