@@ -484,4 +484,24 @@ export const CANARIES: readonly Canary[] = [
     replace: "const job = this.waiting[at];",
     seed: 5,
   },
+  {
+    name: "a fallback is sent although its message was received",
+    file: `${DISPATCH}/fallback-decision.ts`,
+    find: "if (before.some((job) => job !== null && wasReceived(job, fallback.unless))) {",
+    replace: "if (before.length === 0) {",
+    seed: 4,
+  },
+  {
+    name: "a fallback ends when its message cannot be looked up",
+    file: `${DISPATCH}/fallback-turns.ts`,
+    find: "return this.wait(AWAY_MS);",
+    replace: 'return { kind: "end", reason: "not_needed" };',
+  },
+  {
+    name: "a fallback whose message failed ends",
+    file: `${DISPATCH}/fallback-decision.ts`,
+    find: '  if (main.status === "suppressed") {\n',
+    replace: '  if (main.status === "failed") return { kind: "end", reason: "not_needed" };\n  if (main.status === "suppressed") {\n',
+    seed: 24,
+  },
 ];
