@@ -54,6 +54,7 @@ import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
@@ -79,6 +80,8 @@ export interface App {
   readonly metricsUrl: string | null;
   /** Address of operators and monitoring if they have their own. */
   readonly adminUrl: string | null;
+  /** Host and port at which mail is taken by SMTP, or null if this process does not play that role. */
+  readonly smtpAddress: string | null;
   /** Address at which analysts' tools reach the event store in this process, or null if it is not opened to them. */
   readonly clickhouseUrl: string | null;
   /** Process ids of the children, by name. */
@@ -133,7 +136,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const metrics = measured({ ...options, place, queue, ...registry }, wallet);
   const answers = answersAt(place, main, { ...metrics, readiness, log: passKit.log, inbox: providers.inbox });
   await main?.begin({ stores, config: { ...whole.config, ...providers.urls, ...ports } });
-  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, {
+  const given = {
     ...queueing({ queue, ...machine }),
     ...payloads.served,
     ...operating(registry),
@@ -142,30 +145,32 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...machine,
     ...tracing,
     ...answers,
-    passKit: { ...passKit, log: { take: (lines) => passKit.log.take(lines), latest: answers.complaints } },
+    passKit: { ...passKit, log: { take: passKit.log.take.bind(passKit.log), latest: answers.complaints } },
     wallet,
     platform: providers.platform,
     whatsapp: openWhatsappWebhook({ ...base, ...providers, config, telemetry }, shutdown),
     links,
     ...base.api,
     overview: openOverview(options, { ...base, ...answers, wallet }),
-    watched: base.status,
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
     mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
-  });
+  };
+  const listener = await startListener({ config: served, place: listens, channels: whole.channels }, shutdown, given);
   const url = whole.config.roles.includes("api") ? listener.url : null;
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
   const around = { bundles: wallet.bundles, publicUrl, links, registry, ...base.mailed };
   await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
-  const urls = { ...listener, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
-  const children = main?.pids ?? new Map<string, number>();
-  return { ...urls, children, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
+  const smtpAddress = await startSubmission(config, shutdown, given);
+  const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
+  return { ...urls, children: main?.pids ?? NO_CHILDREN, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }
+
+const NO_CHILDREN: ReadonlyMap<string, number> = new Map();
 
 /** What commands ask for, and is there only after the stores. */
 interface Late {
@@ -229,7 +234,7 @@ async function openBase(
     status,
     clickhouseUrl,
     mailed: { suppressions: queue, contents: payloads.served.contents },
-    api: { suppressions, purging: queue, webhooks: openWebhooks(hooks) },
+    api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
 }
 

@@ -89,7 +89,7 @@ export function senderDomainOf({ mailFrom: { address } }: Config): string {
 }
 
 /** `MAIL_HOST`; if unset, the host of the public URL, provided it is a name. */
-function mailHostOf(config: Config): string {
+export function mailHostOf(config: Config): string {
   const { mailHost, publicUrl } = config;
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
   return mailHost ?? publicHost ?? senderDomainOf(config);

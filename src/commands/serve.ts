@@ -75,7 +75,7 @@ function nextSignal(): Promise<string> {
 
 function firstScreen(options: ServeOptions, house: App, place: Place): string {
   const { config, isTokenGiven, isPasswordGiven } = options;
-  const { url, serviceUrl, metricsUrl, adminUrl, clickhouseUrl, demo } = house;
+  const { url, serviceUrl, metricsUrl, adminUrl, smtpAddress, clickhouseUrl, demo } = house;
   const rows: [string, string][] = [];
   if (url !== null) {
     rows.push(
@@ -89,6 +89,10 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
   if (adminUrl !== null)
     rows.push(["Admin", `${adminUrl} (${url === null ? "" : "/dash, "}/metrics, /health, /ready)`]);
   if (metricsUrl !== null) rows.push(["Metrics", `${metricsUrl}/metrics`]);
+  if (smtpAddress !== null) {
+    const certificate = config.submissionCertificate === null ? ", self-signed certificate" : "";
+    rows.push(["SMTP", `${smtpAddress} (STARTTLS${certificate}: docs/smtp.md)`]);
+  }
   if (clickhouseUrl !== null) {
     rows.push(["ClickHouse", `${clickhouseUrl} (read-only: docs/analysts.md)`]);
     const file = join(config.home, "clickhouse-http-password");

@@ -165,6 +165,10 @@ function contradictions(config: Config): readonly string[] {
     if (same !== undefined)
       problems.push(`ADMIN_PORT is ${config.adminPort}, as is ${SETTINGS[same].name}; it should be another port`);
   }
+  if ((config.submissionCertificate === null) !== (config.submissionKey === null)) {
+    const missing = config.submissionKey === null ? "SMTP_TLS_KEY" : "SMTP_TLS_CERT";
+    problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
+  }
   if (config.clickhouseCluster !== null && config.clickhouseUrl === null) {
     problems.push("CLICKHOUSE_URL is unset; with CLICKHOUSE_CLUSTER it should be the address of one of its servers");
   }

@@ -4,10 +4,12 @@ import { parseSmtpUrl } from "../domain/smtp-url.ts";
 import { EVENT_STORE_SETTINGS } from "./event-store-settings.ts";
 import { PROVIDER_SETTINGS } from "./provider-settings.ts";
 import type { Setting } from "./setting.ts";
+import { SUBMISSION_SETTINGS } from "./submission-settings.ts";
 import { TRACING_SETTINGS } from "./tracing-settings.ts";
 import {
   distinct,
   hostName,
+  hostOrAddress,
   inRange,
   list,
   MASTER_KEY_BYTES,
@@ -25,16 +27,10 @@ import {
   wholeNumber,
 } from "./values.ts";
 
-const ROLES = ["api", "dispatcher", "recorder", "maillog"] as const;
+const ROLES = ["api", "dispatcher", "recorder", "maillog", "smtp"] as const;
 const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
-
-/** A listener's address. */
-const hostOrAddress = {
-  expected: "a host name or an IP address",
-  parse: (text: string) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
-};
 
 /** A secret sent in a header. */
 const bearerToken = {
@@ -66,7 +62,9 @@ export const SETTINGS = {
   roles: {
     name: "ROLES",
     default: "api,dispatcher,recorder",
-    meaning: "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set",
+    meaning:
+      "which roles this process plays; `maillog` is on by itself where `MAIL_LOG` is set, and `smtp` takes mail by SMTP " +
+      "(docs/smtp.md)",
     expected: `a comma-separated selection of ${ROLES.join(", ")}`,
     parse: (text) => distinct(list(text, (item) => oneOf(item, ROLES))),
   },
@@ -241,6 +239,7 @@ export const SETTINGS = {
     parse: mailbox,
   },
   ...PROVIDER_SETTINGS,
+  ...SUBMISSION_SETTINGS,
   spamFilter: {
     name: "SPAM_FILTER",
     default: "builtin",

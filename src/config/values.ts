@@ -31,6 +31,12 @@ export function wholeNumber(min: number, max: number) {
   };
 }
 
+/** A listener's address. */
+export const hostOrAddress = {
+  expected: "a host name or an IP address",
+  parse: (text: string) => matching(text, /^[A-Za-z0-9._:-]{1,253}$/),
+};
+
 /** How many processes in total, or how many of a role besides the main one. */
 export type ProcessCount = { readonly total: number } | { readonly api: number; readonly dispatcher: number };
 

@@ -105,7 +105,7 @@ function unknownOperator(): ApiError {
 }
 
 /** The network that counts as one caller: an IPv6 caller owns a whole /64. */
-function networkOf(address: string | null): string {
+export function networkOf(address: string | null): string {
   const plain = address?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
   if (!plain.includes(":")) return plain;
   const [head = ""] = plain.split("::");

@@ -124,7 +124,7 @@ test.each([
   [
     "ROLES",
     "api,worker",
-    'ROLES is "api,worker"; it should be a comma-separated selection of api, dispatcher, recorder, maillog',
+    'ROLES is "api,worker"; it should be a comma-separated selection of api, dispatcher, recorder, maillog, smtp',
   ],
   ["ROLES", "api,", 'ROLES is "api,"; it should be'],
   ["CLICKHOUSE_DATABASE", "a; DROP", 'CLICKHOUSE_DATABASE is "a; DROP"; it should be a name of letters'],
@@ -190,6 +190,8 @@ test.each([
   [{ PROVIDERS: "live" }, "SMTP_URL is unset"],
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
   [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
+  [{ SMTP_TLS_CERT: "/etc/cert.pem" }, "SMTP_TLS_KEY is unset"],
+  [{ SMTP_TLS_KEY: "/etc/key.pem" }, "SMTP_TLS_CERT is unset"],
   [{ METRICS_HOST: "10.0.0.1" }, "METRICS_PORT is unset"],
   [{ ADMIN_HOST: "10.0.0.1" }, "ADMIN_PORT is unset"],
   [{ ADMIN_PORT: "3000" }, "ADMIN_PORT is 3000, as is PORT"],

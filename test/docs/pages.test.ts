@@ -31,6 +31,7 @@ const undo = new Undo();
 const folder = undo.add(await mkdtemp(join(tmpdir(), "waybill-pages-")), (path) => rm(path, { recursive: true }));
 const dns = undo.add(await DnsServer.start(), (server) => server.stop());
 const analystsPort = await freePort();
+const smtpPort = await freePort();
 const hasPython = Bun.which("python3") !== null;
 let waybill: Waybill;
 
@@ -41,7 +42,12 @@ useWaybill(
     const tenant = { id: "acme", name: "Acme", channels, permissions: ["allow_raw_html"], tokens: 100 };
     expect((await waybill.operator("POST", "/tenants", tenant)).status).toBe(201);
   },
-  { CLICKHOUSE_HTTP_PORT: String(analystsPort), DNS_SERVERS: dns.address },
+  {
+    CLICKHOUSE_HTTP_PORT: String(analystsPort),
+    DNS_SERVERS: dns.address,
+    ROLES: "api,dispatcher,recorder,smtp",
+    SMTP_PORT: String(smtpPort),
+  },
 );
 afterAll(() => undo.run());
 
@@ -129,6 +135,7 @@ async function gives(shell: PageShell, block: PageBlock, kept: ReadonlyMap<strin
 function filledIn(text: string, kept: ReadonlyMap<string, string>): string {
   let filled = text
     .replaceAll("http://127.0.0.1:3000", waybill.url)
+    .replaceAll('"127.0.0.1", 2587', `"127.0.0.1", ${smtpPort}`)
     .replaceAll("127.0.0.1:8123", `127.0.0.1:${analystsPort}`)
     .replaceAll("wb_…", waybill.demoKey)
     .replaceAll('"waybill-client"', JSON.stringify(CLIENT));

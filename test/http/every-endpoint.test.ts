@@ -52,8 +52,12 @@ const MEANT: readonly Excuse[] = [
     "passes have rules that no schema can tell",
   ],
   [
-    /^send\w+Batch its body \.(?:defaults|messages \[0\]).*: unexpectedly 202/,
+    /^send\w+Batch (?:its body \.(?:defaults|messages \[0\])|with .*"unknown_member").*: unexpectedly 202/,
     "what is wrong with a message is an error of its index",
+  ],
+  [
+    /^sendWhatsapp with .*"unknown_member".*: unexpectedly 400 .*"\w+ is for messages from a template/,
+    "what is beside its unknown member is for another kind of message",
   ],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
@@ -130,8 +134,10 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 
 /** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
 const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account", "headers"];
-/** Where the document says that an object may have members that it does not name. */
-const OPEN = new RegExp(`\\.(?:${OTHERS.join("|")})\\b|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`);
+/** Where the document says that an object may have members that it does not name. Of a chat message: values by name. */
+const OPEN = new RegExp(
+  `\\.(?:${OTHERS.join("|")})\\b|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`,
+);
 
 setDefaultTimeout(120_000);
 

@@ -59,7 +59,6 @@ describe("an unknown address", () => {
     "/nope",
     "/health/",
     "/v1",
-    "/v1/jobs",
     "/v1/jobs/",
     "/v1/send/email/x",
     "/docs/../etc/passwd",
@@ -75,7 +74,7 @@ describe("an unknown address", () => {
 describe("a method that an address does not take", () => {
   test.each([
     ["GET", "/v1/send/email", "POST, OPTIONS"],
-    ["DELETE", "/v1/jobs/x", "GET, HEAD, OPTIONS"],
+    ["DELETE", "/v1/jobs/x", "PATCH, GET, HEAD, OPTIONS"],
     ["POST", "/v1/jobs/x/events", "GET, HEAD, OPTIONS"],
     ["PATCH", "/v1/events", "GET, HEAD, OPTIONS"],
     ["POST", "/health", "GET, HEAD, OPTIONS"],

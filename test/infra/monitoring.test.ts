@@ -21,6 +21,7 @@ const RARE = [
   "relay_open",
   "trace_spans_dropped_total",
   "trace_spans_exported_total",
+  "webhooks_disabled",
 ] as const;
 
 interface Rule {

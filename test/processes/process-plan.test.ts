@@ -37,6 +37,7 @@ test("fewer roles are spread over all processes; a role that only watches is not
   expect(shown({ ...servers, roles: ["api", "dispatcher"] })).toBe(" | 1 | 3");
   expect(shown({ ...servers, roles: ["dispatcher", "recorder"] })).toBe("recorder | 0 | 3");
   expect(shown({ ...servers, roles: ["recorder", "maillog"] })).toBe("recorder,maillog | 0 | 0");
+  expect(shown({ ...servers, roles: ["smtp"] })).toBe("smtp | 0 | 0");
   expect(shown({ ...servers, wanted: { total: 1 }, roles: ["api"] })).toBe("api | 0 | 0");
 });
 

@@ -56,7 +56,7 @@ test("members that a caller may not set change nothing", async () => {
     from_address: "ceo@victim.example",
     fromAddress: "ceo@victim.example",
     cc: "evil@example.com",
-    bcc: ["evil@example.com"],
+    bcc: ["evil@example.com, evil@example.com", { address: "evil@example.com", "X-Evil": "1" }],
     headers: { "X-Evil": "1", Bcc: "evil@example.com" },
     envelope: { to: ["evil@example.com"], size: "1\r\nRCPT TO:<evil@example.com>" },
     attachments: [{ path: "/etc/passwd" }, { href: "http://127.0.0.1:1/" }],

@@ -203,9 +203,18 @@ test("an address is one recipient or none", async () => {
     // A machine's address is a way around the names that mail is meant for.
     const isOfMachine = /@(?:\[|localhost$|(?:0x[\da-f]+|[\d.]+)+$)/i.test(to_address);
     if (isOfMachine && delivered.status === 202) return `taken, for ${delivered.envelope?.recipients[0]}`;
-    return oddityOf(delivered, to_address.replace(/^"([\w.+-]+)"@/, "$1@"));
+    return oddityOf(delivered, onTheWire(to_address.replace(/^"([\w.+-]+)"@/, "$1@")));
   });
 });
+
+/** As SMTP carries it: the domain in its A-label form (RFC 5890), the local part in UTF-8 (RFC 6531), read as single bytes. */
+function onTheWire(address: string): string {
+  const at = address.lastIndexOf("@");
+  const domain = URL.parse(`http://${address.slice(at + 1)}`)?.hostname ?? address.slice(at + 1);
+  // oxlint-disable-next-line no-control-regex -- ASCII
+  const isAscii = /^[\u0000-\u007f]*$/.test(address);
+  return isAscii ? address : Buffer.from(`${address.slice(0, at)}@${domain}`).toString("latin1");
+}
 
 test("operators' texts add nothing to messages, either", async () => {
   const texts = ["\r\nBcc: evil@example.com", "\nX-Evil: 1", "\rX-Evil: 1", "\u0000", "\u0085X-Evil: 1"];

@@ -2243,8 +2243,9 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Metrics:
         """Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
-        rise. By time and channel at any volume and for 366 days; by domain, template and tag, and in zones that are
-        half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+        rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. By time and
+        channel at any volume and for 366 days; by domain, template and tag, and in zones that are half an hour off,
+        for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
         """
         answer: Metrics = self._call(
             "GET",

@@ -172,11 +172,17 @@ function readHeaders(given: Json): Readonly<Record<string, string>> | string {
   return Object.fromEntries(read);
 }
 
+/** Whether `headers` may have a header of this name. */
+export function isFurtherHeader(name: string): boolean {
+  const key = name.toLowerCase();
+  const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill");
+  return HEADER_NAME.test(name) && (isOwn || STANDARD.has(key));
+}
+
 function wrongHeader(name: string, value: Json): string | null {
   const key = name.toLowerCase();
   const shown = name.slice(0, 100);
-  const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill");
-  if (!HEADER_NAME.test(name) || !(isOwn || STANDARD.has(key))) {
+  if (!isFurtherHeader(name)) {
     return `headers must not set ${JSON.stringify(shown)}: allowed are X-… (not X-Waybill-…) and ${[...STANDARD.values()].join(", ")}`;
   }
   if (typeof value !== "string" || value.trim() === "") return `the header ${shown} must be a string that is not blank`;

@@ -52,21 +52,12 @@ import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
-import { ChannelLetters, decodeRecord, decodeTenantQueues, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
+import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
-import {
-  beatsKey,
-  CANCEL_CHANNEL,
-  CHANGED_CHANNEL,
-  JOBS_CHANNEL,
-  jobBucket,
-  jobField,
-  QUESTIONS_CHANNEL,
-  RELEASED_CHANNEL,
-  shardPrefix,
-} from "./keys.ts";
+import { HeardNews, NEWS_CHANNELS } from "./heard-news.ts";
+import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
@@ -151,10 +142,7 @@ export class RedisQueue
   private readonly survey: QueueSurvey;
   private readonly retrier: Retrier;
   private readonly leaseCalls: RedisLeases;
-  private readonly releaseListeners = new Set<(role: LeaseRole, shard: number) => void>();
-  private readonly jobsListeners = new Set<(shard: number) => void>();
-  private readonly cancelListeners = new Set<CancelListener>();
-  private readonly changeListeners = new Set<(tenantId: string | null) => void>();
+  private readonly heard: HeardNews;
 
   constructor(private readonly options: RedisQueueOptions) {
     const { address, clock, random, telemetry } = options;
@@ -177,6 +165,7 @@ export class RedisQueue
     this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
     this.questions = new RedisQuestions(this.front, clock, random);
+    this.heard = new HeardNews(letters, (text) => void this.questions.hear(text));
     this.references = new References(this.owner, this.front, clock, telemetry);
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
@@ -187,7 +176,7 @@ export class RedisQueue
     // Behind large transfers, and never before a request.
     this.survey = new QueueSurvey(this.bulk, letters);
     this.retrier = new Retrier(this.bulk, clock, letters);
-    this.subscriber.on("message", (channel: string, text: string) => this.hear(channel, text));
+    this.subscriber.on("message", (channel: string, text: string) => this.heard.hear(channel, text));
   }
 
   /** Resolves when Redis answers and the subscriptions are active. Rejects with `UnavailableError`. */
@@ -201,8 +190,7 @@ export class RedisQueue
         await sleep(clock, 20);
       }
     }
-    const channels = [JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL];
-    await this.subscriber.subscribe(...channels);
+    await this.subscriber.subscribe(...NEWS_CHANNELS);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -377,8 +365,7 @@ export class RedisQueue
     return this.leaseCalls.resign(role, owner, beats);
   }
   onRelease(listener: (role: LeaseRole, shard: number) => void): () => void {
-    this.releaseListeners.add(listener);
-    return () => this.releaseListeners.delete(listener);
+    return this.heard.onRelease(listener);
   }
 
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
@@ -464,13 +451,11 @@ export class RedisQueue
   }
 
   onJobs(listener: (shard: number) => void): () => void {
-    this.jobsListeners.add(listener);
-    return () => this.jobsListeners.delete(listener);
+    return this.heard.onJobs(listener);
   }
 
   onCancel(listener: CancelListener): () => void {
-    this.cancelListeners.add(listener);
-    return () => this.cancelListeners.delete(listener);
+    return this.heard.onCancel(listener);
   }
 
   announce(tenantId: string | null): void {
@@ -482,28 +467,6 @@ export class RedisQueue
   }
 
   onChange(listener: (tenantId: string | null) => void): () => void {
-    this.changeListeners.add(listener);
-    return () => this.changeListeners.delete(listener);
-  }
-
-  private hear(channel: string, text: string): void {
-    if (channel === JOBS_CHANNEL) for (const listener of this.jobsListeners) listener(Number(text));
-    else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
-    else if (channel === QUESTIONS_CHANNEL) void this.questions.hear(text);
-    else if (channel === CANCEL_CHANNEL) this.hearCancel(text);
-    else for (const listener of this.changeListeners) listener(text === "" ? null : text);
-  }
-
-  private hearCancel(text: string): void {
-    const [shard, name = "", jobId = ""] = text.split(" ");
-    for (const tenantQueue of decodeTenantQueues(this.letters, [name])) {
-      for (const listener of this.cancelListeners) listener(Number(shard), tenantQueue, jobId);
-    }
-  }
-
-  private hearRelease(text: string): void {
-    const [role, shard] = text.split(" ");
-    if (role !== "dispatcher" && role !== "recorder") return;
-    for (const listener of this.releaseListeners) listener(role, Number(shard));
+    return this.heard.onChange(listener);
   }
 }

@@ -57,6 +57,13 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["journal_calls_failed", "Queue calls that failed and were repeated, by call."],
   ["references_not_kept", "Sent messages whose job was settled although no callback can find it by the message's id."],
   ["http_requests", "Requests that were answered, by route, method and status."],
+  ["smtp_connections", "Connections to the SMTP listener, by outcome: taken, or refused because there were too many."],
+  ["smtp_connections_open", "Connections to the SMTP listener that are open."],
+  ["smtp_logins", "Logins by SMTP, by outcome: taken, or refused (wrong key, or too many connections)."],
+  [
+    "smtp_messages",
+    "Messages that came by SMTP, by outcome: queued (every recipient), deferred (temporary reply, or broken off) or refused.",
+  ],
   ["http_request_seconds", "Time from a request to its answer, in seconds."],
   [
     "operator_tokens_refused",

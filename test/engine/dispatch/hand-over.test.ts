@@ -16,7 +16,7 @@ function cuttable(state: QueueState, world: RelayWorld) {
   const queue = new Proxy(target, {
     get: (_, name) => {
       const value: unknown = Reflect.get(target, name);
-      if (typeof value !== "function" || name === "onJobs" || name === "onRelease") return value;
+      if (typeof value !== "function" || String(name).startsWith("on")) return value;
       return async (...args: unknown[]) => {
         if (!line.cut) return Reflect.apply(value, target, args);
         await new Promise<void>((resolve) => world.clock.setTimer(500, resolve));

@@ -96,7 +96,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
-  listOwnJobs: () => ({ query: { status: "success", from: today, to: today } }),
+  // Of a tag that nobody uses: the caller's own jobs would be other ones from call to call.
+  listOwnJobs: ({ alias }) => ({ query: { tag: `campaign:${alias}`, from: today, to: today } }),
   getJob: ofJob,
   getJobEvents: ofJob,
   explainJob: ofJob,
@@ -106,7 +107,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   cancelJob: ({ canceledJobId }) => ({ path: { id: canceledJobId } }),
   listEvents: ({ cursor }) => ({ query: { ...days, cursor } }),
-  getMetrics: () => ({ query: { ...days, group_by: "template" } }),
+  // Of channels: templates would be shown by the names that the caller itself gave.
+  getMetrics: () => ({ query: { ...days, group_by: "channel" } }),
   createGoogleClass: ({ classId }, { word }) => ({
     body: googleClass(word === "" ? classId : `${ISSUER}.${word}`),
     sharedName: "a class of the platform's issuer",

@@ -1,0 +1,160 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { sendEmail } from "../channels/email/routes.ts";
+import { type ServerCertificate, SubmissionServer } from "../channels/email/submission/submission-server.ts";
+import { issueCertificate, SUBJECT } from "../channels/wallet/sandbox/certificate-authority.ts";
+import type { Config } from "../config/config.ts";
+import { generatedSecret } from "../config/generated-secret.ts";
+import { type Clock, sleep, type Timer } from "../domain/clock.ts";
+import { ConfigurationError } from "../domain/errors.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import { type DoorPorts, FrontDoor } from "../http/front-door.ts";
+import { mailHostOf } from "./email.ts";
+import type { Shutdown } from "./shutdown.ts";
+
+/** Takes mail by SMTP where this process plays the role `smtp`. Returns `host:port`, or null. */
+export async function startSubmission(config: Config, shutdown: Shutdown, ports: DoorPorts): Promise<string | null> {
+  if (!config.roles.includes("smtp")) return null;
+  const { clock, telemetry, directory } = ports;
+  // A door of its own, with room for bodies of its own: each recipient is a request like the API's.
+  const door = new FrontDoor({ ...ports, wrongTokens: null });
+  const { certificate, isSelfSigned, files } = await certificateOf(config);
+  const server = new SubmissionServer({
+    hostName: mailHostOf(config),
+    certificate,
+    isSelfSigned,
+    holderOf: (apiKey) => directory.byApiKey(apiKey),
+    send: (request) => door.serve(ROUTE, request, (exchange) => sendEmail.serve(door, exchange, {})),
+    platformSender: config.mailFrom.address,
+    clock,
+    telemetry,
+  });
+  const renewal = files === null ? null : new Renewal(files, server, { clock, telemetry });
+  shutdown.add("work", "smtp", async () => {
+    renewal?.stop();
+    await sleep(clock, shutdown.graceMs);
+    await server.stop();
+  });
+  const host = config.submissionHost ?? config.host;
+  const port = await server.listen({ host, port: config.submissionPort }).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `SMTP_PORT is ${config.submissionPort}; it should be a port that is free and that this user may take (${why})`,
+    );
+  });
+  renewal?.start();
+  if (isSelfSigned) {
+    telemetry.log("warn", "SMTP has a self-signed certificate, which mail programs refuse: see SMTP_TLS_CERT");
+  }
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Requests by SMTP, in metrics and traces. */
+const ROUTE = { name: "smtp", path: sendEmail.path };
+
+interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+interface Loaded {
+  readonly certificate: ServerCertificate;
+  readonly isSelfSigned: boolean;
+  /** Null: it is not the operator's. */
+  readonly files: CertificateFiles | null;
+}
+
+async function certificateOf({ home, submissionCertificate: cert, submissionKey: key }: Config): Promise<Loaded> {
+  if (cert === null || key === null) {
+    return { certificate: await selfSigned(join(home, "smtp-certificate.pem")), isSelfSigned: true, files: null };
+  }
+  const files = { cert, key };
+  try {
+    return { certificate: read(files), isSelfSigned: false, files };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `SMTP_TLS_CERT is "${cert}" and SMTP_TLS_KEY "${key}"; they should be a certificate and its key (${why})`,
+    );
+  }
+}
+
+/** Throws unless the files hold a certificate and its key. */
+function read(files: CertificateFiles): ServerCertificate {
+  const [cert, key] = [readFileSync(files.cert, "utf8"), readFileSync(files.key, "utf8")];
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
+    throw new Error("the key belongs to another certificate");
+  }
+  return { cert, key };
+}
+
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
+const VALID_YEARS = 10;
+
+/** Made once, so that a client can be told to trust it. The file has certificate and key. */
+async function selfSigned(file: string): Promise<ServerCertificate> {
+  const made = existsSync(file) ? "" : await makeCertificate();
+  const text = generatedSecret(file, () => made);
+  const at = text.indexOf("-----BEGIN PRIVATE KEY-----");
+  return { cert: text.slice(0, at), key: text.slice(at) };
+}
+
+async function makeCertificate(): Promise<string> {
+  const nowMs = Date.now();
+  const { certificatePem, privateKeyPem } = await issueCertificate(
+    {
+      subject: [[SUBJECT.commonName, "Waybill"]],
+      notBeforeMs: nowMs - 60 * 60 * 1000,
+      notAfterMs: nowMs + VALID_YEARS * YEAR_MS,
+      purpose: "server",
+    },
+    null,
+  );
+  return certificatePem + privateKeyPem;
+}
+
+const RENEWAL_LOOK_MS = 60_000;
+
+/** Reads the certificate again when its file changes, as those who renew it every few weeks leave it. */
+class Renewal {
+  private timer: Timer | null = null;
+  private seen: number;
+
+  constructor(
+    private readonly files: CertificateFiles,
+    private readonly server: SubmissionServer,
+    private readonly ports: { readonly clock: Clock; readonly telemetry: Telemetry },
+  ) {
+    this.seen = changedMs(files);
+  }
+
+  start(): void {
+    this.timer = this.ports.clock.setTimer(RENEWAL_LOOK_MS, () => this.look());
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+  }
+
+  private look(): void {
+    const { telemetry } = this.ports;
+    try {
+      const changed = changedMs(this.files);
+      if (changed !== this.seen) {
+        this.server.useCertificate(read(this.files));
+        this.seen = changed;
+        telemetry.log("info", "SMTP uses the renewed certificate");
+      }
+    } catch (error) {
+      // Perhaps only one of the two is written yet: the former ones stay until both fit.
+      telemetry.log("warn", "the SMTP certificate could not be read again", { error: String(error) });
+    }
+    this.start();
+  }
+}
+
+/** A number that changes with either file. */
+function changedMs({ cert, key }: CertificateFiles): number {
+  return statSync(cert).mtimeMs + statSync(key).mtimeMs;
+}

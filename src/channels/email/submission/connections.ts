@@ -1,0 +1,130 @@
+import type { Clock } from "../../../domain/clock.ts";
+import { networkOf, RecentFailures } from "../../../http/operator-gate.ts";
+import { submissionLimits } from "./limits.ts";
+import { SmtpRefusal } from "./smtp-refusal.ts";
+
+const { connectionsMax, connectionsPerTenantMax, strangersPerAddressMax, wrongKeysMax } = submissionLimits;
+const { loginMs, dataMs, commandsMax } = submissionLimits;
+
+interface Connection {
+  readonly id: string;
+  /** The network that it comes from. */
+  readonly from: string;
+  readonly sinceMs: number;
+  /** Null: a stranger. */
+  tenantId: string | null;
+  wrongKeys: number;
+  /** Since the last message. */
+  commands: number;
+  /** When the message under way began; null: there is none. */
+  dataSinceMs: number | null;
+}
+
+const MINUTE_MS = 60_000;
+/** Wrong keys that an address may try a minute, as for operators' tokens. */
+const WRONG_KEYS_A_MINUTE = 10;
+const ADDRESSES_MAX = 10_000;
+
+/**
+ * Who is connected, and what each may still do.
+ *
+ * Invariants:
+ * C1. At most `connectionsMax` are open. A newcomer replaces the oldest stranger: connections that nobody logs in on keep no
+ *     tenant out.
+ * C2. Strangers count by their address, tenants' connections by the tenant: tenants behind one address do not share a bound.
+ * C3. A right key is always taken, however many wrong ones came from its address.
+ */
+export class Connections {
+  private readonly open = new Map<string, Connection>();
+  private readonly wrong = new RecentFailures({
+    windowMs: MINUTE_MS,
+    failuresMax: WRONG_KEYS_A_MINUTE,
+    callersMax: ADDRESSES_MAX,
+  });
+
+  constructor(private readonly clock: Clock) {}
+
+  get size(): number {
+    return this.open.size;
+  }
+
+  /** Returns the id of a stranger that must go for it, or null. Throws an `SmtpRefusal`. */
+  enter(id: string, address: string): string | null {
+    const from = networkOf(address);
+    const strangers = [...this.open.values()].filter(({ tenantId }) => tenantId === null);
+    if (strangers.filter((one) => one.from === from).length >= strangersPerAddressMax) {
+      throw tooMany("connections from your address wait for a login");
+    }
+    const [oldest] = this.open.size < connectionsMax ? [] : strangers;
+    if (this.open.size >= connectionsMax && oldest === undefined) throw tooMany("connections are open");
+    if (oldest !== undefined) this.open.delete(oldest.id);
+    const sinceMs = this.clock.monotonicMs();
+    const fresh = { tenantId: null, wrongKeys: 0, commands: 0, dataSinceMs: null };
+    this.open.set(id, { id, from, sinceMs, ...fresh });
+    return oldest?.id ?? null;
+  }
+
+  leave(id: string): void {
+    this.open.delete(id);
+  }
+
+  /** Throws an `SmtpRefusal`. */
+  logIn(id: string, tenantId: string): void {
+    const same = [...this.open.values()].filter((one) => one.tenantId === tenantId).length;
+    if (same >= connectionsPerTenantMax) throw tooMany("connections of yours are open");
+    const connection = this.open.get(id);
+    if (connection !== undefined) connection.tenantId = tenantId;
+  }
+
+  /** The refusal of a wrong key. */
+  refuseKey(id: string, address: string): SmtpRefusal {
+    const nowMs = this.clock.monotonicMs();
+    const from = networkOf(address);
+    const isSlowed = this.wrong.waitMs(from, nowMs) > 0;
+    if (!isSlowed) this.wrong.add(from, nowMs);
+    const connection = this.open.get(id);
+    const tries = connection === undefined ? wrongKeysMax : ++connection.wrongKeys;
+    if (isSlowed || tries >= wrongKeysMax) return tooMany("wrong keys came from your address");
+    return new SmtpRefusal(535, "5.7.8 the password is not an API key");
+  }
+
+  /** Counts a command. Returns whether there were too many since the last message. */
+  isFlood(id: string): boolean {
+    const connection = this.open.get(id);
+    if (connection === undefined) return false;
+    connection.commands += 1;
+    return connection.commands > commandsMax;
+  }
+
+  beginData(id: string): void {
+    const connection = this.open.get(id);
+    if (connection !== undefined) connection.dataSinceMs = this.clock.monotonicMs();
+  }
+
+  /** Whether a message is under way. */
+  hasMessage(id: string): boolean {
+    const { dataSinceMs = null } = this.open.get(id) ?? {};
+    return dataSinceMs !== null;
+  }
+
+  /** The message was answered, or its client is gone. */
+  endData(id: string): void {
+    const connection = this.open.get(id);
+    if (connection !== undefined) Object.assign(connection, { dataSinceMs: null, commands: 0 });
+  }
+
+  /** Those that did not log in in time, or whose message does not end. */
+  late(): readonly string[] {
+    const nowMs = this.clock.monotonicMs();
+    return [...this.open.values()].filter((one) => isLate(one, nowMs)).map(({ id }) => id);
+  }
+}
+
+function isLate({ tenantId, sinceMs, dataSinceMs }: Connection, nowMs: number): boolean {
+  if (tenantId === null) return nowMs - sinceMs > loginMs;
+  return dataSinceMs !== null && nowMs - dataSinceMs > dataMs;
+}
+
+function tooMany(what: string): SmtpRefusal {
+  return new SmtpRefusal(421, `4.7.0 too many ${what}: try again later`);
+}

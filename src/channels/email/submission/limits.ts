@@ -1,0 +1,33 @@
+/** Bounds of SMTP submission. */
+export const submissionLimits = {
+  /** Of a message as it is sent: 10 MiB of attachments in base64 and what is beside them. Announced as `SIZE`. */
+  messageBytesMax: 14 * 1024 * 1024,
+  /** Of one message (RFC 5321, 4.5.3.1.8). */
+  recipientsMax: 100,
+  /** Open at a time, of one process. */
+  connectionsMax: 256,
+  /** Sockets, those included that are being closed. */
+  socketsMax: 512,
+  connectionsPerTenantMax: 32,
+  /** Of one address, while they have not logged in. */
+  strangersPerAddressMax: 32,
+  /** How long a connection may go without logging in, */
+  loginMs: 30_000,
+  /** be silent (RFC 5321, 4.5.3.2.7 asks for more, of servers that strangers send to), */
+  idleMs: 60_000,
+  /** and take to send one message. */
+  dataMs: 5 * 60_000,
+  /** Between two messages: more than a message with all its recipients needs. */
+  commandsMax: 300,
+  /** Tried on one connection. */
+  wrongKeysMax: 3,
+  /** How long a stop waits for messages under way. */
+  drainMs: 6_000,
+  /** Lines and parts of a message: each costs memory, however short it is. */
+  linesMax: 300_000,
+  dashedLinesMax: 10_000,
+  nestingMax: 20,
+  headerBytesMax: 256 * 1024,
+  /** Text and HTML of a message together, decoded; either is refused above 512 KiB once it is read. */
+  textCharsMax: 2 * 1024 * 1024,
+} as const;

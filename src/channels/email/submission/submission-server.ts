@@ -1,0 +1,297 @@
+import {
+  SMTPServer,
+  type SMTPServerAuthentication,
+  type SMTPServerDataStream,
+  type SMTPServerSession,
+} from "smtp-server";
+import type { Clock, Timer } from "../../../domain/clock.ts";
+import { isOutage } from "../../../domain/errors.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import type { KeyHolder, Tenant } from "../../../domain/tenant.ts";
+import { ApiError } from "../../../http/api-error.ts";
+import { BodyRoom } from "../../../http/body-room.ts";
+import { requireSending } from "../../../http/endpoint.ts";
+import { Connections } from "./connections.ts";
+import { submissionLimits } from "./limits.ts";
+import { MessageParser } from "./parse-message.ts";
+import { ReceivedBytes } from "./received-bytes.ts";
+import { recipientOf, sendBodiesOf, senderOf } from "./send-body.ts";
+import { AWAY, replyText, SmtpRefusal } from "./smtp-refusal.ts";
+import { submit } from "./submit.ts";
+
+export interface SubmissionPorts {
+  /** The tenant that the API key belongs to, and what the key allows; or null. Rejects while that is not known. */
+  holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
+  /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, counts, answers. Never rejects. */
+  send(request: Request): Promise<Response>;
+  /** The address that tenants without a sender of their own send from. */
+  readonly platformSender: string;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** A certificate with its key, both in PEM. */
+export interface ServerCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface SubmissionOptions extends SubmissionPorts {
+  /** How the server names itself. */
+  readonly hostName: string;
+  readonly certificate: ServerCertificate;
+  readonly isSelfSigned: boolean;
+}
+
+/** What a connection knows of who logged in. */
+interface User {
+  readonly apiKey: string;
+  readonly tenantId: string;
+}
+
+type Answer = (error?: Error | null, message?: string) => void;
+type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => void;
+
+const { messageBytesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
+const LOOK_MS = 1_000;
+const API_KEY_CHARS_MAX = 256;
+/** Parts of the room for bodies that this server takes: half of what the API has. */
+const ROOM_PART = 2;
+const ROOM_STEP_BYTES = 256 * 1024;
+
+/**
+ * Takes mail by SMTP (RFC 6409) and queues it as `POST /v1/send/email` does.
+ *
+ * Invariants:
+ * S1. Nothing is said in clear text but EHLO and STARTTLS: without TLS there is no AUTH, and without AUTH no message.
+ * S2. A message is answered with 250 once every recipient's job is on disk.
+ * S3. Messages on their way in and being worked on take at most the room for bodies, those of one tenant a quarter of it.
+ * S4. A key is looked up anew for each message: one that was revoked sends no more, whatever is connected.
+ */
+export class SubmissionServer {
+  private readonly server: SMTPServer;
+  private readonly connections: Connections;
+  private readonly parser = new MessageParser();
+  private readonly room = new BodyRoom(ROOM_PART);
+  private timer: Timer | null = null;
+  private stopped: Promise<void> | null = null;
+
+  constructor(private readonly options: SubmissionOptions) {
+    const { hostName, certificate, isSelfSigned } = options;
+    this.connections = new Connections(options.clock);
+    this.server = new SMTPServer({
+      ...certificate,
+      name: hostName,
+      banner: isSelfSigned ? "Waybill (self-signed certificate)" : "Waybill",
+      minVersion: "TLSv1.2",
+      size: messageBytesMax,
+      maxRecipients: recipientsMax,
+      socketTimeout: idleMs,
+      closeTimeout: drainMs,
+      disableReverseLookup: true,
+      disabledCommands: ["VRFY", "XCLIENT", "XFORWARD", "WIZ", "SHELL", "KILL"],
+      authRequiredMessage: "5.7.0 log in first, with an API key as the password",
+      logger: { debug: (entry: { readonly tnx?: string; readonly cid?: string }) => this.countCommand(entry) },
+      onConnect: ({ id, remoteAddress }, answer) => void this.try(answer, () => this.connected(id, remoteAddress)),
+      onAuth: (auth, session, answer) => void this.logIn(auth, session, answer),
+      onMailFrom: (_, session, answer) => void this.try(answer, () => this.senderOf(session)),
+      onRcptTo: ({ address }, _, answer) => void this.try(answer, () => recipientOf(address)),
+      onData: (stream, session, answer) => void this.takeMessage(stream, session, answer),
+      onClose: ({ id }) => this.closed(id),
+    });
+    this.server.server.maxConnections = socketsMax;
+    this.server.on("error", (error) => {
+      options.telemetry.log("debug", "an SMTP connection failed", { error: error.message });
+    });
+  }
+
+  /** Returns the port. Rejects if the address is not available. */
+  listen(at: { readonly host: string; readonly port: number }): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once("error", reject);
+      const listener = this.server.listen(at.port, at.host, () => {
+        this.server.off("error", reject);
+        this.look();
+        const address = listener.address();
+        resolve(typeof address === "object" && address !== null ? address.port : at.port);
+      });
+    });
+  }
+
+  /** New connections see this certificate. It must be valid. */
+  useCertificate(certificate: ServerCertificate): void {
+    this.server.updateSecureContext({ ...certificate });
+  }
+
+  /** Takes no more connections, ends those that wait for their client, and finishes the messages under way. Safe to call twice. */
+  stop(): Promise<void> {
+    this.stopped ??= this.end();
+    return this.stopped;
+  }
+
+  private async end(): Promise<void> {
+    this.timer?.cancel();
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    for (const { session } of this.server.connections) {
+      if (!this.connections.hasMessage(session.id)) this.hangUp(session.id, STOPPING);
+    }
+    await closed;
+  }
+
+  private look(): void {
+    for (const id of this.connections.late()) this.hangUp(id, "4.4.2 you took too long");
+    this.options.telemetry.gauge("smtp_connections_open", this.connections.size);
+    this.timer = this.options.clock.setTimer(LOOK_MS, () => this.look());
+  }
+
+  private hangUp(id: string, text: string): void {
+    for (const connection of this.server.connections) {
+      if (connection.session.id === id) connection.send(421, text);
+    }
+  }
+
+  private connected(id: string, address: string): void {
+    try {
+      const leaving = this.connections.enter(id, address);
+      if (leaving !== null) this.hangUp(leaving, "4.3.2 others wait: log in sooner");
+      this.options.telemetry.count("smtp_connections", { outcome: "taken" });
+    } catch (error) {
+      this.options.telemetry.count("smtp_connections", { outcome: "refused" });
+      throw error;
+    }
+  }
+
+  private closed(id: string): void {
+    this.connections.leave(id);
+  }
+
+  /** The library tells its log of each command before it is run. */
+  private countCommand({ tnx, cid }: { readonly tnx?: string; readonly cid?: string }): void {
+    if (tnx === "command" && cid !== undefined && this.connections.isFlood(cid)) {
+      this.hangUp(cid, "4.7.0 too many commands without a message");
+    }
+  }
+
+  private async logIn(
+    { password }: SMTPServerAuthentication,
+    session: SMTPServerSession,
+    answer: LoginAnswer,
+  ): Promise<void> {
+    const { telemetry } = this.options;
+    const apiKey = password ?? "";
+    try {
+      const holder = await this.holderOf(apiKey);
+      if (holder === null) throw this.connections.refuseKey(session.id, session.remoteAddress);
+      const { tenant, key } = holder;
+      if (!key.scopes.has("send")) throw new SmtpRefusal(535, `5.7.8 ${NO_SCOPE}`);
+      this.connections.logIn(session.id, tenant.tenantId);
+      telemetry.count("smtp_logins", { outcome: "taken" });
+      answer(null, { user: { apiKey, tenantId: tenant.tenantId } });
+    } catch (error) {
+      telemetry.count("smtp_logins", { outcome: "refused" });
+      answer(this.toRefusal(error, 454));
+    }
+  }
+
+  private holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null> {
+    return apiKey === "" || apiKey.length > API_KEY_CHARS_MAX ? null : this.options.holderOf(apiKey);
+  }
+
+  /** The tenant as it is now. Throws if it may not send. */
+  private async senderOf(session: SMTPServerSession): Promise<{ readonly tenant: Tenant; readonly user: User }> {
+    // Set by `logIn` alone.
+    const user = session.user as User;
+    const holder = await this.holderOf(user.apiKey);
+    if (holder === null) throw new SmtpRefusal(421, "4.7.0 the API key is not valid any more");
+    const { tenant, key } = holder;
+    if (!key.scopes.has("send")) throw new SmtpRefusal(550, `5.7.1 ${NO_SCOPE}`);
+    requireSending(tenant, "email");
+    senderOf(tenant, this.options.platformSender);
+    return { tenant, user };
+  }
+
+  private async takeMessage(stream: SMTPServerDataStream, session: SMTPServerSession, answer: Answer): Promise<void> {
+    const { telemetry } = this.options;
+    const hold = this.room.open({ tenantId: (session.user as User).tenantId });
+    this.connections.beginData(session.id);
+    try {
+      const message = await receive(stream, (bytes) => hold.growTo(bytes));
+      const text = replyText(await this.queue(message, session));
+      telemetry.count("smtp_messages", { outcome: "queued" });
+      answer(null, text);
+    } catch (error) {
+      const refusal = this.toRefusal(error, 451);
+      telemetry.count("smtp_messages", { outcome: refusal.isTemporary ? "deferred" : "refused" });
+      answer(refusal);
+    } finally {
+      hold.release();
+      this.connections.endData(session.id);
+      if (this.stopped !== null) setImmediate(() => this.hangUp(session.id, STOPPING));
+    }
+  }
+
+  private async queue(message: Uint8Array, session: SMTPServerSession): Promise<string> {
+    const { tenant, user } = await this.senderOf(session);
+    const recipients = session.envelope.rcptTo.map(({ address }) => recipientOf(address));
+    const bodies = sendBodiesOf(tenant, await this.parser.parse(message), this.options.platformSender);
+    const { send } = this.options;
+    return submit({ apiKey: user.apiKey, recipients, bodies, message, send: (request) => send(request) });
+  }
+
+  private async try(answer: Answer, work: () => unknown): Promise<void> {
+    try {
+      await work();
+      answer();
+    } catch (error) {
+      answer(this.toRefusal(error, 451));
+    }
+  }
+
+  /** `code`: of a refusal for a part of the service that is away. */
+  private toRefusal(error: unknown, code: number): SmtpRefusal {
+    if (error instanceof SmtpRefusal) return error;
+    if (error instanceof ApiError) {
+      return error.status === 403
+        ? new SmtpRefusal(550, `5.7.1 ${error.message}`)
+        : new SmtpRefusal(452, `4.3.1 ${error.message}`);
+    }
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.options.telemetry.log("error", "an SMTP command failed", { error: text });
+    return new SmtpRefusal(code, isOutage(error) ? AWAY : "4.3.0 internal error");
+  }
+}
+
+const NO_SCOPE = "this API key lacks the scope send";
+const STOPPING = "4.3.2 the service is stopping: try again";
+
+/**
+ * Collects a message. What is refused on the way is read to its end, where the reply belongs, without being kept. Rejects with an
+ * `SmtpRefusal`, or with what `grow` throws.
+ */
+function receive(stream: SMTPServerDataStream, grow: (bytes: number) => void): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let kept: ReceivedBytes | null = new ReceivedBytes();
+    let failure: unknown = null;
+    const refuse = (why: unknown) => {
+      failure = why;
+      kept = null;
+    };
+    stream.on("data", (chunk: Buffer) => {
+      if (kept === null) return;
+      try {
+        if (stream.sizeExceeded) throw TOO_BIG;
+        grow(Math.ceil((kept.length + chunk.length) / ROOM_STEP_BYTES) * ROOM_STEP_BYTES);
+        kept.add(chunk);
+      } catch (error) {
+        refuse(error);
+      }
+    });
+    stream.on("end", () => (kept === null || stream.sizeExceeded ? reject(failure ?? TOO_BIG) : resolve(kept.all())));
+    // The client is gone, and nobody hears the reply.
+    stream.on("error", () => reject(GONE));
+    stream.on("close", () => reject(GONE));
+  });
+}
+
+const TOO_BIG = new SmtpRefusal(552, `5.3.4 the message is larger than ${messageBytesMax} bytes`);
+const GONE = new SmtpRefusal(451, "4.4.2 the connection was closed before the message ended");

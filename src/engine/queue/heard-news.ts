@@ -1,0 +1,73 @@
+import type { CancelListener, LeaseRole } from "../../domain/queue.ts";
+import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
+import { CANCEL_CHANNEL, CHANGED_CHANNEL, JOBS_CHANNEL, QUESTIONS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
+
+/** What processes tell each other over publish and subscribe. All of it are hints: each may be lost. */
+export const NEWS_CHANNELS = [
+  JOBS_CHANNEL,
+  CANCEL_CHANNEL,
+  CHANGED_CHANNEL,
+  RELEASED_CHANNEL,
+  QUESTIONS_CHANNEL,
+] as const;
+
+type ReleaseListener = (role: LeaseRole, shard: number) => void;
+type JobsListener = (shard: number) => void;
+/** Null: a plan has changed. */
+type ChangeListener = (tenantId: string | null) => void;
+
+/** Passes on what other processes say. */
+export class HeardNews {
+  private readonly releases = new Set<ReleaseListener>();
+  private readonly jobs = new Set<JobsListener>();
+  private readonly cancels = new Set<CancelListener>();
+  private readonly changes = new Set<ChangeListener>();
+
+  constructor(
+    private readonly letters: ChannelLetters,
+    private readonly onQuestion: (text: string) => void,
+  ) {}
+
+  hear(channel: string, text: string): void {
+    if (channel === JOBS_CHANNEL) for (const listener of this.jobs) listener(Number(text));
+    else if (channel === RELEASED_CHANNEL) this.hearRelease(text);
+    else if (channel === QUESTIONS_CHANNEL) this.onQuestion(text);
+    else if (channel === CANCEL_CHANNEL) this.hearCancel(text);
+    else for (const listener of this.changes) listener(text === "" ? null : text);
+  }
+
+  onRelease(listener: ReleaseListener): () => void {
+    return added(this.releases, listener);
+  }
+
+  onJobs(listener: JobsListener): () => void {
+    return added(this.jobs, listener);
+  }
+
+  onCancel(listener: CancelListener): () => void {
+    return added(this.cancels, listener);
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    return added(this.changes, listener);
+  }
+
+  private hearCancel(text: string): void {
+    const [shard, name = "", jobId = ""] = text.split(" ");
+    for (const tenantQueue of decodeTenantQueues(this.letters, [name])) {
+      for (const listener of this.cancels) listener(Number(shard), tenantQueue, jobId);
+    }
+  }
+
+  private hearRelease(text: string): void {
+    const [role, shard] = text.split(" ");
+    if (role !== "dispatcher" && role !== "recorder") return;
+    for (const listener of this.releases) listener(role, Number(shard));
+  }
+}
+
+/** Returns how to take the listener back. */
+function added<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
