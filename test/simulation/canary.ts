@@ -492,16 +492,18 @@ export const CANARIES: readonly Canary[] = [
     seed: 4,
   },
   {
-    name: "a fallback ends when its message cannot be looked up",
-    file: `${DISPATCH}/fallback-turns.ts`,
-    find: "return this.wait(AWAY_MS);",
-    replace: 'return { kind: "end", reason: "not_needed" };',
+    name: "the queue forgets what makes a job a fallback",
+    file: `${MEMORY_QUEUE}-accept.ts`,
+    find: "    ...(fallback !== undefined && { fallback }),\n",
+    replace: "",
+    seed: 4,
   },
   {
     name: "a fallback whose message failed ends",
     file: `${DISPATCH}/fallback-decision.ts`,
     find: '  if (main.status === "suppressed") {\n',
-    replace: '  if (main.status === "failed") return { kind: "end", reason: "not_needed" };\n  if (main.status === "suppressed") {\n',
+    replace:
+      '  if (main.status === "failed") return { kind: "end", reason: "not_needed" };\n  if (main.status === "suppressed") {\n',
     seed: 24,
   },
 ];

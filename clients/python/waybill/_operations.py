@@ -25,6 +25,7 @@ EmailSend = TypedDict(
         "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+        "fallback": NotRequired["Union[Fallbacks, None]"],
     },
 )
 
@@ -78,11 +79,31 @@ EmailSendTags1Item = TypedDict(
     },
 )
 
+Fallbacks: TypeAlias = "list[FallbacksValueItem]"
+
+FallbacksValueItem = TypedDict(
+    "FallbacksValueItem",
+    {
+        "after": "str",
+        "unless": "Union[Literal['sent', 'delivered', 'read', 'opened', 'clicked'], list[Literal['sent', 'delivered', 'read', 'opened', 'clicked']]]",
+        "send": "Mapping[str, Any]",
+    },
+)
+
 PendingJob = TypedDict(
     "PendingJob",
     {
         "job_id": "str",
         "status": "Literal['pending']",
+        "fallback": NotRequired["list[PendingJobFallbackItem]"],
+    },
+)
+
+PendingJobFallbackItem = TypedDict(
+    "PendingJobFallbackItem",
+    {
+        "job_id": "str",
+        "scheduled_at": "str",
     },
 )
 
@@ -245,6 +266,7 @@ ChatSend = TypedDict(
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "text": NotRequired["Union[ChatText, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+        "fallback": NotRequired["Union[Fallbacks, None]"],
     },
 )
 
@@ -747,6 +769,7 @@ JobValue1 = TypedDict(
         "job_id": "str",
         "status": "Literal['pending', 'running']",
         "scheduled_at": NotRequired["str"],
+        "fallback_of": NotRequired["str"],
     },
 )
 
@@ -800,7 +823,7 @@ JobValue3 = TypedDict(
 SuppressedResult = TypedDict(
     "SuppressedResult",
     {
-        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
     },
 )
 
@@ -947,7 +970,7 @@ SuppressedEventResult = TypedDict(
     "SuppressedEventResult",
     {
         "recipient": NotRequired["str"],
-        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
     },
 )
 
