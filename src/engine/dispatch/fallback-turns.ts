@@ -60,7 +60,7 @@ export class FallbackTurns {
     if (this.looks >= LOOKS_MAX) return null;
     this.looks += 1;
     try {
-      return await Promise.all(jobIds.map((jobId, at) => queued[at] ?? eventStore.job(tenant.tenantId, jobId)));
+      return await Promise.all(jobIds.map(async (jobId, at) => queued[at] ?? eventStore.job(tenant.tenantId, jobId)));
     } finally {
       this.looks -= 1;
     }
