@@ -26,6 +26,341 @@ export type ContentError = {
   violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
 };
 
+export type PassBarcode = {
+  message: string;
+  format: "PKBarcodeFormatQR" | "PKBarcodeFormatPDF417" | "PKBarcodeFormatAztec" | "PKBarcodeFormatCode128";
+  /** By default iso-8859-1, or utf-8 where it takes that. */
+  messageEncoding?: string | null;
+  altText?: string | null;
+};
+
+export type PassField = {
+  /** Unique in the whole pass. */
+  key: string;
+  value: string | number;
+  label?: string | null;
+  /** Shown when an update changes the value; `%@` stands for it. */
+  changeMessage?: string | null;
+  textAlignment?:
+    | "PKTextAlignmentLeft"
+    | "PKTextAlignmentCenter"
+    | "PKTextAlignmentRight"
+    | "PKTextAlignmentNatural"
+    | null;
+  attributedValue?: (string | number) | null;
+  dataDetectorTypes?:
+    | readonly (
+        | "PKDataDetectorTypePhoneNumber"
+        | "PKDataDetectorTypeLink"
+        | "PKDataDetectorTypeAddress"
+        | "PKDataDetectorTypeCalendarEvent"
+      )[]
+    | null;
+  dateStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  timeStyle?:
+    | "PKDateStyleNone"
+    | "PKDateStyleShort"
+    | "PKDateStyleMedium"
+    | "PKDateStyleLong"
+    | "PKDateStyleFull"
+    | null;
+  isRelative?: boolean | null;
+  ignoresTimeZone?: boolean | null;
+  numberStyle?:
+    | "PKNumberStyleDecimal"
+    | "PKNumberStylePercent"
+    | "PKNumberStyleScientific"
+    | "PKNumberStyleSpellOut"
+    | null;
+  /** ISO 4217. */
+  currencyCode?: string | null;
+  /** Auxiliary, eventTicket only. */
+  row?: (0 | 1) | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+};
+
+export type PassDates = {
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  date?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevantDate?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  startDate?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  endDate?: string | null;
+};
+
+export type PassLocation = {
+  latitude: number;
+  longitude: number;
+  altitude?: number | null;
+  relevantText?: string | null;
+};
+
+export type PassBeacon = {
+  proximityUUID: string;
+  major?: number | null;
+  minor?: number | null;
+  relevantText?: string | null;
+};
+
+export type ApplePassData = {
+  /** Used once. An update cannot change it. */
+  serial_number: string;
+  organization_name: string;
+  description: string;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  /** boardingPass only. */
+  transit_type?:
+    | "PKTransitTypeGeneric"
+    | "PKTransitTypeAir"
+    | "PKTransitTypeBoat"
+    | "PKTransitTypeBus"
+    | "PKTransitTypeTrain"
+    | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  logo_text?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
+  header_fields?: readonly PassField[] | null;
+  primary_fields?: readonly PassField[] | null;
+  secondary_fields?: readonly PassField[] | null;
+  auxiliary_fields?: readonly PassField[] | null;
+  back_fields?: readonly PassField[] | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevant_date?: string | null;
+  relevant_dates?: readonly PassDates[] | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  expiration_date?: string | null;
+  locations?: readonly PassLocation[] | null;
+  beacons?: readonly PassBeacon[] | null;
+  max_distance?: number | null;
+  /** eventTicket and boardingPass only. */
+  grouping_identifier?: string | null;
+  voided?: boolean | null;
+  sharing_prohibited?: boolean | null;
+  suppress_strip_shine?: boolean | null;
+  /** Needs `associated_store_identifiers` beside it. */
+  app_launch_url?: string | null;
+  associated_store_identifiers?: readonly number[] | null;
+  /** As Apple's pass.json has it. */
+  user_info?: JsonObject | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  preferred_style_schemes?: readonly string[] | null;
+};
+
+export type AppleCarriedPass = {
+  pass_type: "apple";
+  pass_data: ApplePassData;
+  /** Counts as absent. */
+  template_id?: null;
+};
+
+export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
+
+/**
+ * The object as Google's REST API takes it. `id` and `classId` are those above, `state` is ACTIVE by default,
+ * and a generic object without `cardTitle` or `header` gets the tenant's name there.
+ */
+export type GooglePassObject = {
+  state?: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | null;
+  ticketHolderName?: string | null;
+  ticketNumber?: string | null;
+  ticketType?: LocalizedText | null;
+  cardTitle?: LocalizedText | null;
+  header?: LocalizedText | null;
+  subheader?: LocalizedText | null;
+  /** Such as #0B1F3A. */
+  hexBackgroundColor?: string | null;
+  barcode?: ({ type: string; value: string } & JsonObject) | null;
+  textModulesData?:
+    | readonly ({
+        /** Unique in the object. */
+        id?: string | null;
+        header?: string | null;
+        body?: string | null;
+      } & JsonObject)[]
+    | null;
+  linkedObjectIds?: readonly string[] | null;
+  linkedOfferIds?: readonly string[] | null;
+} & JsonObject;
+
+export type GooglePassData = {
+  /** `<issuer_id>.<class_name>`, not another tenant's. */
+  class_id: string;
+  /** `<issuer_id>.<object_name>`, used once. */
+  object_id: string;
+  object_data: GooglePassObject;
+  /** Empty counts as absent. */
+  class_type?: "generic" | "eventTicket" | "" | null;
+};
+
+export type GoogleCarriedPass = {
+  pass_type: "google";
+  pass_data: GooglePassData;
+  /** Counts as absent. */
+  template_id?: null;
+};
+
+/** What is left out stays as it is; null removes it. */
+export type ApplePassPart = {
+  /** Used once. An update cannot change it. */
+  serial_number?: string;
+  organization_name?: string;
+  description?: string;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  /** boardingPass only. */
+  transit_type?:
+    | "PKTransitTypeGeneric"
+    | "PKTransitTypeAir"
+    | "PKTransitTypeBoat"
+    | "PKTransitTypeBus"
+    | "PKTransitTypeTrain"
+    | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  logo_text?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
+  header_fields?: readonly PassField[] | null;
+  primary_fields?: readonly PassField[] | null;
+  secondary_fields?: readonly PassField[] | null;
+  auxiliary_fields?: readonly PassField[] | null;
+  back_fields?: readonly PassField[] | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevant_date?: string | null;
+  relevant_dates?: readonly PassDates[] | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  expiration_date?: string | null;
+  locations?: readonly PassLocation[] | null;
+  beacons?: readonly PassBeacon[] | null;
+  max_distance?: number | null;
+  /** eventTicket and boardingPass only. */
+  grouping_identifier?: string | null;
+  voided?: boolean | null;
+  sharing_prohibited?: boolean | null;
+  suppress_strip_shine?: boolean | null;
+  /** Needs `associated_store_identifiers` beside it. */
+  app_launch_url?: string | null;
+  associated_store_identifiers?: readonly number[] | null;
+  /** As Apple's pass.json has it. */
+  user_info?: JsonObject | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  preferred_style_schemes?: readonly string[] | null;
+};
+
+/** Members of `object_data` that are left out are the template's; null removes one. */
+export type GooglePassPart = {
+  /** `<issuer_id>.<class_name>`, not another tenant's. */
+  class_id?: string;
+  /** Empty counts as absent. */
+  class_type?: "generic" | "eventTicket" | "" | null;
+  /** `<issuer_id>.<object_name>`, used once. */
+  object_id?: string;
+  object_data?: GooglePassObject;
+};
+
+export type TemplateCarriedPass = {
+  /** Slug of a registered wallet template. */
+  template_id: string;
+  /** The template's, or left out. */
+  pass_type?: "apple" | "google" | null;
+  /** What the template leaves open or says otherwise. */
+  pass_data?: (ApplePassPart | GooglePassPart) | null;
+};
+
+export type CarriedPass = AppleCarriedPass | GoogleCarriedPass | TemplateCarriedPass;
+
 /** Messages that are sent only if this one is not received in time. */
 export type Fallbacks = readonly {
   /**
@@ -106,6 +441,7 @@ export type EmailSend = {
   tags?: readonly { name: string; value: string }[] | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
+  pass?: CarriedPass | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
    * than a second ahead: at once.
@@ -318,6 +654,7 @@ export type ChatSend = {
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
   text?: ChatText | null;
+  pass?: CarriedPass | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
    * than a second ahead: at once.
@@ -422,178 +759,6 @@ export type WhatsappWebhook = {
   } & JsonObject)[];
 } & JsonObject;
 
-export type PassBarcode = {
-  message: string;
-  format: "PKBarcodeFormatQR" | "PKBarcodeFormatPDF417" | "PKBarcodeFormatAztec" | "PKBarcodeFormatCode128";
-  /** By default iso-8859-1, or utf-8 where it takes that. */
-  messageEncoding?: string | null;
-  altText?: string | null;
-};
-
-export type PassField = {
-  /** Unique in the whole pass. */
-  key: string;
-  value: string | number;
-  label?: string | null;
-  /** Shown when an update changes the value; `%@` stands for it. */
-  changeMessage?: string | null;
-  textAlignment?:
-    | "PKTextAlignmentLeft"
-    | "PKTextAlignmentCenter"
-    | "PKTextAlignmentRight"
-    | "PKTextAlignmentNatural"
-    | null;
-  attributedValue?: (string | number) | null;
-  dataDetectorTypes?:
-    | readonly (
-        | "PKDataDetectorTypePhoneNumber"
-        | "PKDataDetectorTypeLink"
-        | "PKDataDetectorTypeAddress"
-        | "PKDataDetectorTypeCalendarEvent"
-      )[]
-    | null;
-  dateStyle?:
-    | "PKDateStyleNone"
-    | "PKDateStyleShort"
-    | "PKDateStyleMedium"
-    | "PKDateStyleLong"
-    | "PKDateStyleFull"
-    | null;
-  timeStyle?:
-    | "PKDateStyleNone"
-    | "PKDateStyleShort"
-    | "PKDateStyleMedium"
-    | "PKDateStyleLong"
-    | "PKDateStyleFull"
-    | null;
-  isRelative?: boolean | null;
-  ignoresTimeZone?: boolean | null;
-  numberStyle?:
-    | "PKNumberStyleDecimal"
-    | "PKNumberStylePercent"
-    | "PKNumberStyleScientific"
-    | "PKNumberStyleSpellOut"
-    | null;
-  /** ISO 4217. */
-  currencyCode?: string | null;
-  /** Auxiliary, eventTicket only. */
-  row?: (0 | 1) | null;
-  /** As Apple's pass.json has it. */
-  semantics?: JsonObject | null;
-};
-
-export type PassDates = {
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  date?: string | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  relevantDate?: string | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  startDate?: string | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  endDate?: string | null;
-};
-
-export type PassLocation = {
-  latitude: number;
-  longitude: number;
-  altitude?: number | null;
-  relevantText?: string | null;
-};
-
-export type PassBeacon = {
-  proximityUUID: string;
-  major?: number | null;
-  minor?: number | null;
-  relevantText?: string | null;
-};
-
-export type ApplePassData = {
-  /** Used once. An update cannot change it. */
-  serial_number: string;
-  organization_name: string;
-  description: string;
-  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
-  /** boardingPass only. */
-  transit_type?:
-    | "PKTransitTypeGeneric"
-    | "PKTransitTypeAir"
-    | "PKTransitTypeBoat"
-    | "PKTransitTypeBus"
-    | "PKTransitTypeTrain"
-    | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  background_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  foreground_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  label_color?: string | null;
-  logo_text?: string | null;
-  barcodes?: readonly PassBarcode[] | null;
-  header_fields?: readonly PassField[] | null;
-  primary_fields?: readonly PassField[] | null;
-  secondary_fields?: readonly PassField[] | null;
-  auxiliary_fields?: readonly PassField[] | null;
-  back_fields?: readonly PassField[] | null;
-  /** PNG in base64, 29x29; a placeholder where there is none. */
-  icon_base64?: string | null;
-  /** PNG in base64. */
-  icon_2x_base64?: string | null;
-  /** PNG in base64. */
-  icon_3x_base64?: string | null;
-  /** PNG in base64, 160x50. */
-  logo_base64?: string | null;
-  /** PNG in base64. */
-  logo_2x_base64?: string | null;
-  /** PNG in base64. */
-  logo_3x_base64?: string | null;
-  /** PNG in base64, 375x144. */
-  strip_base64?: string | null;
-  /** PNG in base64. */
-  strip_2x_base64?: string | null;
-  /** PNG in base64. */
-  strip_3x_base64?: string | null;
-  /** PNG in base64, 90x90. */
-  thumbnail_base64?: string | null;
-  /** PNG in base64. */
-  thumbnail_2x_base64?: string | null;
-  /** PNG in base64. */
-  thumbnail_3x_base64?: string | null;
-  /** PNG in base64. */
-  background_base64?: string | null;
-  /** PNG in base64. */
-  background_2x_base64?: string | null;
-  /** PNG in base64. */
-  background_3x_base64?: string | null;
-  /** PNG in base64. */
-  footer_base64?: string | null;
-  /** PNG in base64. */
-  footer_2x_base64?: string | null;
-  /** PNG in base64. */
-  footer_3x_base64?: string | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  relevant_date?: string | null;
-  relevant_dates?: readonly PassDates[] | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  expiration_date?: string | null;
-  locations?: readonly PassLocation[] | null;
-  beacons?: readonly PassBeacon[] | null;
-  max_distance?: number | null;
-  /** eventTicket and boardingPass only. */
-  grouping_identifier?: string | null;
-  voided?: boolean | null;
-  sharing_prohibited?: boolean | null;
-  suppress_strip_shine?: boolean | null;
-  /** Needs `associated_store_identifiers` beside it. */
-  app_launch_url?: string | null;
-  associated_store_identifiers?: readonly number[] | null;
-  /** As Apple's pass.json has it. */
-  user_info?: JsonObject | null;
-  /** As Apple's pass.json has it. */
-  semantics?: JsonObject | null;
-  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
-  preferred_style_schemes?: readonly string[] | null;
-};
-
 export type ApplePassRequest = {
   pass_type: "apple";
   pass_data: ApplePassData;
@@ -606,45 +771,6 @@ export type ApplePassRequest = {
   scheduled_at?: string | null;
 };
 
-export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
-
-/**
- * The object as Google's REST API takes it. `id` and `classId` are those above, `state` is ACTIVE by default,
- * and a generic object without `cardTitle` or `header` gets the tenant's name there.
- */
-export type GooglePassObject = {
-  state?: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | null;
-  ticketHolderName?: string | null;
-  ticketNumber?: string | null;
-  ticketType?: LocalizedText | null;
-  cardTitle?: LocalizedText | null;
-  header?: LocalizedText | null;
-  subheader?: LocalizedText | null;
-  /** Such as #0B1F3A. */
-  hexBackgroundColor?: string | null;
-  barcode?: ({ type: string; value: string } & JsonObject) | null;
-  textModulesData?:
-    | readonly ({
-        /** Unique in the object. */
-        id?: string | null;
-        header?: string | null;
-        body?: string | null;
-      } & JsonObject)[]
-    | null;
-  linkedObjectIds?: readonly string[] | null;
-  linkedOfferIds?: readonly string[] | null;
-} & JsonObject;
-
-export type GooglePassData = {
-  /** `<issuer_id>.<class_name>`, not another tenant's. */
-  class_id: string;
-  /** `<issuer_id>.<object_name>`, used once. */
-  object_id: string;
-  object_data: GooglePassObject;
-  /** Empty counts as absent. */
-  class_type?: "generic" | "eventTicket" | "" | null;
-};
-
 export type GooglePassRequest = {
   pass_type: "google";
   pass_data: GooglePassData;
@@ -655,105 +781,6 @@ export type GooglePassRequest = {
    * than a second ahead: at once.
    */
   scheduled_at?: string | null;
-};
-
-/** What is left out stays as it is; null removes it. */
-export type ApplePassPart = {
-  /** Used once. An update cannot change it. */
-  serial_number?: string;
-  organization_name?: string;
-  description?: string;
-  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
-  /** boardingPass only. */
-  transit_type?:
-    | "PKTransitTypeGeneric"
-    | "PKTransitTypeAir"
-    | "PKTransitTypeBoat"
-    | "PKTransitTypeBus"
-    | "PKTransitTypeTrain"
-    | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  background_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  foreground_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  label_color?: string | null;
-  logo_text?: string | null;
-  barcodes?: readonly PassBarcode[] | null;
-  header_fields?: readonly PassField[] | null;
-  primary_fields?: readonly PassField[] | null;
-  secondary_fields?: readonly PassField[] | null;
-  auxiliary_fields?: readonly PassField[] | null;
-  back_fields?: readonly PassField[] | null;
-  /** PNG in base64, 29x29; a placeholder where there is none. */
-  icon_base64?: string | null;
-  /** PNG in base64. */
-  icon_2x_base64?: string | null;
-  /** PNG in base64. */
-  icon_3x_base64?: string | null;
-  /** PNG in base64, 160x50. */
-  logo_base64?: string | null;
-  /** PNG in base64. */
-  logo_2x_base64?: string | null;
-  /** PNG in base64. */
-  logo_3x_base64?: string | null;
-  /** PNG in base64, 375x144. */
-  strip_base64?: string | null;
-  /** PNG in base64. */
-  strip_2x_base64?: string | null;
-  /** PNG in base64. */
-  strip_3x_base64?: string | null;
-  /** PNG in base64, 90x90. */
-  thumbnail_base64?: string | null;
-  /** PNG in base64. */
-  thumbnail_2x_base64?: string | null;
-  /** PNG in base64. */
-  thumbnail_3x_base64?: string | null;
-  /** PNG in base64. */
-  background_base64?: string | null;
-  /** PNG in base64. */
-  background_2x_base64?: string | null;
-  /** PNG in base64. */
-  background_3x_base64?: string | null;
-  /** PNG in base64. */
-  footer_base64?: string | null;
-  /** PNG in base64. */
-  footer_2x_base64?: string | null;
-  /** PNG in base64. */
-  footer_3x_base64?: string | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  relevant_date?: string | null;
-  relevant_dates?: readonly PassDates[] | null;
-  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
-  expiration_date?: string | null;
-  locations?: readonly PassLocation[] | null;
-  beacons?: readonly PassBeacon[] | null;
-  max_distance?: number | null;
-  /** eventTicket and boardingPass only. */
-  grouping_identifier?: string | null;
-  voided?: boolean | null;
-  sharing_prohibited?: boolean | null;
-  suppress_strip_shine?: boolean | null;
-  /** Needs `associated_store_identifiers` beside it. */
-  app_launch_url?: string | null;
-  associated_store_identifiers?: readonly number[] | null;
-  /** As Apple's pass.json has it. */
-  user_info?: JsonObject | null;
-  /** As Apple's pass.json has it. */
-  semantics?: JsonObject | null;
-  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
-  preferred_style_schemes?: readonly string[] | null;
-};
-
-/** Members of `object_data` that are left out are the template's; null removes one. */
-export type GooglePassPart = {
-  /** `<issuer_id>.<class_name>`, not another tenant's. */
-  class_id?: string;
-  /** Empty counts as absent. */
-  class_type?: "generic" | "eventTicket" | "" | null;
-  /** `<issuer_id>.<object_name>`, used once. */
-  object_id?: string;
-  object_data?: GooglePassObject;
 };
 
 export type TemplatePassRequest = {
@@ -963,6 +990,8 @@ export type PassResult = {
   pass_id: string;
   /** Of an Apple pass: its file as it is now, in base64. */
   pkpass_base64?: string;
+  /** Of an Apple pass that came with a message: the public link to its file. */
+  download_url?: string;
   /** Of a Google pass: the link that saves it, as it is now. */
   save_link?: string;
 };
@@ -2030,8 +2059,8 @@ export type NotReady = {
 /** What each operation takes and answers, by its name in the OpenAPI document. */
 export type Operations = {
   /**
-   * Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.
-   * Needs a key with the scope `send`.
+   * Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. A message with a `pass`
+   * makes the pass first, for 1 token. 202 means: on disk. Needs a key with the scope `send`.
    */
   sendEmail: { body: EmailSend; answer: PendingJob };
   /**
@@ -2190,8 +2219,11 @@ export type Operations = {
   };
   /**
    * Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
-   * to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
-   * the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
+   * to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass
+   * first, for 1 token; a value that is `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google),
+   * `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or `{{.pass.pass_id}}` and nothing else has the
+   * pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has credentials for the
+   * provider. Needs a key with the scope `send`.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
   /**
@@ -2529,6 +2561,14 @@ export type Operations = {
   };
   /** What a device complains of. */
   logDeviceComplaint: { body: { logs: readonly string[] }; answer: null };
+  /** The file of an Apple pass that came with a message. */
+  getPassFile: {
+    path: {
+      /** The signed token of a link in a message. */
+      token: string;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** Set what a tenant's own Apple passes are signed with; stored encrypted, never given back. */
   putAppleCredentials: {
     path: {
@@ -3826,6 +3866,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listUpdatedPasses: { method: "GET", path: "/wallet/v1/devices/{device}/registrations/{passType}", repeat: "safe" },
   getLatestPass: { method: "GET", path: "/wallet/v1/passes/{passType}/{serial}", repeat: "safe", streams: true },
   logDeviceComplaint: { method: "POST", path: "/wallet/v1/log", repeat: "unsafe" },
+  getPassFile: { method: "GET", path: "/p/{token}", repeat: "safe", streams: true },
   putAppleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
   getAppleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
   deleteAppleCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },

@@ -3,6 +3,7 @@ import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import type { Config } from "../config/config.ts";
+import type { PassFiller } from "../domain/carried-pass.ts";
 import type { Channel } from "../domain/channel.ts";
 import type { ContentStore } from "../domain/content-store.ts";
 import type { DomainSigning } from "../domain/domain.ts";
@@ -16,6 +17,7 @@ import type { QueuedChannel } from "../engine/queue/codec.ts";
 import type { ContentKind } from "../http/content-kind.ts";
 import type { CredentialKind } from "../http/credential-kind.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import type { PassDesk } from "../http/sending/carried-pass.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { Registry, RegistryTools } from "../storage/registry.ts";
@@ -34,7 +36,7 @@ import type { Shutdown } from "./shutdown.ts";
  */
 export interface AppChannel extends QueuedChannel {
   /** The call that sends, and all others. */
-  endpoints(ports: ApiPorts): readonly Endpoint[];
+  endpoints(ports: ChannelApiPorts): readonly Endpoint[];
   /** Its part of the registry, for its endpoints; absent: none. */
   registry?(tools: RegistryTools): Partial<Registry>;
   /** What it keeps in memory of each tenant; absent: nothing. */
@@ -45,10 +47,18 @@ export interface AppChannel extends QueuedChannel {
   readonly credentialKinds?: readonly CredentialKind[];
   /** What operators see of its jobs' content; absent: nothing. */
   contentKind?(ports: ApiPorts): ContentKind;
+  /** How its payload takes the values and the file of a wallet pass; absent: its messages carry none. */
+  readonly fillPass?: PassFiller;
   /** What accepting a job takes, which a failure has given back; absent: nothing. */
   retryCharges?(registry: { readonly passes: PassStore }): RetryCharges;
   /** Where jobs are delivered: connects it to its provider, or starts the sandbox that stands in for one. */
   start(ports: ChannelPorts, shutdown: Shutdown): StartedChannel | Promise<StartedChannel>;
+}
+
+/** What the endpoints of a channel need. */
+export interface ChannelApiPorts extends ApiPorts {
+  /** Takes passes that messages carry. */
+  readonly passDesk: PassDesk;
 }
 
 /** What channels are started with. */
@@ -136,6 +146,11 @@ export function chargesOf(channels: readonly AppChannel[], registry: { readonly 
     take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? null,
     giveBack: async (tenantId, job) => charges.get(job.channel)?.giveBack(tenantId, job),
   };
+}
+
+/** Of the channels whose messages can carry passes. */
+export function passFillersOf(channels: readonly AppChannel[]): ReadonlyMap<ChannelName, PassFiller> {
+  return new Map(channels.flatMap(({ name, fillPass }) => (fillPass === undefined ? [] : [[name, fillPass] as const])));
 }
 
 /** Of the channels whose messages can come from templates. */

@@ -30,6 +30,7 @@ import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
 import { backupTask } from "./backup-task.ts";
+import { channelOpener } from "./channel-opener.ts";
 import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
 import { demoDataTask } from "./demo-data.ts";
@@ -163,8 +164,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   // Links in messages point to the API, so its address must be known first.
   publicUrl = config.publicUrl ?? url ?? publicUrl;
   providers.callBack(url ?? publicUrl);
-  const around = { bundles: wallet.bundles, publicUrl, links, registry, ...base.mailed };
-  await startDelivering(options, shutdown, { ...base, ...tracing, open: () => providers.openChannels(around) });
+  const open = channelOpener(whole, { providers, wallet, mailed: base.mailed, publicUrl, links, registry });
+  await startDelivering(options, shutdown, { ...base, ...tracing, open });
   const smtpAddress = await startSubmission(config, shutdown, given);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   return { ...urls, children: main?.pids ?? NO_CHILDREN, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };

@@ -1,3 +1,4 @@
+import { passDesk } from "../channels/wallet/pass-desk.ts";
 import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { explainEndpoint } from "../events/explain-endpoint.ts";
@@ -31,8 +32,9 @@ export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Ser
 function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
   const { queue, eventStore, wallet } = ports;
   const names = channels.map(({ name }) => name);
+  const desk = passDesk(ports);
   return [
-    ...channels.flatMap((channel) => channel.endpoints(ports)),
+    ...channels.flatMap((channel) => channel.endpoints({ ...ports, passDesk: desk })),
     ...scheduleEndpoints(ports),
     ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
     jobListEndpoint(ports, names),

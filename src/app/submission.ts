@@ -25,7 +25,7 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
     certificate,
     isSelfSigned,
     holderOf: (apiKey) => directory.byApiKey(apiKey),
-    send: (request) => door.serve(ROUTE, request, (exchange) => sendEmail.serve(door, exchange, {})),
+    send: (request) => door.serve(ROUTE, request, (exchange) => SEND.serve(door, exchange, {})),
     platformSender: config.mailFrom.address,
     clock,
     telemetry,
@@ -50,8 +50,10 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** Mail that comes by SMTP carries no passes. */
+const SEND = sendEmail(null);
 /** Requests by SMTP, in metrics and traces. */
-const ROUTE = { name: "smtp", path: sendEmail.path };
+const ROUTE = { name: "smtp", path: SEND.path };
 
 interface CertificateFiles {
   readonly cert: string;

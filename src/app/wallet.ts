@@ -6,6 +6,8 @@ import { DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import { DeviceWebhooks } from "../channels/wallet/devices/device-webhooks.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import { MessagePasses } from "../channels/wallet/message-passes.ts";
+import { PassFileLinks } from "../channels/wallet/pass-file-links.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
 import { WalletChannel } from "../channels/wallet/wallet-channel.ts";
 import type { Config } from "../config/config.ts";
@@ -56,6 +58,8 @@ interface WalletContext {
 /** What the API's wallet routes need; the wallet channel signs with the same `bundles`. */
 export interface OpenWallet extends WalletPorts {
   readonly bundles: AppleBundles;
+  /** Makes the passes of messages. */
+  readonly messagePasses: MessagePasses;
   /** Updates time-dependent metrics. */
   measure(): void;
   /** The end of the platform's own certificate. */
@@ -84,7 +88,10 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
       () => undefined,
     );
   if (platform.apple !== null) void note(platform.apple, PLATFORM);
+  const fileLinks = new PassFileLinks(config.masterKeys, publicUrl);
   return {
+    fileLinks,
+    messagePasses: new MessagePasses({ passes, bundles, google, fileLinks }),
     passes,
     devices,
     bundles,

@@ -56,8 +56,8 @@ export interface Channel {
    */
   relayOf?(tenant: Tenant): Relay | null;
   /**
-   * Gives back what accepting the job took, because it failed for good. Called before the failure is recorded,
-   * repeatedly until it resolves, and perhaps once more in another process.
+   * Gives back what accepting the job took, because it failed for good or its recipient is suppressed. Called before that is
+   * recorded, repeatedly until it resolves, and perhaps once more in another process.
    */
   giveBack?(job: QueuedJob): Promise<void>;
 }

@@ -12,6 +12,9 @@ const PassResult = Type.Object(
   {
     pass_id: Uuid,
     pkpass_base64: Type.Optional(Type.String({ description: "Of an Apple pass: its file as it is now, in base64." })),
+    download_url: Type.Optional(
+      Type.String({ description: "Of an Apple pass that came with a message: the public link to its file." }),
+    ),
     save_link: Type.Optional(Type.String({ description: "Of a Google pass: the link that saves it, as it is now." })),
   },
   { $id: "PassResult" },

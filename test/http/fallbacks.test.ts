@@ -66,6 +66,10 @@ test("a chat message has an e-mail for a fallback, counted from the time that th
   expect(channelsQueued()).toEqual(["email", "whatsapp"]);
 });
 
+const PASS = {
+  pass_type: "apple",
+  pass_data: { serial_number: "s-1", organization_name: "Acme", description: "A pass" },
+};
 const ONE = "fallback[0].";
 const AFTER = "after must be a whole number of s, m, h or d, from 30s to 72h, such as 10m";
 const UNLESS = "unless must be one or more of sent, delivered, read, opened, clicked";
@@ -101,11 +105,22 @@ describe("fallback", () => {
       [after("1h", { ...CHAT, scheduled_at: at(MINUTE_MS) })],
       /^fallback\[0\]\.send\.scheduled_at is not a member/,
     ],
+    [
+      "a pass with its message",
+      [after("1h", { ...CHAT, pass: PASS })],
+      "fallback[0].send.pass is not taken: a fallback carries no pass",
+    ],
     ["a fallback", [after("1h", { ...CHAT, fallback: [] })], /^fallback\[0\]\.send\.fallback is not a member/],
   ])("that is or has %s is refused with what it should be, and queues nothing", async (_, fallback, error) => {
     const { status, body } = await front.send({ ...MAIL, fallback });
     expect([status, body["error"]]).toEqual([400, typeof error === "string" ? error : expect.stringMatching(error)]);
     expect(channelsQueued()).toEqual([]);
+  });
+
+  test("is refused beside a pass", async () => {
+    const { status, body } = await front.send({ ...MAIL, pass: PASS, fallback: [after("1h")] });
+    const error = "fallback is not taken beside pass: send the pass in a message without one";
+    expect([status, body["error"], channelsQueued()]).toEqual([400, error, []]);
   });
 
   test("that is null is none", async () => {

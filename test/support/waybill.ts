@@ -32,12 +32,15 @@ export interface Answer {
   readonly body: any;
 }
 
-/** A data folder as before the first start, except for an empty PostgreSQL cluster, which takes seconds to create. */
-export async function temporaryHome(): Promise<{ path: string; remove(): Promise<void> }> {
+/**
+ * A data folder as before the first start, except for an empty PostgreSQL cluster, which takes seconds to create; without one
+ * for processes with a PostgreSQL elsewhere.
+ */
+export async function temporaryHome({ hasPostgres = true } = {}): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
   // A start refuses a folder that has a store but not the secrets that it was sealed with.
   loadConfig({ WAYBILL_HOME: path });
-  await copyMadePostgres(join(path, "postgres"));
+  if (hasPostgres) await copyMadePostgres(join(path, "postgres"));
   return {
     path,
     remove: async () => {

@@ -16,7 +16,7 @@ import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts
 const FROM = commitOf(process.env["UPGRADE_FROM"] ?? "HEAD~1");
 const PROCESSES = 3;
 const SENDERS = 3;
-const SEND_PAUSE_MS = 5;
+const SEND_PAUSE_MS = 20;
 /** Jobs that are accepted between two replacements. */
 const JOBS = 150;
 
@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
   }, 60_000);
 
   async function newHome(): Promise<string> {
-    const home = await temporaryHome();
+    const home = await temporaryHome({ hasPostgres: false });
     homes.push(home);
     return home.path;
   }

@@ -19,7 +19,7 @@ import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/
 
 const TOKENS = 100_000;
 const SENDERS = 4;
-const SEND_PAUSE_MS = 5;
+const SEND_PAUSE_MS = 15;
 /** Answered sends before the backup, and after it. */
 const ENOUGH = 200;
 
@@ -65,7 +65,7 @@ function load() {
     while (!state.isOver) {
       const n = state.asked++;
       const isDeferred = n % 20 === 1;
-      const sending = n % 4 === 0 ? pass(`serial-${n}`) : mail(`u${n}@${isDeferred ? "defer.test" : "example.com"}`);
+      const sending = n % 12 === 0 ? pass(`serial-${n}`) : mail(`u${n}@${isDeferred ? "defer.test" : "example.com"}`);
       const answer = await sending.catch(() => null);
       if (answer?.status === 202) (isDeferred ? deferred : accepted).push(answer.body.job_id);
       await Bun.sleep(SEND_PAUSE_MS);

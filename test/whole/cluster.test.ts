@@ -35,7 +35,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
   }, 30_000);
 
   async function start(roles: string): Promise<Waybill> {
-    const home = await temporaryHome();
+    const home = await temporaryHome({ hasPostgres: false });
     homes.push(home);
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, SMTP_URL: sink.url };
     const waybill = await startWaybill(home.path, { ...SHARED, ...urls, ROLES: roles });
@@ -49,7 +49,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
   }
 
   test("share the work, and replace a killed one within fifteen seconds", async () => {
-    const home = await temporaryHome();
+    const home = await temporaryHome({ hasPostgres: false });
     homes.push(home);
     const migrated = Bun.spawnSync([process.execPath, "src/main.ts", "migrate"], {
       env: { ...process.env, ...SHARED, WAYBILL_HOME: home.path, DATABASE_URL: postgres.url },

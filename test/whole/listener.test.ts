@@ -14,7 +14,11 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
   let environment: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    [redis, postgres, home] = await Promise.all([startRedis(), createPostgres(), temporaryHome()]);
+    [redis, postgres, home] = await Promise.all([
+      startRedis(),
+      createPostgres(),
+      temporaryHome({ hasPostgres: false }),
+    ]);
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
     environment = { WAYBILL_HOME: home.path, ...urls };
     expect((await runCommand(["migrate"], environment)).code).toBe(0);

@@ -65,7 +65,7 @@ describe.skipIf(postgresMissing() !== null)("whole processes on a Redis Cluster"
   }, 60_000);
 
   async function newHome(): Promise<string> {
-    const home = await temporaryHome();
+    const home = await temporaryHome({ hasPostgres: false });
     homes.push(home);
     return home.path;
   }

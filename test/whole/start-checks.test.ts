@@ -40,7 +40,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   }, 60_000);
 
   async function newHome(): Promise<string> {
-    const home = await temporaryHome();
+    const home = await temporaryHome({ hasPostgres: false });
     homes.push(home);
     return home.path;
   }

@@ -24,6 +24,7 @@ EmailSend = TypedDict(
         "attachments": NotRequired["Union[list[EmailSendAttachments1Item], None]"],
         "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
+        "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
         "fallback": NotRequired["Union[Fallbacks, None]"],
     },
@@ -76,6 +77,246 @@ EmailSendTags1Item = TypedDict(
     {
         "name": "str",
         "value": "str",
+    },
+)
+
+CarriedPass: TypeAlias = "Union[AppleCarriedPass, GoogleCarriedPass, TemplateCarriedPass]"
+
+AppleCarriedPass = TypedDict(
+    "AppleCarriedPass",
+    {
+        "template_id": NotRequired["None"],
+        "pass_type": "Literal['apple']",
+        "pass_data": "ApplePassData",
+    },
+)
+
+ApplePassData = TypedDict(
+    "ApplePassData",
+    {
+        "serial_number": "str",
+        "organization_name": "str",
+        "description": "str",
+        "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
+        "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "logo_text": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
+        "header_fields": NotRequired["Union[list[PassField], None]"],
+        "primary_fields": NotRequired["Union[list[PassField], None]"],
+        "secondary_fields": NotRequired["Union[list[PassField], None]"],
+        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
+        "back_fields": NotRequired["Union[list[PassField], None]"],
+        "icon_base64": NotRequired["Union[str, None]"],
+        "icon_2x_base64": NotRequired["Union[str, None]"],
+        "icon_3x_base64": NotRequired["Union[str, None]"],
+        "logo_base64": NotRequired["Union[str, None]"],
+        "logo_2x_base64": NotRequired["Union[str, None]"],
+        "logo_3x_base64": NotRequired["Union[str, None]"],
+        "strip_base64": NotRequired["Union[str, None]"],
+        "strip_2x_base64": NotRequired["Union[str, None]"],
+        "strip_3x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_base64": NotRequired["Union[str, None]"],
+        "thumbnail_2x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_3x_base64": NotRequired["Union[str, None]"],
+        "background_base64": NotRequired["Union[str, None]"],
+        "background_2x_base64": NotRequired["Union[str, None]"],
+        "background_3x_base64": NotRequired["Union[str, None]"],
+        "footer_base64": NotRequired["Union[str, None]"],
+        "footer_2x_base64": NotRequired["Union[str, None]"],
+        "footer_3x_base64": NotRequired["Union[str, None]"],
+        "relevant_date": NotRequired["Union[str, None]"],
+        "relevant_dates": NotRequired["Union[list[PassDates], None]"],
+        "expiration_date": NotRequired["Union[str, None]"],
+        "locations": NotRequired["Union[list[PassLocation], None]"],
+        "beacons": NotRequired["Union[list[PassBeacon], None]"],
+        "max_distance": NotRequired["Union[float, None]"],
+        "grouping_identifier": NotRequired["Union[str, None]"],
+        "voided": NotRequired["Union[bool, None]"],
+        "sharing_prohibited": NotRequired["Union[bool, None]"],
+        "suppress_strip_shine": NotRequired["Union[bool, None]"],
+        "app_launch_url": NotRequired["Union[str, None]"],
+        "associated_store_identifiers": NotRequired["Union[list[int], None]"],
+        "user_info": NotRequired["Union[Mapping[str, Any], None]"],
+        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
+        "nfc": NotRequired["Union[ApplePassDataNfc1, None]"],
+        "preferred_style_schemes": NotRequired["Union[list[str], None]"],
+    },
+)
+
+PassBarcode = TypedDict(
+    "PassBarcode",
+    {
+        "message": "str",
+        "format": "Literal['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128']",
+        "messageEncoding": NotRequired["Union[str, None]"],
+        "altText": NotRequired["Union[str, None]"],
+    },
+)
+
+PassField = TypedDict(
+    "PassField",
+    {
+        "key": "str",
+        "value": "Union[str, float]",
+        "label": NotRequired["Union[str, None]"],
+        "changeMessage": NotRequired["Union[str, None]"],
+        "textAlignment": NotRequired["Union[Literal['PKTextAlignmentLeft', 'PKTextAlignmentCenter', 'PKTextAlignmentRight', 'PKTextAlignmentNatural'], None]"],
+        "attributedValue": NotRequired["Union[Union[str, float], None]"],
+        "dataDetectorTypes": NotRequired["Union[list[Literal['PKDataDetectorTypePhoneNumber', 'PKDataDetectorTypeLink', 'PKDataDetectorTypeAddress', 'PKDataDetectorTypeCalendarEvent']], None]"],
+        "dateStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
+        "timeStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
+        "isRelative": NotRequired["Union[bool, None]"],
+        "ignoresTimeZone": NotRequired["Union[bool, None]"],
+        "numberStyle": NotRequired["Union[Literal['PKNumberStyleDecimal', 'PKNumberStylePercent', 'PKNumberStyleScientific', 'PKNumberStyleSpellOut'], None]"],
+        "currencyCode": NotRequired["Union[str, None]"],
+        "row": NotRequired["Union[Union[Literal[0], Literal[1]], None]"],
+        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+PassDates = TypedDict(
+    "PassDates",
+    {
+        "date": NotRequired["Union[str, None]"],
+        "relevantDate": NotRequired["Union[str, None]"],
+        "startDate": NotRequired["Union[str, None]"],
+        "endDate": NotRequired["Union[str, None]"],
+    },
+)
+
+PassLocation = TypedDict(
+    "PassLocation",
+    {
+        "latitude": "float",
+        "longitude": "float",
+        "altitude": NotRequired["Union[float, None]"],
+        "relevantText": NotRequired["Union[str, None]"],
+    },
+)
+
+PassBeacon = TypedDict(
+    "PassBeacon",
+    {
+        "proximityUUID": "str",
+        "major": NotRequired["Union[int, None]"],
+        "minor": NotRequired["Union[int, None]"],
+        "relevantText": NotRequired["Union[str, None]"],
+    },
+)
+
+ApplePassDataNfc1 = TypedDict(
+    "ApplePassDataNfc1",
+    {
+        "message": "str",
+        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "requiresAuthentication": NotRequired["Union[bool, None]"],
+    },
+)
+
+GoogleCarriedPass = TypedDict(
+    "GoogleCarriedPass",
+    {
+        "template_id": NotRequired["None"],
+        "pass_type": "Literal['google']",
+        "pass_data": "GooglePassData",
+    },
+)
+
+GooglePassData = TypedDict(
+    "GooglePassData",
+    {
+        "class_id": "str",
+        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
+        "object_id": "str",
+        "object_data": "GooglePassObject",
+    },
+)
+
+GooglePassObject: TypeAlias = "Mapping[str, Any]"
+
+TemplateCarriedPass = TypedDict(
+    "TemplateCarriedPass",
+    {
+        "template_id": "str",
+        "pass_type": NotRequired["Union[Literal['apple', 'google'], None]"],
+        "pass_data": NotRequired["Union[Union[ApplePassPart, GooglePassPart], None]"],
+    },
+)
+
+ApplePassPart = TypedDict(
+    "ApplePassPart",
+    {
+        "serial_number": NotRequired["str"],
+        "organization_name": NotRequired["str"],
+        "description": NotRequired["str"],
+        "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
+        "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "logo_text": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
+        "header_fields": NotRequired["Union[list[PassField], None]"],
+        "primary_fields": NotRequired["Union[list[PassField], None]"],
+        "secondary_fields": NotRequired["Union[list[PassField], None]"],
+        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
+        "back_fields": NotRequired["Union[list[PassField], None]"],
+        "icon_base64": NotRequired["Union[str, None]"],
+        "icon_2x_base64": NotRequired["Union[str, None]"],
+        "icon_3x_base64": NotRequired["Union[str, None]"],
+        "logo_base64": NotRequired["Union[str, None]"],
+        "logo_2x_base64": NotRequired["Union[str, None]"],
+        "logo_3x_base64": NotRequired["Union[str, None]"],
+        "strip_base64": NotRequired["Union[str, None]"],
+        "strip_2x_base64": NotRequired["Union[str, None]"],
+        "strip_3x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_base64": NotRequired["Union[str, None]"],
+        "thumbnail_2x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_3x_base64": NotRequired["Union[str, None]"],
+        "background_base64": NotRequired["Union[str, None]"],
+        "background_2x_base64": NotRequired["Union[str, None]"],
+        "background_3x_base64": NotRequired["Union[str, None]"],
+        "footer_base64": NotRequired["Union[str, None]"],
+        "footer_2x_base64": NotRequired["Union[str, None]"],
+        "footer_3x_base64": NotRequired["Union[str, None]"],
+        "relevant_date": NotRequired["Union[str, None]"],
+        "relevant_dates": NotRequired["Union[list[PassDates], None]"],
+        "expiration_date": NotRequired["Union[str, None]"],
+        "locations": NotRequired["Union[list[PassLocation], None]"],
+        "beacons": NotRequired["Union[list[PassBeacon], None]"],
+        "max_distance": NotRequired["Union[float, None]"],
+        "grouping_identifier": NotRequired["Union[str, None]"],
+        "voided": NotRequired["Union[bool, None]"],
+        "sharing_prohibited": NotRequired["Union[bool, None]"],
+        "suppress_strip_shine": NotRequired["Union[bool, None]"],
+        "app_launch_url": NotRequired["Union[str, None]"],
+        "associated_store_identifiers": NotRequired["Union[list[int], None]"],
+        "user_info": NotRequired["Union[Mapping[str, Any], None]"],
+        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
+        "nfc": NotRequired["Union[ApplePassPartNfc1, None]"],
+        "preferred_style_schemes": NotRequired["Union[list[str], None]"],
+    },
+)
+
+ApplePassPartNfc1 = TypedDict(
+    "ApplePassPartNfc1",
+    {
+        "message": "str",
+        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "requiresAuthentication": NotRequired["Union[bool, None]"],
+    },
+)
+
+GooglePassPart = TypedDict(
+    "GooglePassPart",
+    {
+        "class_id": NotRequired["str"],
+        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
+        "object_id": NotRequired["str"],
+        "object_data": NotRequired["GooglePassObject"],
     },
 )
 
@@ -265,6 +506,7 @@ ChatSend = TypedDict(
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "text": NotRequired["Union[ChatText, None]"],
+        "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
         "fallback": NotRequired["Union[Fallbacks, None]"],
     },
@@ -421,131 +663,6 @@ ApplePassRequest = TypedDict(
     },
 )
 
-ApplePassData = TypedDict(
-    "ApplePassData",
-    {
-        "serial_number": "str",
-        "organization_name": "str",
-        "description": "str",
-        "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
-        "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "background_color": NotRequired["Union[str, None]"],
-        "foreground_color": NotRequired["Union[str, None]"],
-        "label_color": NotRequired["Union[str, None]"],
-        "logo_text": NotRequired["Union[str, None]"],
-        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
-        "header_fields": NotRequired["Union[list[PassField], None]"],
-        "primary_fields": NotRequired["Union[list[PassField], None]"],
-        "secondary_fields": NotRequired["Union[list[PassField], None]"],
-        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
-        "back_fields": NotRequired["Union[list[PassField], None]"],
-        "icon_base64": NotRequired["Union[str, None]"],
-        "icon_2x_base64": NotRequired["Union[str, None]"],
-        "icon_3x_base64": NotRequired["Union[str, None]"],
-        "logo_base64": NotRequired["Union[str, None]"],
-        "logo_2x_base64": NotRequired["Union[str, None]"],
-        "logo_3x_base64": NotRequired["Union[str, None]"],
-        "strip_base64": NotRequired["Union[str, None]"],
-        "strip_2x_base64": NotRequired["Union[str, None]"],
-        "strip_3x_base64": NotRequired["Union[str, None]"],
-        "thumbnail_base64": NotRequired["Union[str, None]"],
-        "thumbnail_2x_base64": NotRequired["Union[str, None]"],
-        "thumbnail_3x_base64": NotRequired["Union[str, None]"],
-        "background_base64": NotRequired["Union[str, None]"],
-        "background_2x_base64": NotRequired["Union[str, None]"],
-        "background_3x_base64": NotRequired["Union[str, None]"],
-        "footer_base64": NotRequired["Union[str, None]"],
-        "footer_2x_base64": NotRequired["Union[str, None]"],
-        "footer_3x_base64": NotRequired["Union[str, None]"],
-        "relevant_date": NotRequired["Union[str, None]"],
-        "relevant_dates": NotRequired["Union[list[PassDates], None]"],
-        "expiration_date": NotRequired["Union[str, None]"],
-        "locations": NotRequired["Union[list[PassLocation], None]"],
-        "beacons": NotRequired["Union[list[PassBeacon], None]"],
-        "max_distance": NotRequired["Union[float, None]"],
-        "grouping_identifier": NotRequired["Union[str, None]"],
-        "voided": NotRequired["Union[bool, None]"],
-        "sharing_prohibited": NotRequired["Union[bool, None]"],
-        "suppress_strip_shine": NotRequired["Union[bool, None]"],
-        "app_launch_url": NotRequired["Union[str, None]"],
-        "associated_store_identifiers": NotRequired["Union[list[int], None]"],
-        "user_info": NotRequired["Union[Mapping[str, Any], None]"],
-        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
-        "nfc": NotRequired["Union[ApplePassDataNfc1, None]"],
-        "preferred_style_schemes": NotRequired["Union[list[str], None]"],
-    },
-)
-
-PassBarcode = TypedDict(
-    "PassBarcode",
-    {
-        "message": "str",
-        "format": "Literal['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128']",
-        "messageEncoding": NotRequired["Union[str, None]"],
-        "altText": NotRequired["Union[str, None]"],
-    },
-)
-
-PassField = TypedDict(
-    "PassField",
-    {
-        "key": "str",
-        "value": "Union[str, float]",
-        "label": NotRequired["Union[str, None]"],
-        "changeMessage": NotRequired["Union[str, None]"],
-        "textAlignment": NotRequired["Union[Literal['PKTextAlignmentLeft', 'PKTextAlignmentCenter', 'PKTextAlignmentRight', 'PKTextAlignmentNatural'], None]"],
-        "attributedValue": NotRequired["Union[Union[str, float], None]"],
-        "dataDetectorTypes": NotRequired["Union[list[Literal['PKDataDetectorTypePhoneNumber', 'PKDataDetectorTypeLink', 'PKDataDetectorTypeAddress', 'PKDataDetectorTypeCalendarEvent']], None]"],
-        "dateStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
-        "timeStyle": NotRequired["Union[Literal['PKDateStyleNone', 'PKDateStyleShort', 'PKDateStyleMedium', 'PKDateStyleLong', 'PKDateStyleFull'], None]"],
-        "isRelative": NotRequired["Union[bool, None]"],
-        "ignoresTimeZone": NotRequired["Union[bool, None]"],
-        "numberStyle": NotRequired["Union[Literal['PKNumberStyleDecimal', 'PKNumberStylePercent', 'PKNumberStyleScientific', 'PKNumberStyleSpellOut'], None]"],
-        "currencyCode": NotRequired["Union[str, None]"],
-        "row": NotRequired["Union[Union[Literal[0], Literal[1]], None]"],
-        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
-    },
-)
-
-PassDates = TypedDict(
-    "PassDates",
-    {
-        "date": NotRequired["Union[str, None]"],
-        "relevantDate": NotRequired["Union[str, None]"],
-        "startDate": NotRequired["Union[str, None]"],
-        "endDate": NotRequired["Union[str, None]"],
-    },
-)
-
-PassLocation = TypedDict(
-    "PassLocation",
-    {
-        "latitude": "float",
-        "longitude": "float",
-        "altitude": NotRequired["Union[float, None]"],
-        "relevantText": NotRequired["Union[str, None]"],
-    },
-)
-
-PassBeacon = TypedDict(
-    "PassBeacon",
-    {
-        "proximityUUID": "str",
-        "major": NotRequired["Union[int, None]"],
-        "minor": NotRequired["Union[int, None]"],
-        "relevantText": NotRequired["Union[str, None]"],
-    },
-)
-
-ApplePassDataNfc1 = TypedDict(
-    "ApplePassDataNfc1",
-    {
-        "message": "str",
-        "encryptionPublicKey": NotRequired["Union[str, None]"],
-        "requiresAuthentication": NotRequired["Union[bool, None]"],
-    },
-)
-
 GooglePassRequest = TypedDict(
     "GooglePassRequest",
     {
@@ -556,18 +673,6 @@ GooglePassRequest = TypedDict(
     },
 )
 
-GooglePassData = TypedDict(
-    "GooglePassData",
-    {
-        "class_id": "str",
-        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
-        "object_id": "str",
-        "object_data": "GooglePassObject",
-    },
-)
-
-GooglePassObject: TypeAlias = "Mapping[str, Any]"
-
 TemplatePassRequest = TypedDict(
     "TemplatePassRequest",
     {
@@ -575,80 +680,6 @@ TemplatePassRequest = TypedDict(
         "pass_type": NotRequired["Union[Literal['apple', 'google'], None]"],
         "pass_data": NotRequired["Union[Union[ApplePassPart, GooglePassPart], None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
-    },
-)
-
-ApplePassPart = TypedDict(
-    "ApplePassPart",
-    {
-        "serial_number": NotRequired["str"],
-        "organization_name": NotRequired["str"],
-        "description": NotRequired["str"],
-        "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
-        "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "background_color": NotRequired["Union[str, None]"],
-        "foreground_color": NotRequired["Union[str, None]"],
-        "label_color": NotRequired["Union[str, None]"],
-        "logo_text": NotRequired["Union[str, None]"],
-        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
-        "header_fields": NotRequired["Union[list[PassField], None]"],
-        "primary_fields": NotRequired["Union[list[PassField], None]"],
-        "secondary_fields": NotRequired["Union[list[PassField], None]"],
-        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
-        "back_fields": NotRequired["Union[list[PassField], None]"],
-        "icon_base64": NotRequired["Union[str, None]"],
-        "icon_2x_base64": NotRequired["Union[str, None]"],
-        "icon_3x_base64": NotRequired["Union[str, None]"],
-        "logo_base64": NotRequired["Union[str, None]"],
-        "logo_2x_base64": NotRequired["Union[str, None]"],
-        "logo_3x_base64": NotRequired["Union[str, None]"],
-        "strip_base64": NotRequired["Union[str, None]"],
-        "strip_2x_base64": NotRequired["Union[str, None]"],
-        "strip_3x_base64": NotRequired["Union[str, None]"],
-        "thumbnail_base64": NotRequired["Union[str, None]"],
-        "thumbnail_2x_base64": NotRequired["Union[str, None]"],
-        "thumbnail_3x_base64": NotRequired["Union[str, None]"],
-        "background_base64": NotRequired["Union[str, None]"],
-        "background_2x_base64": NotRequired["Union[str, None]"],
-        "background_3x_base64": NotRequired["Union[str, None]"],
-        "footer_base64": NotRequired["Union[str, None]"],
-        "footer_2x_base64": NotRequired["Union[str, None]"],
-        "footer_3x_base64": NotRequired["Union[str, None]"],
-        "relevant_date": NotRequired["Union[str, None]"],
-        "relevant_dates": NotRequired["Union[list[PassDates], None]"],
-        "expiration_date": NotRequired["Union[str, None]"],
-        "locations": NotRequired["Union[list[PassLocation], None]"],
-        "beacons": NotRequired["Union[list[PassBeacon], None]"],
-        "max_distance": NotRequired["Union[float, None]"],
-        "grouping_identifier": NotRequired["Union[str, None]"],
-        "voided": NotRequired["Union[bool, None]"],
-        "sharing_prohibited": NotRequired["Union[bool, None]"],
-        "suppress_strip_shine": NotRequired["Union[bool, None]"],
-        "app_launch_url": NotRequired["Union[str, None]"],
-        "associated_store_identifiers": NotRequired["Union[list[int], None]"],
-        "user_info": NotRequired["Union[Mapping[str, Any], None]"],
-        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
-        "nfc": NotRequired["Union[ApplePassPartNfc1, None]"],
-        "preferred_style_schemes": NotRequired["Union[list[str], None]"],
-    },
-)
-
-ApplePassPartNfc1 = TypedDict(
-    "ApplePassPartNfc1",
-    {
-        "message": "str",
-        "encryptionPublicKey": NotRequired["Union[str, None]"],
-        "requiresAuthentication": NotRequired["Union[bool, None]"],
-    },
-)
-
-GooglePassPart = TypedDict(
-    "GooglePassPart",
-    {
-        "class_id": NotRequired["str"],
-        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
-        "object_id": NotRequired["str"],
-        "object_data": NotRequired["GooglePassObject"],
     },
 )
 
@@ -778,6 +809,7 @@ PassResult = TypedDict(
     {
         "pass_id": "str",
         "pkpass_base64": NotRequired["str"],
+        "download_url": NotRequired["str"],
         "save_link": NotRequired["str"],
     },
 )
@@ -1500,8 +1532,8 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. 202 means: on disk.
-        Needs a key with the scope `send`.
+        """Queue an e-mail. Content comes from a template (`template_id`) or from inline `html`. A message with a
+        `pass` makes the pass first, for 1 token. 202 means: on disk. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -1592,8 +1624,11 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> PendingJob:
         """Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
-        to somebody who wrote to the sending number within the last 24 hours. 202 means: on disk. 500 where neither
-        the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
+        to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass
+        first, for 1 token; a value that is `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google),
+        `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or `{{.pass.pass_id}}` and nothing else has the
+        pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has credentials for
+        the provider. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../http/endpoint.ts";
+import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import type { RegistryTools } from "../../storage/registry.ts";
 import { type CredentialEndpointPorts, credentialEndpoints, type EmailRegistry } from "./credential-endpoints.ts";
 import { emailSecret } from "./credentials.ts";
@@ -14,11 +15,14 @@ export type EmailEndpointPorts = DomainEndpointPorts &
   CredentialEndpointPorts &
   MailReportEndpointPorts &
   TrackingEndpointPorts &
-  UnsubscribeEndpointPorts;
+  UnsubscribeEndpointPorts & {
+    /** Takes passes that messages carry. */
+    readonly passDesk: PassDesk;
+  };
 
 export function emailEndpoints(ports: EmailEndpointPorts): readonly Endpoint[] {
   return [
-    sendEmail,
+    sendEmail(ports.passDesk),
     sendEmailBatch,
     ...domainEndpoints(ports),
     ...operatorDomainEndpoints(ports),

@@ -12,6 +12,7 @@ import { passKitEndpoints } from "./devices/pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./devices/pass-kit-ports.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
+import { passFileEndpoint } from "./pass-file-endpoint.ts";
 import type { WalletPorts } from "./ports.ts";
 import { type SendWalletPorts, sendWalletEndpoints } from "./send-endpoints.ts";
 import { type WalletWebhookPorts, walletWebhookEndpoint } from "./webhook-endpoint.ts";
@@ -38,6 +39,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...passEndpoints(ports),
     ...googleClassEndpoints(ports),
     ...passKitEndpoints(ports.passKit),
+    passFileEndpoint(ports.wallet),
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),
   ];

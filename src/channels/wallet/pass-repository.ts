@@ -31,6 +31,7 @@ const COLUMNS = {
   passTypeId: passes.passTypeId,
   authenticationToken: passes.authenticationToken,
   jobId: passes.jobId,
+  bundleVersion: passes.bundleVersion,
 };
 const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt: passes.bundleModifiedAt };
 
@@ -146,6 +147,15 @@ export class PassRepository implements PassStore {
     });
   }
 
+  noteMade(passId: string): Promise<void> {
+    return this.options.database.write(async (transaction) => {
+      await transaction
+        .update(passes)
+        .set({ bundleVersion: 1 })
+        .where(and(eq(passes.id, passId), eq(passes.type, "google")));
+    });
+  }
+
   update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null> {
     const { passId, jobId, notificationKind, notifyMessage } = update;
     return this.options.database.write(async (transaction) => {
@@ -255,7 +265,8 @@ export class PassRepository implements PassStore {
     const sealed = row.authenticationToken;
     const authenticationToken = sealed === null ? null : this.options.vault.open(tokenPlace(tenantId, passId), sealed);
     const content = parsePassContent(row.content);
-    return { passId, tenantId, serial, state, version, content, passTypeId, authenticationToken, jobId };
+    const pass = { passId, tenantId, serial, state, version, content, passTypeId, authenticationToken, jobId };
+    return content.type === "google" && row.bundleVersion !== null ? { ...pass, isMade: true } : pass;
   }
 
   private now(): Date {

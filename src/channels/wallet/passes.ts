@@ -22,9 +22,11 @@ export interface Pass {
   readonly authenticationToken: string | null;
   /** The job that created it. */
   readonly jobId: string;
+  /** Google: its object is known to be there and ours, although the job goes on; absent: not, or nobody asks. */
+  readonly isMade?: true;
 }
 
-export interface NewPass extends Omit<Pass, "state" | "version"> {
+export interface NewPass extends Omit<Pass, "state" | "version" | "isMade"> {
   /** Bytes of the content's images, by their SHA-256 in hex. */
   readonly images: ReadonlyMap<string, Uint8Array>;
 }
@@ -78,6 +80,8 @@ export interface PassStore {
   redoCreate(tenantId: string, jobId: string): Promise<"done" | "not_failed" | "serial_used" | "no_tokens">;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
+  /** Records that Google has the pass whose job goes on to send a message. Safe to repeat. */
+  noteMade(passId: string): Promise<void>;
   /** The pass with its next version. Null: there is no such pass, or its creation failed. */
   update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null>;
   /** Null: the tenant has no such pass. */

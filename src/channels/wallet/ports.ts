@@ -1,6 +1,7 @@
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { AppleSigner } from "../../domain/wallet.ts";
 import type { GoogleClasses } from "./google-classes.ts";
+import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "./passes.ts";
 
 /** What the wallet's routes need from the app. */
@@ -11,6 +12,7 @@ export interface WalletPorts {
   readonly google: GooglePasses;
   readonly classes: GoogleClasses;
   readonly saveLinks: SaveLinks;
+  readonly fileLinks: FileLinks;
   /** For the operator: why credentials for Apple passes are unusable, or why devices reject passes signed with them. */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
   /** The tenant's credentials were stored: the metrics now report their remaining life. Never rejects. */

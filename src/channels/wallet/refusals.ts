@@ -1,6 +1,7 @@
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
+import { tenantFailure } from "../../http/failures.ts";
 import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 
@@ -12,14 +13,19 @@ export function orRefuse<T>(checked: Checked<T>): T {
   return checked;
 }
 
-/** Throws an `ApiError` 400 if the pass links to objects that only another tenant may use. */
+/**
+ * Throws an `ApiError` 400 if the pass links to objects that only another tenant may use.
+ *
+ * @param at What stands before the names of the request's members.
+ */
 export async function requireOwnLinks(
   google: Pick<GooglePasses, "linkProblem">,
   tenant: Tenant,
   content: PassContent,
+  at = "",
 ): Promise<void> {
   const problem = content.type === "google" ? await google.linkProblem(tenant, content) : null;
-  if (problem !== null) throw new ApiError(400, `pass_data.object_data: ${problem}`);
+  if (problem !== null) throw new ApiError(400, `${at}pass_data.object_data: ${problem}`);
 }
 
 /** The 500 for a provider, or credentials, that cannot be used. */
@@ -36,6 +42,13 @@ export function missingCredentials(type: PassType): ApiError {
       `${type.toUpperCase()}_…`,
   );
 }
+
+/** The 402 of what costs a token. */
+export const NO_TOKENS = tenantFailure(
+  "NoTokens",
+  "No token is left.",
+  "no token is left: a wallet pass costs 1, ask for more",
+);
 
 export function noSuchPass(): ApiError {
   return new ApiError(404, "there is no such pass");

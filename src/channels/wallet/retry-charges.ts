@@ -1,3 +1,4 @@
+import { carriesPass } from "../../domain/carried-pass.ts";
 import type { RetryCharges } from "../../domain/retry.ts";
 import type { PassStore } from "./passes.ts";
 import { parsePayload } from "./payload.ts";
@@ -14,6 +15,22 @@ export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate
     async take(tenantId, { jobId }, payload) {
       if (parsePayload(payload)?.action === "update") return null;
       const done = await passes.redoCreate(tenantId, jobId);
+      return done === "done" ? null : WHY_NOT[done];
+    },
+    giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),
+  };
+}
+
+const NOT_GIVEN_BACK = "the token of its pass is not given back yet, which takes some minutes: try again then";
+
+/** The token of the pass that a message carries. A message without one costs none. */
+export function carriedPassCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate">): RetryCharges {
+  return {
+    async take(tenantId, { jobId }, payload) {
+      // A payload that is stored elsewhere is "".
+      if (payload !== "" && !carriesPass(payload)) return null;
+      const done = await passes.redoCreate(tenantId, jobId);
+      if (done === "not_failed") return payload === "" ? null : NOT_GIVEN_BACK;
       return done === "done" ? null : WHY_NOT[done];
     },
     giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),

@@ -1,51 +1,32 @@
-import { type Clock, sleep } from "../../domain/clock.ts";
 import type { JobIds } from "../../domain/ids.ts";
-import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
-import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
-import type { Random } from "../../domain/random.ts";
-import type { Done, Missing } from "../../domain/store-result.ts";
-import type { Telemetry } from "../../domain/telemetry.ts";
+import { googleIssuerOf } from "../../domain/platform.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { GoogleKind, PassType } from "../../domain/wallet.ts";
+import type { GoogleKind } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
-import { tenantFailure } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
 import { schedulable, takeSchedule } from "../../http/sending/schedule.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
-import { resultOf } from "../../http/store-results.ts";
-import type { GoogleClasses } from "./google-classes.ts";
-import { walletLimits } from "./limits.ts";
-import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
+import {
+  newPass,
+  type PassTakingPorts,
+  requireCredentials,
+  requireOwn,
+  type Storing,
+  storeOnce,
+  undoCreate,
+} from "./pass-taking.ts";
 import { encodePayload } from "./payload.ts";
-import { missingCredentials, orRefuse, requireOwnLinks } from "./refusals.ts";
-import { type AcceptedPass, acceptPass } from "./request/accept-pass.ts";
+import { NO_TOKENS, orRefuse } from "./refusals.ts";
+import { acceptPass } from "./request/accept-pass.ts";
 import { PassRequest } from "./request/pass-schema.ts";
 
-export interface SendWalletPorts {
-  readonly wallet: {
-    readonly passes: Pick<PassStore, "create" | "undoCreate" | "holder">;
-    readonly google: Pick<GooglePasses, "linkProblem">;
-    readonly classes: Pick<GoogleClasses, "isUsable">;
-  };
-  readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
-  /** Provider credentials for tenants without their own. */
-  readonly platform: PlatformCredentials;
-  readonly queue: IdempotencyKeys;
-  readonly clock: Clock;
-  readonly random: Random;
+export interface SendWalletPorts extends PassTakingPorts {
   readonly jobIds: JobIds;
-  readonly telemetry: Pick<Telemetry, "log">;
 }
-
-const NO_TOKENS = tenantFailure(
-  "NoTokens",
-  "No token is left.",
-  "no token is left: a wallet pass costs 1, ask for more",
-);
 
 const DESCRIPTION =
   "A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may be written as " +
@@ -177,7 +158,8 @@ async function servePass(
   // Before any check that concerns tokens or the serial.
   if (first !== null) throw keyConflict();
   await requireCredentials(ports, tenant, accepted.content.type);
-  const pass = newPass(ports, tenant, accepted);
+  const { jobIds } = ports;
+  const pass = newPass(ports, tenant, accepted, { passId: jobIds.next(), jobId: jobIds.next() });
   const twin = await storeOnce(ports, tenant, { pass, idempotency });
   if (twin !== null) return replay(exchange, twin);
   return queueJob(ports, door, exchange, {
@@ -187,89 +169,6 @@ async function servePass(
     template: accepted.template,
     dueMs: timed.dueMs,
   });
-}
-
-/** Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use. */
-async function requireOwn({ wallet }: SendWalletPorts, tenant: Tenant, { content }: AcceptedPass): Promise<void> {
-  if (content.type !== "google") return;
-  const { classes, google } = wallet;
-  const { classId } = content;
-  if (!(await classes.isUsable(tenant, classId))) {
-    throw new ApiError(400, `pass_data.class_id: the class ${classId} is another tenant's, choose an id of your own`);
-  }
-  await requireOwnLinks(google, tenant, content);
-}
-
-/** Throws an `ApiError` 500 if the provider cannot be used, or first a 402 if the tenant could not pay anyway. */
-async function requireCredentials(
-  { platform, registry }: SendWalletPorts,
-  tenant: Tenant,
-  type: PassType,
-): Promise<void> {
-  if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
-  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
-  if (tokens < 1) throw noTokens();
-  throw missingCredentials(type);
-}
-
-const TOKEN_BYTES = 24;
-
-function newPass(ports: SendWalletPorts, tenant: Tenant, { serial, content, images }: AcceptedPass): NewPass {
-  const { jobIds, random, platform } = ports;
-  const isApple = content.type === "apple";
-  return {
-    passId: jobIds.next(),
-    tenantId: tenant.tenantId,
-    serial,
-    content,
-    images,
-    passTypeId: isApple ? (appleSignerOf(tenant, platform)?.passTypeId ?? null) : null,
-    authenticationToken: isApple ? Buffer.from(random.fill(new Uint8Array(TOKEN_BYTES))).toString("base64url") : null,
-    jobId: jobIds.next(),
-  };
-}
-
-interface Storing {
-  readonly pass: NewPass;
-  readonly idempotency: Idempotency | null;
-}
-
-/**
- * Stores and charges the pass and returns null; or returns the job of an identical concurrent request that took the
- * serial first. That request has no job yet between its two steps, so this one waits for it.
- */
-async function storeOnce(
-  ports: SendWalletPorts,
-  tenant: Tenant,
-  { pass, idempotency }: Storing,
-): Promise<string | null> {
-  const { clock, queue, wallet } = ports;
-  const giveUpAtMs = clock.monotonicMs() + walletLimits.passTwinMs;
-  for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
-    const stored = await wallet.passes.create(pass);
-    if (stored === "created") return null;
-    if (stored === "no_tokens") throw noTokens();
-    if (idempotency === null) throw serialUsed(pass);
-    // Read the holder first: the next read then finds any job that the holder already had.
-    const holder = await wallet.passes.holder(pass);
-    const queued = await queue.queuedUnder(tenant, idempotency);
-    if (queued?.isSame === true) return queued.jobId;
-    const mayBeTwin = holder === null || (holder.state === "creating" && Bun.deepEquals(holder.content, pass.content));
-    if (!mayBeTwin) throw serialUsed(pass);
-    if (clock.monotonicMs() > giveUpAtMs) {
-      throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
-    }
-    await sleep(clock, waitMs);
-  }
-}
-
-function noTokens(): ApiError {
-  return new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
-}
-
-function serialUsed({ content }: NewPass): ApiError {
-  const field = content.type === "apple" ? "serial_number" : "object_id";
-  return new ApiError(400, `pass_data.${field} was used before: every pass needs one of its own`);
 }
 
 interface Queueing extends Storing {
@@ -297,11 +196,4 @@ async function queueJob(
   const answer = await acceptJob(door, { tenant, requestsPerMinute: null, job, exchange, onNotQueued: undo });
   if (answer.kind !== "accepted") await undo();
   return answerAccepted(door, exchange, tenant, answer);
-}
-
-/** If it cannot be undone now, the sweep undoes it. */
-async function undoCreate({ telemetry, wallet }: SendWalletPorts, { tenantId, jobId }: NewPass): Promise<void> {
-  await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
-    telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });
-  });
 }

@@ -5,7 +5,8 @@ import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts"
 
 /**
  * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file of
- * `bundleVersion`; `updateTag` changes with it (see `passTypes`).
+ * `bundleVersion`; `updateTag` changes with it (see `passTypes`). A Google pass that a message carries has no bundle, but a
+ * `bundleVersion` once Google has it.
  */
 export const passes = pgTable(
   "passes",

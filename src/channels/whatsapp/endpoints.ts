@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
+import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import type { RegistryTools } from "../../storage/registry.ts";
 import { type Aliases, aliasEndpoints } from "./alias-endpoints.ts";
 import { AliasRepository } from "./alias-repository.ts";
@@ -22,6 +23,8 @@ interface EndpointPorts {
   readonly platform: PlatformCredentials;
   readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
+  /** Takes passes that messages carry. */
+  readonly passDesk: PassDesk;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -31,7 +34,7 @@ export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
   const { platform, registry, whatsapp, clock, telemetry } = ports;
   const sending = { platform, windows: whatsapp.windows, clock };
   return [
-    sendWhatsapp(sending),
+    sendWhatsapp(sending, ports.passDesk),
     sendWhatsappBatch(sending),
     ...aliasEndpoints(registry.aliases),
     credentialEndpoint(registry),

@@ -1,11 +1,62 @@
 import type { Endpoint } from "../../http/endpoint.ts";
 import { tenantFailure } from "../../http/failures.ts";
 import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
+import { acceptCarrying, acceptWithoutPass, carrying, type PassDesk } from "../../http/sending/carried-pass.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
+import { bodyWithPass } from "./carried-pass.ts";
 import { acceptWhatsapp, ChatSend, type ChatSendPorts } from "./request.ts";
 
+const EXAMPLES = {
+  template: {
+    summary: "From a template",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "order_shipped",
+      language_code: "es",
+      params: ["Ada", 1042],
+    },
+  },
+  filled: {
+    summary: "A template with a header, values by name and buttons",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "order_ready",
+      language_code: "en",
+      params: { first_name: "Ada", order: 1042 },
+      header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
+      buttons: [
+        { index: 0, sub_type: "url", value: "orders/1042" },
+        { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
+      ],
+    },
+  },
+  pass: {
+    summary: "With a pass for Apple's wallet",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "member_card",
+      language_code: "en",
+      params: ["Ada", "{{.pass.download_url}}"],
+      pass: {
+        pass_type: "apple",
+        pass_data: {
+          serial_number: "card-3042",
+          organization_name: "Acme",
+          description: "Member card",
+          style: "storeCard",
+          primary_fields: [{ key: "points", label: "Points", value: "120" }],
+        },
+      },
+    },
+  },
+  text: {
+    summary: "An answer in free text",
+    value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
+  },
+};
+
 /** `POST /v1/send/whatsapp`. */
-export function sendWhatsapp(ports: ChatSendPorts): Endpoint {
+export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
   return sendEndpoint({
     path: "/v1/send/whatsapp",
     name: "send_whatsapp",
@@ -13,44 +64,21 @@ export function sendWhatsapp(ports: ChatSendPorts): Endpoint {
     summary: "Queue a chat message",
     description:
       "A template that the provider has approved and what fills it, or an answer in free text to somebody who wrote to the " +
-      "sending number within the last 24 hours. 202 means: on disk. 500 where neither the tenant nor the platform has " +
+      "sending number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is " +
+      "`{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or " +
+      "`{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has " +
       "credentials for the provider.",
     channel: "whatsapp",
     scope: "whatsapp",
     body: {
-      schema: ChatSend,
-      examples: {
-        template: {
-          summary: "From a template",
-          value: {
-            phone_number: "5491122334455",
-            template_id: "order_shipped",
-            language_code: "es",
-            params: ["Ada", 1042],
-          },
-        },
-        filled: {
-          summary: "A template with a header, values by name and buttons",
-          value: {
-            phone_number: "5491122334455",
-            template_id: "order_ready",
-            language_code: "en",
-            params: { first_name: "Ada", order: 1042 },
-            header: { type: "document", link: "https://api.example.com/receipt.pdf", filename: "receipt.pdf" },
-            buttons: [
-              { index: 0, sub_type: "url", value: "orders/1042" },
-              { index: 1, sub_type: "quick_reply", value: "cancel-1042" },
-            ],
-          },
-        },
-        text: {
-          summary: "An answer in free text",
-          value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
-        },
-      },
+      schema: carrying(ChatSend, desk),
+      examples: EXAMPLES,
     },
-    fails: { 422: WINDOW_CLOSED },
-    accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
+    fails: { 402: desk.noTokens, 422: WINDOW_CLOSED },
+    accept: acceptCarrying(desk, {
+      accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
+      bodyWith: bodyWithPass,
+    }),
   });
 }
 
@@ -78,6 +106,6 @@ export function sendWhatsappBatch(ports: ChatSendPorts): Endpoint {
         { phone_number: "5491122334466", params: ["Bob", 1043] },
       ],
     },
-    accept: (tenant, body) => acceptWhatsapp(tenant, body, ports),
+    accept: acceptWithoutPass((tenant, body) => acceptWhatsapp(tenant, body, ports), "POST /v1/send/whatsapp"),
   });
 }

@@ -155,7 +155,7 @@ export class Deliveries {
   async giveUp(settlement: Settlement): Promise<void> {
     const { job } = settlement;
     this.inFlight.set(job, new AbortController());
-    await this.settleFailure(settlement);
+    await this.settleUnsent(settlement);
     this.leave(job);
   }
 
@@ -251,7 +251,7 @@ export class Deliveries {
     if (place === "hold") return starter.hold(job, slot?.kind === "probe");
     if (place === "count") return this.settle(job, { kind: "retry", why, isUnsent: true });
     if (tenant !== null && lane === null && clock.nowMs() >= heldUntilMs(job, tenant)) {
-      return this.settleFailure(gaveUpHeld(job, why, tenant.plan.holdMs));
+      return this.settleUnsent(gaveUpHeld(job, why, tenant.plan.holdMs));
     }
     this.submit(waitAlone(job, random));
   }
@@ -265,11 +265,11 @@ export class Deliveries {
     if (outcome.kind === "retry") notes.retried(job, outcome);
     const reportsNameReference = channels.get(job.channel)?.reportsNameReference === true;
     const settlement = settlementOf({ job, outcome, wasStarted, reportsNameReference, ...took }, clock, random);
-    if (settlement.kind === "final" && settlement.status === "failed") await this.settleFailure(settlement);
+    if (settlement.kind === "final" && isUnsent(settlement)) await this.settleUnsent(settlement);
     else this.submit(settlement);
   }
 
-  private async settleFailure(settlement: Settlement): Promise<void> {
+  private async settleUnsent(settlement: Settlement): Promise<void> {
     const { job } = settlement;
     const giving = { ended: this.ended.signal, isSurelyHeld: () => this.isSurelyOurs() };
     if (await giveBack(this.ports, job, giving)) this.submit(settlement);
@@ -300,4 +300,10 @@ function providerOf(slot: Slot | null): string {
  */
 function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {
   return { kind: "retry", job, delayMs, status, isUncounted: true };
+}
+
+/** Whether the job certainly ends without a message: what accepting it took is given back first. */
+function isUnsent({ status, isGivenUp }: Extract<Settlement, { kind: "final" }>): boolean {
+  // A report that waits with a cancelled job can turn its end into a success.
+  return status === "failed" || (status === "suppressed" && isGivenUp !== true);
 }

@@ -25,23 +25,23 @@ export interface GivingTerm {
 export async function giveBack({ channels, clock, telemetry }: GiveBackPorts, job: QueuedJob, term: GivingTerm) {
   const channel = channels.get(job.channel);
   if (channel?.giveBack === undefined) return true;
-  const ended = whenAborted(term.ended);
-  for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, engineLimits.giveBackRetryMsMax)) {
-    try {
-      if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
-    } catch (error) {
-      telemetry.count("give_backs_failed", { channel: job.channel });
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
+  const { promise: ended, resolve } = Promise.withResolvers<false>();
+  const end = () => resolve(false);
+  // The term is long: what listens to its end must not outlive the job.
+  term.ended.addEventListener("abort", end, { once: true });
+  try {
+    for (let waitMs = 50; !term.ended.aborted; waitMs = Math.min(2 * waitMs, engineLimits.giveBackRetryMsMax)) {
+      try {
+        if (term.isSurelyHeld()) return await Promise.race([channel.giveBack(job).then(() => true), ended]);
+      } catch (error) {
+        telemetry.count("give_backs_failed", { channel: job.channel });
+        const level = isOutage(error) ? "warn" : "error";
+        telemetry.log(level, "giving back failed and is repeated", { job: job.jobId, error: String(error) });
+      }
+      await sleep(clock, waitMs, term.ended);
     }
-    await sleep(clock, waitMs, term.ended);
+    return false;
+  } finally {
+    term.ended.removeEventListener("abort", end);
   }
-  return false;
-}
-
-function whenAborted(signal: AbortSignal): Promise<false> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve(false);
-    signal.addEventListener("abort", () => resolve(false), { once: true });
-  });
 }

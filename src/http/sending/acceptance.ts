@@ -2,7 +2,7 @@ import type { Content } from "../../domain/content-store.ts";
 import type { Awaited } from "../../domain/fallback.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import type { NewJob } from "../../domain/queue.ts";
+import type { Idempotency, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 
 /** Why a send is refused, in words for the caller. */
@@ -28,8 +28,21 @@ export type Acceptance =
       confirm?(): Promise<Refusal | null>;
       /** What follows if it is not received; absent: nothing. */
       readonly fallbacks?: readonly PlannedFallback[];
+      /** What accepting the job takes beside its place in the queue; absent: nothing. */
+      readonly charge?: Charge;
     }
   | { readonly ok: false; readonly refusal: Refusal };
+
+/** What is taken for a job before it is queued, such as a token for its pass. */
+export interface Charge {
+  /**
+   * Takes it for the job. Returns null, or the job of an equal request that was quicker. Throws an `ApiError` if it cannot be
+   * had; rejects if the store cannot be reached.
+   */
+  take(jobId: string, idempotency: Idempotency | null): Promise<string | null>;
+  /** Gives it back because the job was not queued. Never rejects: a sweep gives back the rest. */
+  undo(jobId: string): Promise<void>;
+}
 
 /** How messages on a channel are checked. */
 export interface MessageKind {

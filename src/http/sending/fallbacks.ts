@@ -76,6 +76,8 @@ export function acceptFallbacks(door: FrontDoor, tenant: Tenant, fallback: Json,
   if (!main.ok || fallback === null) return main;
   const given = readFallbacks(fallback);
   if (!given.ok) return given;
+  if (main.charge !== undefined)
+    return malformed("fallback is not taken beside pass: send the pass in a message without one");
   const planned: PlannedFallback[] = [];
   for (const [at, { afterMs, unless, send }] of given.read.entries()) {
     const { channel = null, ...message } = send;
@@ -84,6 +86,7 @@ export function acceptFallbacks(door: FrontDoor, tenant: Tenant, fallback: Json,
       return refused(at, `send.channel must be one of ${[...door.messageKinds.keys()].join(", ")}`);
     }
     requireSending(tenant, kind.channel);
+    if ((message["pass"] ?? null) !== null) return refused(at, "send.pass is not taken: a fallback carries no pass");
     const accepted = kind.accept(tenant, message);
     if (!accepted.ok) return { ok: false, refusal: within(at, message, accepted.refusal) };
     planned.push({ afterMs, unless, channel: kind.channel, accepted });

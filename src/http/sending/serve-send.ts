@@ -1,7 +1,8 @@
+import type { Content } from "../../domain/content-store.ts";
 import { fallbackId } from "../../domain/fallback.ts";
 import type { Json } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
-import type { AcceptResult, Idempotency, QueueQuota } from "../../domain/queue.ts";
+import type { AcceptResult, Idempotency, NewJob, QueueQuota } from "../../domain/queue.ts";
 import type { Plan, Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
 import { SMALL_BODY_BYTES } from "../body-room.ts";
@@ -11,7 +12,14 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import { type Acceptance, confirmed, type MessageKind, type PlannedFallback, type Refusal } from "./acceptance.ts";
+import {
+  type Acceptance,
+  type Charge,
+  confirmed,
+  type MessageKind,
+  type PlannedFallback,
+  type Refusal,
+} from "./acceptance.ts";
 import { acceptFallbacks, fallbackOf, shownFallbacks, takeFallbacks } from "./fallbacks.ts";
 import { takeSchedule } from "./schedule.ts";
 
@@ -60,6 +68,10 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const { plan } = tenant;
   const jobId = door.ports.jobIds.next();
   const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
+  if (acceptance.charge !== undefined) {
+    if (!isCounted) await door.admit(exchange, tenant);
+    return queueCharged(door, exchange, { tenant, job, contents: acceptance.contents, charge: acceptance.charge });
+  }
   const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
   const { contents } = acceptance;
   const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, ...(contents && { contents }), exchange });
@@ -73,6 +85,32 @@ function acceptWhole(door: FrontDoor, kind: SendKind, tenant: Tenant, body: unkn
   const taken = takeFallbacks(body);
   if (taken === null) return acceptTimed(kind, tenant, body, nowMs);
   return acceptFallbacks(door, tenant, taken.fallback, acceptTimed(kind, tenant, taken.body, nowMs));
+}
+
+interface Charged {
+  readonly tenant: Tenant;
+  readonly job: NewJob;
+  readonly contents: readonly Content[] | undefined;
+  readonly charge: Charge;
+}
+
+/**
+ * Takes what the job costs, then queues it. A process that dies in between leaves something that no job has, which a sweep gives
+ * back. The request has been counted.
+ */
+async function queueCharged(door: FrontDoor, exchange: Exchange, charged: Charged): Promise<Response> {
+  const { tenant, job, contents, charge } = charged;
+  const { jobId, idempotency } = job;
+  const first = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
+  if (first?.isSame === true) return replay(exchange, first.jobId);
+  if (first !== null) throw keyConflict();
+  const twin = await charge.take(jobId, idempotency);
+  if (twin !== null) return replay(exchange, twin);
+  const onNotQueued = () => charge.undo(jobId);
+  const offered = { tenant, requestsPerMinute: null, job, ...(contents && { contents }), exchange, onNotQueued };
+  const accepted = await acceptJob(door, offered);
+  if (accepted.kind !== "accepted") await onNotQueued();
+  return answerAccepted(door, exchange, tenant, accepted);
 }
 
 /** The body's job, with the time that it is scheduled for, which is no channel's matter. */

@@ -10,6 +10,7 @@ export const NO_WALLET: WalletPorts = {
     undoCreate: away,
     redoCreate: away,
     finishCreate: away,
+    noteMade: away,
     update: away,
     find: away,
     holder: away,
@@ -27,6 +28,12 @@ export const NO_WALLET: WalletPorts = {
     linkOf: () => {
       throw new UnavailableError("there is no wallet here");
     },
+  },
+  fileLinks: {
+    linkOf: () => {
+      throw new UnavailableError("there is no wallet here");
+    },
+    read: () => null,
   },
   checkSigner: () => ({ problem: null, warnings: [] }),
   noteSigner: async () => undefined,

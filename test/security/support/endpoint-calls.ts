@@ -256,6 +256,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   takeWhatsappWebhook: () => ({ body: { object: "whatsapp_business_account", entry: [] } }),
   trackOpen: ({ openToken }) => ({ path: { token: openToken } }),
   trackClick: ({ clickToken }) => ({ path: { token: clickToken } }),
+  getPassFile: ({ passFileToken }) => ({ path: { token: passFileToken } }),
   askUnsubscribe: ({ unsubscribeToken }) => ({ path: { token: unsubscribeToken } }),
   unsubscribe: ({ unsubscribeToken }) => ({ path: { token: unsubscribeToken } }),
   registerDevice: (ids, fresh) => ({ ...ofPassKit(ids, fresh), body: { pushToken: "00ff" } }),

@@ -42,6 +42,7 @@ export interface Identifiers {
   readonly passToken: string;
   readonly openToken: string;
   readonly clickToken: string;
+  readonly passFileToken: string;
   readonly unsubscribeToken: string;
 }
 
@@ -92,6 +93,7 @@ export async function equip(target: Target, account: Account): Promise<Identifie
     ...(await failMail(target, account, own("mail"))),
     ...(await scheduleMails(target, account, own("mail"))),
     ...(await makeApplePass(target, account)),
+    ...(await mailApplePass(target, account, own("mail"))),
     ...(await makeGooglePass(target, account)),
   };
 }
@@ -167,6 +169,17 @@ async function makeApplePass(target: Target, account: Account) {
   return { ...ids, passId: result.pass_id as string, device: device.deviceId };
 }
 
+async function mailApplePass(target: Target, account: Account, template_id: string) {
+  const pass_data = { serial_number: `${account.id}-carried`, organization_name: "Club", description: "Ticket" };
+  const accepted = await target.call(account, "POST", "/v1/send/email", {
+    to_address: `holder-of-${account.id}@example.com`,
+    template_id,
+    pass: { pass_type: "apple", pass_data },
+  });
+  const { result } = await target.ended(account, accepted);
+  return { passFileToken: String(result.download_url).replace(/^.*\//, "") };
+}
+
 async function makeGooglePass(target: Target, account: Account) {
   const classId = `${ISSUER}.${account.id}-class`;
   const objectId = `${ISSUER}.${account.id}-object`;
@@ -210,6 +223,7 @@ export function inventedLike(real: Identifiers): Identifiers {
     passToken: word().repeat(4).slice(0, real.passToken.length),
     openToken: altered(real.openToken),
     clickToken: altered(real.clickToken),
+    passFileToken: altered(real.passFileToken),
     unsubscribeToken: altered(real.unsubscribeToken),
   };
 }

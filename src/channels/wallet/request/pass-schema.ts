@@ -35,6 +35,16 @@ export const PassRequest = Type.Union([ApplePassRequest, GooglePassRequest, Temp
   $id: "PassRequest",
 });
 
+/** The member `pass` of a message: the same body, but no time of its own. */
+export const CarriedPass = Type.Union(
+  [
+    { ...ApplePassRequest, $id: "AppleCarriedPass" },
+    { ...GooglePassRequest, $id: "GoogleCarriedPass" },
+    { ...TemplatePassRequest, $id: "TemplateCarriedPass" },
+  ],
+  { $id: "CarriedPass" },
+);
+
 /** The body of `PUT /v1/passes/{id}`. */
 export const PassUpdate = Type.Object(
   {

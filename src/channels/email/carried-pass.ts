@@ -1,0 +1,28 @@
+import { type CarriedPass, type MadePass, valuesBefore } from "../../domain/carried-pass.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { acceptCarrying, type CarryingForm, type PassDesk } from "../../http/sending/carried-pass.ts";
+import { acceptEmail } from "./request.ts";
+
+/** As `acceptEmail`, for messages that may carry a pass. */
+export function acceptEmailCarrying(desk: PassDesk): CarryingForm["accept"] {
+  return acceptCarrying(desk, { accept: acceptEmail, bodyWith });
+}
+
+/** Placeholders are checked with values like those that the pass will have. */
+function bodyWith(body: JsonObject, pass: CarriedPass): JsonObject | string {
+  const { data = null } = body;
+  // Its own check says what is wrong.
+  if (data !== null && !isJsonObject(data)) return body;
+  if (data?.["pass"] !== undefined) return "data must have no member pass beside a pass: it has the values of the pass";
+  return { ...body, data: { ...data, pass: { ...valuesBefore(pass) } } };
+}
+
+/** The payload of a message (`EmailPayload`) with its pass: the values among its data, the file among its attachments. */
+export function emailWithPass(message: JsonObject, { values, file }: MadePass): JsonObject {
+  const { data, attachments } = message;
+  const filled = { ...message, data: { ...(isJsonObject(data) ? data : {}), pass: { ...values } } };
+  if (file === null) return filled;
+  const { filename, sha256, body } = file;
+  const attached = { filename, contentType: "application/vnd.apple.pkpass", sha256, bytes: body.length };
+  return { ...filled, attachments: [...(Array.isArray(attachments) ? attachments : []), attached] };
+}

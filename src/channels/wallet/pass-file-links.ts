@@ -1,0 +1,68 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+
+/** The pass whose file a link leads to. */
+export interface LinkedPass {
+  readonly tenantId: string;
+  /** A UUID. */
+  readonly passId: string;
+}
+
+/** Public links to the files of Apple passes, which messages carry. */
+export interface FileLinks {
+  /** Always the same for a pass. */
+  linkOf(pass: LinkedPass): { readonly url: string; readonly token: string };
+  /** The pass that the token was signed for; null: it was altered, or is not ours. */
+  read(token: string): LinkedPass | null;
+}
+
+const KEY_BYTES = 32;
+/** 128 bits of HMAC-SHA-256, as in other links. */
+const TAG_BYTES = 16;
+const ID_BYTES = 16;
+const TOKEN = /^[A-Za-z0-9_-]{44,512}$/;
+
+/**
+ * `<address>/p/<token>`: the token is base64url of a tag, the pass's id and its tenant's. The tag is HMAC-SHA-256 (RFC 2104) over
+ * the rest, with a key derived from a master key by HKDF-SHA-256 (RFC 5869) for nothing else. Whoever has the link has the pass,
+ * as with the message that it stands in.
+ */
+export class PassFileLinks implements FileLinks {
+  private readonly keys: readonly Uint8Array[];
+
+  /**
+   * @param masterKeys The first one signs; all of them verify.
+   * @param publicUrl The API's public address; read when a link is made, because the port may only be known by then.
+   */
+  constructor(
+    masterKeys: readonly Uint8Array[],
+    private readonly publicUrl: () => string,
+  ) {
+    this.keys = masterKeys.map(
+      (master) => new Uint8Array(hkdfSync("sha256", master, "", "waybill pass file v1", KEY_BYTES)),
+    );
+  }
+
+  linkOf({ tenantId, passId }: LinkedPass): { readonly url: string; readonly token: string } {
+    const [key] = this.keys;
+    if (key === undefined) throw new Error("there is no key to sign links with");
+    const content = Buffer.concat([Buffer.from(passId.replaceAll("-", ""), "hex"), Buffer.from(tenantId)]);
+    const token = Buffer.concat([tagOf(key, content), content]).toString("base64url");
+    return { url: `${this.publicUrl()}/p/${token}`, token };
+  }
+
+  read(token: string): LinkedPass | null {
+    if (!TOKEN.test(token)) return null;
+    const bytes = Buffer.from(token, "base64url");
+    // The last character can contain unused bits: only the spelling that `linkOf` produces is valid.
+    if (bytes.length <= TAG_BYTES + ID_BYTES || bytes.toString("base64url") !== token) return null;
+    const [tag, content] = [bytes.subarray(0, TAG_BYTES), bytes.subarray(TAG_BYTES)];
+    if (!this.keys.some((key) => timingSafeEqual(tag, tagOf(key, content)))) return null;
+    const hex = content.toString("hex", 0, ID_BYTES);
+    const passId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+    return { passId, tenantId: content.toString("utf8", ID_BYTES) };
+  }
+}
+
+function tagOf(key: Uint8Array, content: Uint8Array): Buffer {
+  return createHmac("sha256", key).update(content).digest().subarray(0, TAG_BYTES);
+}

@@ -1,0 +1,141 @@
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
+import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Done, Missing } from "../../domain/store-result.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { Tenant } from "../../domain/tenant.ts";
+import type { PassType } from "../../domain/wallet.ts";
+import { ApiError } from "../../http/api-error.ts";
+import { keyConflict } from "../../http/sending/serve-send.ts";
+import { resultOf } from "../../http/store-results.ts";
+import type { GoogleClasses } from "./google-classes.ts";
+import { walletLimits } from "./limits.ts";
+import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
+import { missingCredentials, requireOwnLinks } from "./refusals.ts";
+import type { AcceptedPass } from "./request/accept-pass.ts";
+
+/** What taking a pass for a job needs. */
+export interface PassTakingPorts {
+  readonly wallet: {
+    readonly passes: Pick<PassStore, "create" | "undoCreate" | "holder">;
+    readonly google: Pick<GooglePasses, "linkProblem">;
+    readonly classes: Pick<GoogleClasses, "isUsable">;
+  };
+  readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
+  /** Provider credentials for tenants without their own. */
+  readonly platform: PlatformCredentials;
+  readonly queue: IdempotencyKeys;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Pick<Telemetry, "log">;
+}
+
+/**
+ * Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use.
+ *
+ * @param at What stands before the names of the request's members.
+ */
+export async function requireOwn(
+  { wallet }: PassTakingPorts,
+  tenant: Tenant,
+  { content }: AcceptedPass,
+  at = "",
+): Promise<void> {
+  if (content.type !== "google") return;
+  const { classes, google } = wallet;
+  const { classId } = content;
+  if (!(await classes.isUsable(tenant, classId))) {
+    const field = `${at}pass_data.class_id`;
+    throw new ApiError(400, `${field}: the class ${classId} is another tenant's, choose an id of your own`);
+  }
+  await requireOwnLinks(google, tenant, content, at);
+}
+
+/** Throws an `ApiError` 500 if the provider cannot be used, or first a 402 if the tenant could not pay anyway. */
+export async function requireCredentials(
+  { platform, registry }: PassTakingPorts,
+  tenant: Tenant,
+  type: PassType,
+): Promise<void> {
+  if ((type === "apple" ? appleSignerOf(tenant, platform) : googleIssuerOf(tenant, platform)) !== null) return;
+  const { tokens } = resultOf(await registry.tenant(tenant.tenantId));
+  if (tokens < 1) throw noTokens();
+  throw missingCredentials(type);
+}
+
+const TOKEN_BYTES = 24;
+
+export function newPass(
+  { random, platform }: PassTakingPorts,
+  tenant: Tenant,
+  { serial, content, images }: AcceptedPass,
+  ids: Pick<NewPass, "passId" | "jobId">,
+): NewPass {
+  const isApple = content.type === "apple";
+  return {
+    ...ids,
+    tenantId: tenant.tenantId,
+    serial,
+    content,
+    images,
+    passTypeId: isApple ? (appleSignerOf(tenant, platform)?.passTypeId ?? null) : null,
+    authenticationToken: isApple ? Buffer.from(random.fill(new Uint8Array(TOKEN_BYTES))).toString("base64url") : null,
+  };
+}
+
+export interface Storing {
+  readonly pass: NewPass;
+  readonly idempotency: Idempotency | null;
+  /** What stands before the names of the request's members; absent: nothing. */
+  readonly at?: string;
+}
+
+/**
+ * Stores and charges the pass and returns null; or returns the job of an identical concurrent request that took the
+ * serial first. That request has no job yet between its two steps, so this one waits for it.
+ */
+export async function storeOnce(
+  ports: PassTakingPorts,
+  tenant: Tenant,
+  { pass, idempotency, at = "" }: Storing,
+): Promise<string | null> {
+  const { clock, queue, wallet } = ports;
+  const giveUpAtMs = clock.monotonicMs() + walletLimits.passTwinMs;
+  for (let waitMs = 5; ; waitMs = Math.min(2 * waitMs, 200)) {
+    const stored = await wallet.passes.create(pass);
+    if (stored === "created") return null;
+    if (stored === "no_tokens") throw noTokens();
+    if (idempotency === null) throw serialUsed(pass, at);
+    // Read the holder first: the next read then finds any job that the holder already had.
+    const holder = await wallet.passes.holder(pass);
+    const queued = await queue.queuedUnder(tenant, idempotency);
+    if (queued?.isSame === true) return queued.jobId;
+    if (queued !== null) throw keyConflict();
+    const mayBeTwin = holder === null || (holder.state === "creating" && Bun.deepEquals(holder.content, pass.content));
+    if (!mayBeTwin) throw serialUsed(pass, at);
+    if (clock.monotonicMs() > giveUpAtMs) {
+      throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
+    }
+    await sleep(clock, waitMs);
+  }
+}
+
+function noTokens(): ApiError {
+  return new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+}
+
+function serialUsed({ content }: NewPass, at: string): ApiError {
+  const field = content.type === "apple" ? "serial_number" : "object_id";
+  return new ApiError(400, `${at}pass_data.${field} was used before: every pass needs one of its own`);
+}
+
+/** If it cannot be undone now, the sweep undoes it. */
+export async function undoCreate(
+  { telemetry, wallet }: PassTakingPorts,
+  { tenantId, jobId }: Pick<NewPass, "tenantId" | "jobId">,
+): Promise<void> {
+  await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
+    telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });
+  });
+}
