@@ -8,6 +8,7 @@ import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { NO_HISTORIES } from "../../test/support/no-histories.ts";
 import { benchQueueOptions } from "./bench-queue.ts";
 import { benchTenants, noTelemetry, QUEUE_SHARDS } from "./bench-world.ts";
 
@@ -32,6 +33,7 @@ const dispatcher = new Dispatcher({
   queue,
   directory: { byApiKey: () => null, byId: (id) => tenants.get(id) ?? null },
   channels: [{ name: "email", slots: 512, deliver: async () => ({ kind: "delivered", result: {} }) }],
+  histories: NO_HISTORIES,
   suppressions: { fill: async () => true },
   owner: "bench",
   shards: QUEUE_SHARDS,

@@ -5,7 +5,16 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 
 export type JsonObject = { readonly [name: string]: Json | undefined };
 
-export type PendingJob = { job_id: string; status: "pending" };
+export type PendingJob = {
+  job_id: string;
+  status: "pending";
+  /** Jobs of their own, in the order of the request's; absent: it had none. */
+  fallback?: readonly {
+    job_id: string;
+    /** When it is sent, if it is needed. */
+    scheduled_at: string;
+  }[];
+};
 
 export type ErrorBody = {
   /** One sentence that a person can act on. */
@@ -352,6 +361,31 @@ export type TemplateCarriedPass = {
 
 export type CarriedPass = AppleCarriedPass | GoogleCarriedPass | TemplateCarriedPass;
 
+/** Messages that are sent only if this one is not received in time. */
+export type Fallbacks = readonly {
+  /**
+   * How long after the message it is due, from 30 seconds to 72 hours: a whole number of seconds, minutes, hours
+   * or days, such as 10m. Longer than that of the fallback before.
+   */
+  after: string;
+  /**
+   * It is not sent if the message, or a fallback before it, has had one of these events by then, or a stronger
+   * one: sent, delivered, read or opened, clicked.
+   */
+  unless:
+    | "sent"
+    | "delivered"
+    | "read"
+    | "opened"
+    | "clicked"
+    | readonly ("sent" | "delivered" | "read" | "opened" | "clicked")[];
+  /** The members of a send on that channel, except for `scheduled_at`. */
+  send: {
+    /** email or whatsapp. */
+    channel: string;
+  } & JsonObject;
+}[];
+
 export type EmailSend = {
   /**
    * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
@@ -413,6 +447,7 @@ export type EmailSend = {
    * than a second ahead: at once.
    */
   scheduled_at?: string | null;
+  fallback?: Fallbacks | null;
 } & ({ template_id: string } | { html: string } | { text: string });
 
 export type BatchAnswer = {
@@ -625,6 +660,7 @@ export type ChatSend = {
    * than a second ahead: at once.
    */
   scheduled_at?: string | null;
+  fallback?: Fallbacks | null;
 } & ({ template_id: string } | { text: ChatText });
 
 export type ChatSendInBatch = {
@@ -970,7 +1006,9 @@ export type FailedJobResult = {
   spam_rules?: readonly { rule: string; score: number; description: string }[];
 };
 
-export type SuppressedResult = { reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" };
+export type SuppressedResult = {
+  reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" | "not_needed";
+};
 
 export type Job =
   | {
@@ -978,6 +1016,8 @@ export type Job =
       status: "pending" | "running";
       /** It waits for this time; absent: it waits for none. */
       scheduled_at?: string;
+      /** While it waits for its time: the message that it is a fallback of. */
+      fallback_of?: string;
     }
   | {
       job_id: string;
@@ -1016,7 +1056,7 @@ export type FailedResult = {
 };
 
 export type SuppressedEventResult = {
-  reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled";
+  reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" | "not_needed";
   /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
   recipient?: string;
 };

@@ -41,7 +41,7 @@ import { eraseTask } from "./erase.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
-import { NO_EVENT_STORE } from "./no-event-store.ts";
+import { NO_EVENT_STORE, NO_HISTORY } from "./no-event-store.ts";
 import { openOverview } from "./open-overview.ts";
 import { type OpenRegistry, openRegistry } from "./open-registry.ts";
 import type { MainStores, Stores } from "./open-stores.ts";
@@ -411,7 +411,7 @@ interface Delivering {
   readonly payloads: Payloads;
   readonly away: AwayParts;
   readonly status: StatusReport;
-  readonly stores: Pick<Stores, "redis">;
+  readonly stores: Pick<Stores, "redis" | "eventStore">;
   readonly tracer?: Tracer;
   open(): readonly Channel[];
 }
@@ -428,6 +428,7 @@ async function startDelivering(
     directory,
     channels: open().map((channel) => restored.over(payloads.over(channel))),
     suppressions,
+    histories: { queue, eventStore: stores.eventStore?.reader ?? NO_HISTORY },
     owner,
     shards: config.shards,
     clock: systemClock,

@@ -1,5 +1,10 @@
 import { UnavailableError } from "../domain/errors.ts";
 
+/** What it has of jobs that have left the queue: it cannot know whether there were any. */
+export const NO_HISTORY = {
+  job: () => Promise.reject(new UnavailableError("this process has no event store: it needs CLICKHOUSE_URL")),
+};
+
 /** For a process that only delivers and has no ClickHouse server to ask. */
 export const NO_EVENT_STORE = {
   writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),

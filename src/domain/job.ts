@@ -1,4 +1,5 @@
 import type { DeliveryEvent } from "./event.ts";
+import type { Fallback } from "./fallback.ts";
 import type { JsonObject } from "./json.ts";
 import type { Tag } from "./tags.ts";
 
@@ -87,6 +88,8 @@ export interface JobRecord {
   readonly began?: number;
   /** When it is to be sent (unix ms); absent: it does not wait for a time, or no longer. */
   readonly dueMs?: number;
+  /** The message whose fallback it is, while it waits for its time. */
+  readonly fallbackOf?: string;
 }
 
 /** The pace of the recipient's mail server, or of the provider. */
@@ -150,6 +153,8 @@ export interface QueuedJob {
   readonly tags?: readonly Tag[];
   /** When it was to be sent (unix ms); absent: as soon as it was accepted. */
   readonly dueMs?: number;
+  /** It is sent only if another message was not received; absent: always. */
+  readonly fallback?: Fallback;
 }
 
 /** Identifies a payload that is stored outside the queue because it is large. */
@@ -173,6 +178,7 @@ export interface KeptContent {
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
   readonly dueMs?: number;
+  readonly fallback?: Fallback;
   /** How many settlements the job has had in all its lives. */
   readonly settlements: number;
 }
@@ -182,7 +188,7 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /**
  * Why a job ended as suppressed: its recipient is on the tenant's list, or was erased while the job waited, or the tenant
- * cancelled it.
+ * cancelled it, or it was a fallback that was not needed.
  */
-export const END_REASONS = [...SUPPRESSION_REASONS, "erased", "canceled"] as const;
+export const END_REASONS = [...SUPPRESSION_REASONS, "erased", "canceled", "not_needed"] as const;
 export type EndReason = (typeof END_REASONS)[number];

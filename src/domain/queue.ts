@@ -1,5 +1,6 @@
 import type { EventType } from "./event.ts";
 import type { StoredEventRow } from "./event-store.ts";
+import type { Fallback } from "./fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -53,6 +54,8 @@ export interface NewJob {
   readonly tags?: readonly Tag[];
   /** When it is to be sent (unix ms); absent: at once. */
   readonly dueMs?: number;
+  /** It is sent only if another message was not received; absent: always. */
+  readonly fallback?: Fallback;
 }
 
 /** Limits on a tenant's unfinished jobs. */

@@ -73,6 +73,12 @@ export const Job = Type.Union(
         scheduled_at: Type.Optional(
           Type.String({ format: "date-time", description: "It waits for this time; absent: it waits for none." }),
         ),
+        fallback_of: Type.Optional(
+          Type.String({
+            format: "uuid",
+            description: "While it waits for its time: the message that it is a fallback of.",
+          }),
+        ),
       },
       { description: "In progress." },
     ),
@@ -136,8 +142,11 @@ export const EXAMPLE_EVENT = {
   created_at: "2026-11-21T07:30:00Z",
 } as const;
 
-export function shownJob({ jobId: job_id, status, result, dueMs }: JobRecord): Static<typeof Job> {
-  if (!isFinal(status)) return { job_id, status, ...(dueMs !== undefined && { scheduled_at: isoTime(dueMs) }) };
+export function shownJob({ jobId: job_id, status, result, dueMs, fallbackOf }: JobRecord): Static<typeof Job> {
+  if (!isFinal(status)) {
+    const time = dueMs === undefined ? {} : { scheduled_at: isoTime(dueMs) };
+    return { job_id, status, ...time, ...(fallbackOf !== undefined && { fallback_of: fallbackOf }) };
+  }
   // The component that finished the job stored the result that belongs to its status.
   return { job_id, status, result: result ?? {} } as Static<typeof Job>;
 }

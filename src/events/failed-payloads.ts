@@ -1,6 +1,7 @@
 import type { ContentSeal } from "../domain/content-seal.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
+import { AWAITED, type Fallback } from "../domain/fallback.ts";
 import type { KeptContent } from "../domain/job.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/json.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
@@ -98,7 +99,7 @@ async function whole(
 
 /** As `failedPayloadLines` sealed it; null: it was not. */
 export function readContent(text: string): KeptContent | null {
-  const { recipient, payload, settlements, needsScreening, template, stored, traceparent, tags, dueMs } =
+  const { recipient, payload, settlements, needsScreening, template, stored, traceparent, tags, dueMs, fallback } =
     parseJsonObject(text) ?? {};
   if (typeof recipient !== "string" || typeof payload !== "string" || typeof settlements !== "number") return null;
   return {
@@ -111,6 +112,17 @@ export function readContent(text: string): KeptContent | null {
     ...(typeof traceparent === "string" && { traceparent }),
     ...(Array.isArray(tags) && { tags: tags.filter(isJsonObject).map(tagOf) }),
     ...(typeof dueMs === "number" && { dueMs }),
+    ...(isJsonObject(fallback) && { fallback: fallbackOf(fallback) }),
+  };
+}
+
+function fallbackOf({ mainJobId, number, afterMs, unless }: JsonObject): Fallback {
+  const words = Array.isArray(unless) ? unless : [];
+  return {
+    mainJobId: String(mainJobId),
+    number: Number(number),
+    afterMs: Number(afterMs),
+    unless: AWAITED.filter((word) => words.includes(word)),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Failure } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { OperatorBody } from "./operator-body.ts";
 import { type HeaderParameter, type PathParameter, type QueryParameter, readQuery } from "./parameters.ts";
+import type { MessageKind } from "./sending/acceptance.ts";
 
 /*
  * The declaration of an endpoint. One object yields the route, the request checks, the handler's types, the operation in the
@@ -154,6 +155,8 @@ export interface Endpoint extends Declaration {
   /** What a tenant's key must allow. */
   readonly scope?: Scope | undefined;
   readonly documentedBody?: DocumentedBody | undefined;
+  /** Of a call that queues a message: how a fallback on its channel is checked. */
+  readonly messageKind?: MessageKind | undefined;
   /** Serves a call of an operator once its token, its role and the audit log have let it pass. */
   serve(door: FrontDoor, exchange: Exchange, params: RawParameters): Response | Promise<Response>;
 }

@@ -7,6 +7,7 @@ import type { ChannelName } from "../domain/job.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
+import type { JobSchedule } from "../domain/schedule.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
@@ -20,10 +21,13 @@ import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
 import type { Readiness } from "./readiness.ts";
 import { type BodyBounds, type JsonBody, RequestBodies } from "./request-body.ts";
+import type { MessageKind } from "./sending/acceptance.ts";
 
 /** The dependencies that any endpoint may need. An endpoint receives the dependencies of its own room separately. */
 export interface DoorPorts extends ServiceAnswerPorts, OperatorGatePorts {
   readonly queue: Pick<FrontQueue, "admit" | "accept"> & IdempotencyKeys;
+  /** Withdraws fallbacks whose message was refused. */
+  readonly schedule: Pick<JobSchedule, "cancel">;
   readonly batches: Batches;
   /** Holds payloads that are too large for the queue. */
   readonly payloads: Pick<PayloadStore, "put" | "remove">;
@@ -99,12 +103,18 @@ export class FrontDoor {
   readonly callers = new CallerAddresses();
   /** Headers that every HTML page and its assets carry in addition to their own. */
   readonly ofPages: AnswerHeaders;
+  /** By the channels that fallbacks may be on. */
+  readonly messageKinds: ReadonlyMap<string, MessageKind>;
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
   private readonly changes: ChangePace;
 
-  constructor(readonly ports: DoorPorts) {
+  constructor(
+    readonly ports: DoorPorts,
+    messageKinds: readonly MessageKind[] = [],
+  ) {
+    this.messageKinds = new Map(messageKinds.map((kind) => [kind.channel, kind]));
     this.ofPages = transportSecurity(ports.publicUrl);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);

@@ -41,7 +41,10 @@ export interface ListenAt {
 
 /** The HTTP side of Waybill. Starts nothing. */
 export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): Server {
-  const door = new FrontDoor(ports);
+  const door = new FrontDoor(
+    ports,
+    endpoints.flatMap(({ messageKind }) => messageKind ?? []),
+  );
   const documented = [...endpoints, ...serviceEndpoints(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
   const isApart = ports.isAdminApart === true;

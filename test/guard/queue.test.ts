@@ -6,6 +6,7 @@ import { Dispatcher } from "../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { NO_HISTORIES } from "../support/no-histories.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { aTenant, directoryOf } from "../support/tenants.ts";
@@ -75,6 +76,7 @@ async function deliverAll(jobs: number, slots: number): Promise<void> {
     queue,
     directory: directoryOf(tenants),
     channels: [{ name: "email", slots, deliver: async () => ({ kind: "delivered", result: {} }) }],
+    histories: NO_HISTORIES,
     suppressions: { fill: async () => true },
     owner: `guard-${due}`,
     shards: SHARDS,

@@ -74,8 +74,19 @@ const MEANT: readonly Excuse[] = [
 
 /** Members and parameters with rules that no schema can tell: they have the values of a call that works. */
 const FIXED: Readonly<Record<string, readonly string[]>> = {
-  sendEmail: ["to_address", "template_id", "cc", "bcc", "reply_to", "headers", "attachments", "pass", "scheduled_at"],
-  sendWhatsapp: ["template_id", "text", "header", "pass", "scheduled_at"],
+  sendEmail: [
+    "to_address",
+    "template_id",
+    "cc",
+    "bcc",
+    "reply_to",
+    "headers",
+    "attachments",
+    "pass",
+    "scheduled_at",
+    "fallback",
+  ],
+  sendWhatsapp: ["template_id", "text", "header", "pass", "scheduled_at", "fallback"],
   sendWallet: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   createPass: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   rescheduleJob: ["scheduled_at"],
@@ -134,9 +145,12 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 
 /** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
 const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account", "headers"];
-/** Where the document says that an object may have members that it does not name. Of a chat message: values by name. */
+/**
+ * Where the document says that an object may have members that it does not name. Of a chat message: values by name; of a fallback: the
+ * members of a send on its channel.
+ */
 const OPEN = new RegExp(
-  `\\.(?:${OTHERS.join("|")})\\b|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`,
+  `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`,
 );
 
 setDefaultTimeout(120_000);

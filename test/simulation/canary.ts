@@ -484,4 +484,26 @@ export const CANARIES: readonly Canary[] = [
     replace: "const job = this.waiting[at];",
     seed: 5,
   },
+  {
+    name: "a fallback is sent although its message was received",
+    file: `${DISPATCH}/fallback-decision.ts`,
+    find: "if (before.some((job) => job !== null && wasReceived(job, fallback.unless))) {",
+    replace: "if (before.length === 0) {",
+    seed: 4,
+  },
+  {
+    name: "the queue forgets what makes a job a fallback",
+    file: `${MEMORY_QUEUE}-accept.ts`,
+    find: "    ...(fallback !== undefined && { fallback }),\n",
+    replace: "",
+    seed: 4,
+  },
+  {
+    name: "a fallback whose message failed ends",
+    file: `${DISPATCH}/fallback-decision.ts`,
+    find: '  if (main.status === "suppressed") {\n',
+    replace:
+      '  if (main.status === "failed") return { kind: "end", reason: "not_needed" };\n  if (main.status === "suppressed") {\n',
+    seed: 24,
+  },
 ];

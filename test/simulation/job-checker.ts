@@ -3,6 +3,7 @@ import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } fr
 import { limits } from "../../src/domain/limits.ts";
 import type { NewJob, QueueQuota } from "../../src/domain/queue.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { wasReceived } from "../../src/engine/dispatch/fallback-decision.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { TermTruth } from "./lease-checker.ts";
 import { payloadBytes } from "./memory-queue-shard.ts";
@@ -50,6 +51,10 @@ export interface JobTruth {
   readonly isScheduled: boolean;
   /** It has ended because its tenant cancelled it. */
   isCanceled: boolean;
+  /** The message that it is a fallback of; null: none. */
+  readonly fallbackOf: string | null;
+  /** When it was handed out last, that message had been received. */
+  isUnneeded: boolean;
   /** The queue forgot that it was accepted. */
   isForgotten: boolean;
 }
@@ -133,6 +138,8 @@ export class JobChecker {
       isForgotten: false,
       isScheduled: waitMs > 0,
       isCanceled: false,
+      fallbackOf: job.fallback?.mainJobId ?? null,
+      isUnneeded: false,
     };
     this.jobs.set(job.jobId, truth);
     this.shares.begun(truth, job.quota);
@@ -157,8 +164,31 @@ export class JobChecker {
   }
 
   /** A delivery of the job starts, or its owner hears how it went. */
-  inHand({ jobId, isCanceled, isExcused }: JobTruth): void {
+  inHand(truth: JobTruth): void {
+    const { jobId, isCanceled, isExcused, isUnneeded } = truth;
     this.watch.demand(!isCanceled || isExcused, "canceled", () => `${jobId} is sent all the same`);
+    const isWanted = !(isUnneeded && this.wasReceivedBefore(truth)) || isExcused;
+    this.watch.demand(isWanted, "fallback", () => `${jobId} is sent, and nobody needs it`);
+  }
+
+  /** The queue hands the job to its shard's owner, which looks at its message afterwards. */
+  handedOut(jobId: string): void {
+    const truth = this.jobs.get(jobId);
+    if (truth !== undefined) truth.isUnneeded = this.wasReceivedBefore(truth);
+  }
+
+  /** Whether the message that it is a fallback of was received, as the queue has it. */
+  private wasReceivedBefore({ tenant, fallbackOf }: JobTruth): boolean {
+    const main = fallbackOf === null ? null : this.options.read(tenant, fallbackOf);
+    return main !== null && wasReceived(main, ["sent"]);
+  }
+
+  /** A fallback that was not needed had a message that was received, or none. */
+  private checkUnneeded(truth: JobTruth): void {
+    const { jobId, fallbackOf, isExcused } = truth;
+    const main = this.jobs.get(fallbackOf ?? "");
+    const isRight = main === undefined || main.types.has("sent") || main.isExcused || main.isForgotten || isExcused;
+    this.watch.demand(isRight, "fallback", () => `${jobId} was needed: its message is ${main?.status}`);
   }
 
   /** The queue has taken a report of the provider's. */
@@ -248,6 +278,7 @@ export class JobChecker {
   private ended(truth: JobTruth, { result, attempts }: JobRecord, wasForgotten: boolean): void {
     this.options.ended(truth);
     truth.isCanceled = result?.["reason"] === "canceled";
+    if (result?.["reason"] === "not_needed") this.checkUnneeded(truth);
     if (!wasForgotten) this.shares.ended(truth);
     const { tenant, status, acceptedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;

@@ -9,6 +9,7 @@ import type { BatchRequest, SendRequest, SimCluster } from "./sim-cluster.ts";
 
 const PATIENCE_MS = 8_000;
 const SCHEDULE_MS_MAX = 90_000;
+const FALLBACK_MS_MAX = 60_000;
 const CHANGE_MS_MAX = 40_000;
 const TRIES_MAX = 6;
 
@@ -42,6 +43,7 @@ export class Load {
   changes = 0;
   private keys = 0;
   private scheduling: Scheduling | null = null;
+  private fallbacks: Scheduling | null = null;
 
   constructor(private readonly parts: LoadParts) {}
 
@@ -57,13 +59,20 @@ export class Load {
     const { scheduling } = this;
     const isScheduled = scheduling?.dice.chance(scheduling.share) ?? false;
     const inMs = isScheduled ? (scheduling?.dice.skewed(SCHEDULE_MS_MAX) ?? null) : null;
+    const hasFallback = this.fallbacks !== null && this.fallbacks.dice.chance(this.fallbacks.share);
+    const fallbackAfterMs = hasFallback ? (this.fallbacks?.dice.between(500, FALLBACK_MS_MAX) ?? null) : null;
     this.inFlight += 1;
-    clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey, inMs }, TRIES_MAX));
+    clock.at(afterMs, () => this.attempt({ tenant, body, idempotencyKey, inMs, fallbackAfterMs }, TRIES_MAX));
   }
 
   /** From now on some messages are scheduled, and some of all are moved or cancelled later. */
   schedule(scheduling: Scheduling): void {
     this.scheduling = scheduling;
+  }
+
+  /** From now on some messages have a fallback. */
+  fallBack(fallbacks: Scheduling): void {
+    this.fallbacks = fallbacks;
   }
 
   /** What the client does with an accepted message later. */

@@ -143,7 +143,8 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 }
 
 function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs } = job;
+  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs, fallback } =
+    job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
@@ -157,6 +158,7 @@ function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hin
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
+    ...(fallback !== undefined && { fallback }),
   };
   const isLater = dueMs !== undefined && waitMs > 0;
   const entryId = isLater ? laterPlace(dueMs) : enqueue(shard, tenantQueue, entry, nowMs);

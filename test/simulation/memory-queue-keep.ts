@@ -17,7 +17,7 @@ export function keepContent(
   settlements: number,
 ): { readonly kept?: KeptContent } {
   if (found === null || found.jobId !== job.jobId) return {};
-  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs } = found;
+  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs, fallback } = found;
   if (!hasRoom(shard, { tenantId: job.tenantId, bytes: payloadBytes(found), nowMs })) return {};
   const kept = {
     recipient,
@@ -28,6 +28,7 @@ export function keepContent(
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
+    ...(fallback !== undefined && { fallback }),
     settlements,
   };
   return { kept };

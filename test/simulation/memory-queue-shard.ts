@@ -1,5 +1,6 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
+import { encodeFallback, type Fallback } from "../../src/domain/fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -9,6 +10,7 @@ import type {
   StoredPayload,
   SuppressionReason,
 } from "../../src/domain/job.ts";
+
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 import type { Tag } from "../../src/domain/tags.ts";
@@ -28,10 +30,11 @@ export interface QueueEntry {
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
   readonly dueMs?: number;
+  readonly fallback?: Fallback;
 }
 
 /** What counts as a job's payload. */
-type Content = Pick<QueueEntry, "payload" | "stored" | "traceparent" | "tags" | "dueMs">;
+type Content = Pick<QueueEntry, "payload" | "stored" | "traceparent" | "tags" | "dueMs" | "fallback">;
 
 /** Entries by id, oldest first. */
 export interface QueueEntries {
@@ -255,8 +258,9 @@ function payloadText(entry: Content): string {
   return payload.replace("{", `{${members.join("")}`);
 }
 
-function extrasText({ tags, dueMs }: Content): string {
-  return tags === undefined && dueMs === undefined ? "" : `${tagsText(tags)}|${dueMs ?? ""}`;
+function extrasText({ tags, dueMs, fallback }: Content): string {
+  if (tags === undefined && dueMs === undefined && fallback === undefined) return "";
+  return `${tagsText(tags)}|${dueMs ?? ""}${fallback === undefined ? "" : `|${encodeFallback(fallback)}`}`;
 }
 
 function tagsText(tags: readonly Tag[] = []): string {

@@ -12,6 +12,7 @@ export const PROMISES = {
   eventAndStatus: "a final status and its event come together",
   suppressed: "a suppressed recipient is never sent to",
   canceled: "a cancelled message is never sent",
+  fallback: "a fallback is sent if its message was not received by its turn, and only then",
   leaseHeld: "a process without a surely held lease calls no provider",
   takeover: "a lease is taken over only if its owner was silent for a whole term in which the queue answered",
   fence: "a process without the lease changes nothing in the queue",

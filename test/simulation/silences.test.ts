@@ -69,6 +69,7 @@ describe("clocks", () => {
         body: { to_address: "ann@example.com", html: "<p>Hello</p>" },
         idempotencyKey: null,
         inMs: null,
+        fallbackAfterMs: null,
       };
       void house.send(request).then((result) => {
         if (result?.kind === "accepted") jobId = result.jobId;

@@ -2,6 +2,7 @@ import { acceptEmail } from "../../src/channels/email/request.ts";
 import type { Batch, BatchIds, BatchResult, MadeMessage } from "../../src/domain/batch.ts";
 import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import type { EventReader, EventWriter } from "../../src/domain/event-store.ts";
+import { fallbackId } from "../../src/domain/fallback.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { observeReport } from "../../src/domain/observe-report.ts";
@@ -47,6 +48,8 @@ export interface SendRequest {
   readonly idempotencyKey: string | null;
   /** How long until it is to be sent; null: at once. */
   readonly inMs: number | null;
+  /** How long after it its fallback is due; null: it has none. */
+  readonly fallbackAfterMs: number | null;
 }
 
 export interface BatchRequest {
@@ -85,7 +88,7 @@ export class SimCluster {
     this.jobIds = new JobIds(clock, dice);
     this.batches = new QueuedBatches({ queue, jobIds: this.jobIds });
     const channels = [provider.channelOf(process)];
-    this.dispatcher = new Dispatcher({ ...common, directory, channels });
+    this.dispatcher = new Dispatcher({ ...common, directory, channels, histories: { queue, eventStore: reader } });
     this.recorder = new Recorder({ ...common, eventStore: writer });
     this.retries = new Retries({
       queue,
@@ -141,7 +144,7 @@ export class SimCluster {
   }
 
   /** What the front door does with a request; null where it refuses it. */
-  async send({ tenant, body, idempotencyKey, inMs }: SendRequest): Promise<AcceptResult | null> {
+  async send({ tenant, body, idempotencyKey, inMs, fallbackAfterMs }: SendRequest): Promise<AcceptResult | null> {
     const acceptance = acceptEmail(tenant, body);
     if (!acceptance.ok) return null;
     const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
@@ -156,7 +159,23 @@ export class SimCluster {
       ...due,
       idempotency,
     };
-    return await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
+    if (fallbackAfterMs === null) return await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
+    return await this.sendWithFallback(tenant, job, fallbackAfterMs);
+  }
+
+  /** As the front door does: the fallback first, and its message alone under the key. */
+  private async sendWithFallback(tenant: Tenant, job: NewJob, afterMs: number): Promise<AcceptResult> {
+    const { clock } = this.process;
+    const fallback = { mainJobId: job.jobId, number: 1, afterMs, unless: ["sent"] } as const;
+    const dueMs = Math.max(clock.nowMs(), job.dueMs ?? 0) + afterMs;
+    const jobId = fallbackId(job.jobId, 1);
+    const recipient = `dee-${jobId}@example.com`;
+    const common = { ...job, jobId, recipient, dueMs, fallback, needsScreening: true, idempotency: null } as const;
+    const queued = await this.queue.accept(tenant, null, common);
+    if (queued.kind !== "accepted") return queued;
+    const result = await this.queue.accept(tenant, tenant.plan.requestsPerMinute, job);
+    if (result.kind !== "accepted") await this.schedule.cancel(tenant, jobId);
+    return result;
   }
 
   /** What the front door does with a batch, in pieces of two; null where no store answers. */

@@ -43,6 +43,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   const ofRetries = new Dice(seed + RETRY_SEEDS);
   const ofBatches = new Dice(seed + BATCH_SEEDS);
   const ofSchedule = new Dice(seed + SCHEDULE_SEEDS);
+  const ofFallbacks = new Dice(seed + FALLBACK_SEEDS);
   const world = new World(seed, (dice) => withRetries(withPauses(drawOptions(dice, steps), ofOperator), ofRetries));
   const driver = new Driver(world, (violation) => {
     const { clock, trace } = world;
@@ -64,6 +65,7 @@ export function simulate(seed: number, steps: number | null = null): RunResult {
   if (!weather.isCalm && ofSchedule.chance(1 / 3)) {
     world.load.schedule({ dice: ofSchedule, share: ofSchedule.pick([0.2, 0.7]) });
   }
+  if (!weather.isCalm && ofFallbacks.chance(1 / 3)) world.load.fallBack({ dice: ofFallbacks, share: 0.4 });
   driver.stepWhile(() => world.clock.steps < world.drawn.steps);
   calamities.end();
   // Some mail comes when the faults are over, and what they left on the wire is not.
@@ -90,6 +92,7 @@ const OPERATOR_SEEDS = 0x51ee_0000;
 const RETRY_SEEDS = 0x2e72_0000;
 const BATCH_SEEDS = 0x3ba7_0000;
 const SCHEDULE_SEEDS = 0x5c4e_0000;
+const FALLBACK_SEEDS = 0xfa11_0000;
 
 /** In a third of the runs somebody pauses tenants; never those whose waits are checked. */
 function withPauses(options: RunOptions, dice: Dice): RunOptions {

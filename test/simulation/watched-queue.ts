@@ -231,6 +231,7 @@ export class WatchedQueue {
     this.parts.queueChecker.pulled(lease, request, result);
     for (const job of result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs)) {
       jobs.touch(job.jobId);
+      jobs.handedOut(job.jobId);
       const truth = jobs.jobs.get(job.jobId);
       watch.demand(truth !== undefined, "nothingLost", () => `${job.jobId} was never accepted`);
       if (truth === undefined) continue;

@@ -26,6 +26,7 @@ EmailSend = TypedDict(
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+        "fallback": NotRequired["Union[Fallbacks, None]"],
     },
 )
 
@@ -319,11 +320,31 @@ GooglePassPart = TypedDict(
     },
 )
 
+Fallbacks: TypeAlias = "list[FallbacksValueItem]"
+
+FallbacksValueItem = TypedDict(
+    "FallbacksValueItem",
+    {
+        "after": "str",
+        "unless": "Union[Literal['sent', 'delivered', 'read', 'opened', 'clicked'], list[Literal['sent', 'delivered', 'read', 'opened', 'clicked']]]",
+        "send": "Mapping[str, Any]",
+    },
+)
+
 PendingJob = TypedDict(
     "PendingJob",
     {
         "job_id": "str",
         "status": "Literal['pending']",
+        "fallback": NotRequired["list[PendingJobFallbackItem]"],
+    },
+)
+
+PendingJobFallbackItem = TypedDict(
+    "PendingJobFallbackItem",
+    {
+        "job_id": "str",
+        "scheduled_at": "str",
     },
 )
 
@@ -487,6 +508,7 @@ ChatSend = TypedDict(
         "text": NotRequired["Union[ChatText, None]"],
         "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+        "fallback": NotRequired["Union[Fallbacks, None]"],
     },
 )
 
@@ -778,6 +800,7 @@ JobValue1 = TypedDict(
         "job_id": "str",
         "status": "Literal['pending', 'running']",
         "scheduled_at": NotRequired["str"],
+        "fallback_of": NotRequired["str"],
     },
 )
 
@@ -832,7 +855,7 @@ JobValue3 = TypedDict(
 SuppressedResult = TypedDict(
     "SuppressedResult",
     {
-        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
     },
 )
 
@@ -979,7 +1002,7 @@ SuppressedEventResult = TypedDict(
     "SuppressedEventResult",
     {
         "recipient": NotRequired["str"],
-        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled']",
+        "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
     },
 )
 

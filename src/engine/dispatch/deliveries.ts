@@ -13,6 +13,7 @@ import { engineLimits } from "../limits.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
 import type { AllowanceUnit } from "./daily-allowances.ts";
 import { deliver, screen } from "./deliver.ts";
+import type { FallbackTurns } from "./fallback-turns.ts";
 import { giveBack } from "./give-back.ts";
 import { gaveUpHeld, heldUntilMs, waitAlone } from "./held-jobs.ts";
 import type { JobNotes } from "./job-notes.ts";
@@ -30,6 +31,7 @@ export interface DeliveriesPorts {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly notes: Pick<JobNotes, "landed" | "retried">;
+  readonly fallbacks: Pick<FallbackTurns, "turn">;
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
 }
@@ -128,6 +130,10 @@ export class Deliveries {
     if (job.isReported) return this.submit(retryNow(job, "running"));
     const aborter = new AbortController();
     this.inFlight.set(job, aborter);
+    if (await this.isUnneeded(started)) {
+      this.leave(job);
+      return starter.delivered(slot);
+    }
     const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
     if (refused === null) await this.deliverAndSettle(starter, started, aborter);
     else {
@@ -198,6 +204,19 @@ export class Deliveries {
 
   private noteAllEnded(): void {
     if (this.inFlight.size === 0 && this.allEnded.length > 0) for (const resolve of this.allEnded.splice(0)) resolve();
+  }
+
+  /** Whether it is a fallback that is not sent, or not yet; that is settled here. */
+  private async isUnneeded({ job, tenant, unit }: Started): Promise<boolean> {
+    if (job.fallback === undefined || tenant === null) return false;
+    const turn = await this.ports.fallbacks.turn(job, job.fallback, tenant);
+    // The term may have ended meanwhile.
+    const mayGoOn = !this.isLent && this.term.isSurelyHeld();
+    if (turn.kind === "send" && mayGoOn) return false;
+    unit?.giveBack();
+    if (turn.kind === "end") await this.settle(job, { kind: "suppressed", reason: turn.reason });
+    else this.submit(retryNow(job, "pending", turn.kind === "wait" ? turn.ms : 0));
+    return true;
   }
 
   private async deliverAndSettle(starter: Starter, started: Started, aborter: AbortController): Promise<void> {

@@ -12,6 +12,7 @@ import type { Tracer } from "../../domain/tracing.ts";
 import { type LeaseTerm, ShardKeeper } from "../leases/shard-keeper.ts";
 import { Backlog } from "./backlog.ts";
 import { ChannelSlots } from "./channel-slots.ts";
+import { FallbackTurns, type FallbackTurnsPorts } from "./fallback-turns.ts";
 import { fillSuppressions, type SuppressionFiller } from "./fill-suppressions.ts";
 import { JobNotes } from "./job-notes.ts";
 import { ShardOwner } from "./shard-owner.ts";
@@ -20,11 +21,15 @@ import { TenantLookups } from "./tenant-lookups.ts";
 /** A lent delivery gets this long beyond its time-out; then its job goes back to its tenant queue. */
 const LEND_GRACE_MS = 4_000;
 
+type HistoryPorts = Pick<FallbackTurnsPorts, "queue" | "eventStore">;
+
 export interface DispatcherOptions {
   readonly queue: OwnerQueue;
   readonly directory: TenantDirectory;
   readonly channels: readonly Channel[];
   readonly suppressions: SuppressionFiller;
+  /** Has the histories of messages, which decide about their fallbacks. */
+  readonly histories: HistoryPorts;
   /** Names this process among all dispatchers; changes at every start. */
   readonly owner: string;
   readonly shards: number;
@@ -47,6 +52,7 @@ export class Dispatcher {
   private readonly backlog: Backlog;
   private readonly lookups: TenantLookups;
   private readonly notes: JobNotes;
+  private readonly fallbacks: FallbackTurns;
   private readonly keeper: ShardKeeper;
   private subscriptions: readonly (() => void)[] = [];
   private isStopping = false;
@@ -61,6 +67,7 @@ export class Dispatcher {
     this.backlog = new Backlog(clock);
     this.lookups = new TenantLookups(directory);
     this.notes = new JobNotes({ clock, telemetry, logShare: options.logShare ?? 0 });
+    this.fallbacks = new FallbackTurns({ ...options.histories, clock, random, telemetry });
     this.keeper = new ShardKeeper({
       leases: queue,
       role: "dispatcher",
@@ -141,9 +148,9 @@ export class Dispatcher {
   private async ownShard(term: LeaseTerm): Promise<void> {
     const { queue, suppressions, clock, random, telemetry, tracer } = this.options;
     if (!(await fillSuppressions(suppressions, term, { clock, telemetry }))) return;
-    const { channels, slots, backlog, lookups, notes } = this;
+    const { channels, slots, backlog, lookups, notes, fallbacks } = this;
     const lendMs = () => (this.isStopping ? limits.drainMs : limits.deliveryTimeoutMs) + LEND_GRACE_MS;
-    const common = { clock, random, telemetry, notes, ...(tracer !== undefined && { tracer }) };
+    const common = { clock, random, telemetry, notes, fallbacks, ...(tracer !== undefined && { tracer }) };
     const owner = new ShardOwner({ queue, channels, slots, ...common, lookups, backlog, lendMs }, term);
     this.owners.set(term.shard, owner);
     try {

@@ -275,7 +275,8 @@ export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }
 /** The content of a failed job, from its entry as it was when the job ended. */
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
-  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs, attempts, waits = 0 } = job;
+  const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
+  const { tags, dueMs, fallback } = job;
   return {
     recipient,
     ...(needsScreening && { needsScreening }),
@@ -285,6 +286,7 @@ export function decodeKept(letters: ChannelLetters, entry: string): KeptContent 
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
     ...(dueMs !== undefined && { dueMs }),
+    ...(fallback !== undefined && { fallback }),
     settlements: attempts + waits,
   };
 }

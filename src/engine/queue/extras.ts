@@ -1,3 +1,4 @@
+import { decodeFallback, encodeFallback, type Fallback } from "../../domain/fallback.ts";
 import { decodeTags, encodeTags, type Tag } from "../../domain/tags.ts";
 import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
 
@@ -7,13 +8,14 @@ import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
  *
  * A payload begins with the members that there are, in this order: `{"$trace":"<traceparent>","$job":"<extras>",`. Of a
  * payload that is stored elsewhere they follow digest and size, each behind a tab: `<traceparent or nothing>`,
- * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing. A payload that is no object with
- * members carries none.
+ * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing, and of a fallback `|<fallback>`
+ * behind them (`encodeFallback`). A payload that is no object with members carries none.
  */
 export interface JobExtras {
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
   readonly dueMs?: number;
+  readonly fallback?: Fallback;
 }
 
 const TRACE_BEFORE = '{"$trace":"';
@@ -61,15 +63,19 @@ export function readExtras(written: string, stored: readonly string[]): JobExtra
   };
 }
 
-function hasExtras({ tags, dueMs }: JobExtras): boolean {
-  return dueMs !== undefined || (tags !== undefined && tags.length > 0);
+function hasExtras({ tags, dueMs, fallback }: JobExtras): boolean {
+  return dueMs !== undefined || fallback !== undefined || (tags !== undefined && tags.length > 0);
 }
 
-function extrasText({ tags = [], dueMs }: JobExtras): string {
-  return `${encodeTags(tags)}|${dueMs ?? ""}`;
+function extrasText({ tags = [], dueMs, fallback }: JobExtras): string {
+  return `${encodeTags(tags)}|${dueMs ?? ""}${fallback === undefined ? "" : `|${encodeFallback(fallback)}`}`;
 }
 
 function decodeExtras(text: string): JobExtras {
-  const [tags = "", due = ""] = text.split("|");
-  return { ...(tags !== "" && { tags: decodeTags(tags) }), ...(due !== "" && { dueMs: Number(due) }) };
+  const [tags = "", due = "", fallback] = text.split("|");
+  return {
+    ...(tags !== "" && { tags: decodeTags(tags) }),
+    ...(due !== "" && { dueMs: Number(due) }),
+    ...(fallback !== undefined && { fallback: decodeFallback(fallback) }),
+  };
 }

@@ -276,7 +276,9 @@ export class RedisQueue
     });
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
     const job = decodeRecord(this.letters, jobId, text, (channel) => String(cursors[names.indexOf(channel)] ?? ""));
-    return job.tenantId === tenant.tenantId ? job : null;
+    if (job.tenantId !== tenant.tenantId) return null;
+    const fallbackOf = job.dueMs === undefined ? null : await this.survey.fallbackOf(tenant, jobId);
+    return fallbackOf === null ? job : { ...job, fallbackOf };
   }
 
   waitingJobs(tenant: TenantRef, filter: JobFilter) {

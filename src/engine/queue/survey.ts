@@ -1,4 +1,4 @@
-import type { ChannelName, KeptContent } from "../../domain/job.ts";
+import type { ChannelName, KeptContent, QueuedJob } from "../../domain/job.ts";
 import {
   ANY_JOB,
   type JobFilter,
@@ -124,6 +124,13 @@ export class QueueSurvey {
     return this.summaryOf(tenantId, head, due === "" ? null : Number(due));
   }
 
+  /** The message whose fallback an unfinished job is; null: it is none. */
+  async fallbackOf({ tenantId, shard }: TenantRef, jobId: string): Promise<string | null> {
+    const [, , [tenantQueue = "", , head = ""]] = await this.call(shard, "job", jobId, "", 1, "");
+    if (!tenantQueue.startsWith(`${tenantId}/`)) return null;
+    return this.entryOf(tenantId, head).fallback?.mainJobId ?? null;
+  }
+
   async jobsAhead({ tenantId, shard }: TenantRef, channel: ChannelName, jobId: string): Promise<number | null> {
     const bounds = { queueEntriesMax: engineLimits.surveyAheadMax, entriesMax: 0 };
     const survey: Survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
@@ -224,11 +231,14 @@ export class QueueSurvey {
   }
 
   private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
-    const { letters } = this;
-    const entry = head.includes("\n") ? head : `${head}\n`;
-    const job = decodeEntry({ letters, tenantId }, "", entry, "");
+    const job = this.entryOf(tenantId, head);
     const { jobId, channel, recipient, template = null, tags = [], dueMs = null } = job;
     return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs };
+  }
+
+  private entryOf(tenantId: string, head: string): QueuedJob {
+    const entry = head.includes("\n") ? head : `${head}\n`;
+    return decodeEntry({ letters: this.letters, tenantId }, "", entry, "");
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
+import { fallbackIds } from "../../domain/fallback.ts";
 import type { JobRecord } from "../../domain/job.ts";
 import type { PayloadStore } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
@@ -28,6 +29,8 @@ const ASK_AGAIN_MS = 100;
  * G1. `canceled` is answered only once the job's end is on disk. Whoever repeats the call gets the same answer.
  * G2. What accepting the job took, and a large payload, are given back afterwards, once each. A process that dies in between
  *     leaves both to the sweeps.
+ * G3. A message's fallbacks end with it. One that this does not reach, or whose time has come, finds at its turn that the
+ *     message was cancelled.
  */
 export class JobScheduler implements JobSchedule {
   constructor(private readonly ports: JobSchedulePorts) {}
@@ -39,6 +42,29 @@ export class JobScheduler implements JobSchedule {
   }
 
   async cancel(tenant: TenantRef, jobId: string): Promise<CancelOutcome> {
+    const outcome = await this.cancelOne(tenant, jobId);
+    if (outcome === "canceled")
+      await Promise.all(fallbackIds(jobId).map((each) => this.cancelFallback(tenant, jobId, each)));
+    return outcome;
+  }
+
+  private async cancelFallback(tenant: TenantRef, mainJobId: string, jobId: string): Promise<void> {
+    const { queue, telemetry } = this.ports;
+    try {
+      const found = await queue.job(tenant, jobId);
+      // The ids of two messages' fallbacks may be the same by chance.
+      if (found?.fallbackOf === mainJobId) await this.cancelOne(tenant, jobId);
+    } catch (error) {
+      const fields = { job_id: jobId, tenant_id: tenant.tenantId, error: String(error) };
+      telemetry.log(
+        isOutage(error) ? "warn" : "error",
+        "a fallback of a cancelled message is left to its turn",
+        fields,
+      );
+    }
+  }
+
+  private async cancelOne(tenant: TenantRef, jobId: string): Promise<CancelOutcome> {
     const { queue, clock } = this.ports;
     const before = await queue.job(tenant, jobId);
     const giveUpAtMs = clock.monotonicMs() + OWNER_MS;

@@ -1,6 +1,9 @@
 import type { Content } from "../../domain/content-store.ts";
+import type { Awaited } from "../../domain/fallback.ts";
+import type { ChannelName } from "../../domain/job.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Idempotency, NewJob } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
 
 /** Why a send is refused, in words for the caller. */
 export interface Refusal {
@@ -23,6 +26,8 @@ export type Acceptance =
        * store cannot be reached.
        */
       confirm?(): Promise<Refusal | null>;
+      /** What follows if it is not received; absent: nothing. */
+      readonly fallbacks?: readonly PlannedFallback[];
       /** What accepting the job takes beside its place in the queue; absent: nothing. */
       readonly charge?: Charge;
     }
@@ -37,6 +42,23 @@ export interface Charge {
   take(jobId: string, idempotency: Idempotency | null): Promise<string | null>;
   /** Gives it back because the job was not queued. Never rejects: a sweep gives back the rest. */
   undo(jobId: string): Promise<void>;
+}
+
+/** How messages on a channel are checked. */
+export interface MessageKind {
+  /** The channel that the tenant must have enabled. */
+  readonly channel: ChannelName;
+  /** Turns the parsed body into a job, or into the first reason to refuse it. */
+  accept(tenant: Tenant, body: unknown): Acceptance;
+}
+
+/** A message that is sent only if the one before it is not received, checked like any other. */
+export interface PlannedFallback {
+  /** How long after that message. */
+  readonly afterMs: number;
+  readonly unless: readonly Awaited[];
+  readonly channel: ChannelName;
+  readonly accepted: Acceptance & { readonly ok: true };
 }
 
 /** The outcome once stores were asked. */

@@ -14,9 +14,16 @@ export const ScheduledAt = Type.String({
 
 /** The body of a send with the member that all sends have. */
 export function schedulable(schema: TSchema): TSchema {
+  return withMember(schema, "scheduled_at", optional(ScheduledAt));
+}
+
+/** The schema of a body, or each of its alternatives, with one more member. */
+export function withMember(schema: TSchema, name: string, member: TSchema): TSchema {
   const { properties, anyOf } = schema;
-  if (properties === undefined && Array.isArray(anyOf)) return { ...schema, anyOf: anyOf.map(schedulable) };
-  return { ...schema, properties: { ...properties, scheduled_at: optional(ScheduledAt) } };
+  if (properties === undefined && Array.isArray(anyOf)) {
+    return { ...schema, anyOf: anyOf.map((each: TSchema) => withMember(each, name, member)) };
+  }
+  return { ...schema, properties: { ...properties, [name]: member } };
 }
 
 /** A send's body without `scheduled_at`, which no channel knows, and when it is to be sent (unix ms); null: at once. */

@@ -4,8 +4,9 @@ import type { Answers, Declaration, DocumentedBody, Endpoint, Tag } from "../end
 import { finished } from "../endpoint.ts";
 import { tenantFailure } from "../failures.ts";
 import type { HeaderParameter } from "../parameters.ts";
-import { Uuid } from "../schemas.ts";
-import { schedulable } from "./schedule.ts";
+import { optional, Uuid } from "../schemas.ts";
+import { Fallbacks } from "./fallbacks.ts";
+import { schedulable, withMember } from "./schedule.ts";
 import { type SendKind, serveSend } from "./serve-send.ts";
 
 export type Said = Pick<Declaration, "path" | "name" | "operation" | "summary" | "description" | "fails">;
@@ -20,7 +21,8 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
       caller: "tenant",
       channel,
       scope: "send",
-      documentedBody: schedulableBody(body),
+      documentedBody: withFallbacks(schedulableBody(body)),
+      messageKind: kind,
       serve: (door, exchange) => serveSend(door, exchange, kind),
     },
   );
@@ -29,6 +31,10 @@ export function sendEndpoint(declared: Said & SendKind & { readonly body: Docume
 /** A send's body as the document shows it. */
 export function schedulableBody(body: DocumentedBody): DocumentedBody {
   return body.schema === null ? body : { ...body, schema: schedulable(body.schema) };
+}
+
+function withFallbacks(body: DocumentedBody): DocumentedBody {
+  return body.schema === null ? body : { ...body, schema: withMember(body.schema, "fallback", optional(Fallbacks)) };
 }
 
 /** What all calls that queue a new message have in common. */
@@ -43,7 +49,22 @@ export const IDEMPOTENCY_KEY: HeaderParameter = {
   example: "order-1042-receipt",
 };
 
-export const PendingJob = Type.Object({ job_id: Uuid, status: Type.Literal("pending") }, { $id: "PendingJob" });
+export const PendingJob = Type.Object(
+  {
+    job_id: Uuid,
+    status: Type.Literal("pending"),
+    fallback: Type.Optional(
+      Type.Array(
+        Type.Object({
+          job_id: Uuid,
+          scheduled_at: Type.String({ format: "date-time", description: "When it is sent, if it is needed." }),
+        }),
+        { description: "Jobs of their own, in the order of the request's; absent: it had none." },
+      ),
+    ),
+  },
+  { $id: "PendingJob" },
+);
 
 export const REPLAYED_HEADER = {
   "Idempotency-Replayed": "`true` where this is the answer to an earlier request with the same key.",

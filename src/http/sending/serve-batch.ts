@@ -1,5 +1,6 @@
 import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/batch.ts";
 import { isOutage } from "../../domain/errors.ts";
+import { isJsonObject } from "../../domain/json.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
 import { ApiError } from "../api-error.ts";
@@ -7,6 +8,7 @@ import type { Exchange } from "../exchange.ts";
 import { type FrontDoor, queueFullText } from "../front-door.ts";
 import { isLargeBody } from "../request-body.ts";
 import { countAccepted, logAccepted } from "./accept-job.ts";
+import type { Acceptance } from "./acceptance.ts";
 import { BatchMessages, readBatchBody, refusalText } from "./batch-messages.ts";
 import { acceptTimed, keyConflict, quotaOf, REPLAYED, readSend, type SendKind } from "./serve-send.ts";
 
@@ -88,7 +90,7 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
   const traced = traceparent === undefined ? {} : { traceparent };
   const messages = new BatchMessages(door, tenant, {
     body: read,
-    accept: (message) => acceptTimed(kind, tenant, message, nowMs),
+    accept: (message) => (hasFallback(message) ? NO_FALLBACK : acceptTimed(kind, tenant, message, nowMs)),
     toJob: (jobId, accepted) => ({ jobId, channel, ...accepted, quota, idempotency: null, ...traced }),
   });
   return {
@@ -100,6 +102,16 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
     make: (from, ids) => messages.make(from, ids),
     refusalOf: (noRoom) => REFUSALS[noRoom],
   };
+}
+
+/** A message of a batch is one job, which its index names. */
+const NO_FALLBACK: Acceptance = {
+  ok: false,
+  refusal: { status: 400, message: "fallback is not taken in a batch: send this message in a request of its own" },
+};
+
+function hasFallback(message: unknown): boolean {
+  return isJsonObject(message) && "fallback" in message && message["fallback"] !== null;
 }
 
 /** Throws an `ApiError` 500 if a store is away and the request is worth repeating. */

@@ -1,5 +1,5 @@
 import type { Content } from "../../domain/content-store.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import { fallbackId } from "../../domain/fallback.ts";
 import type { Json } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { AcceptResult, Idempotency, NewJob, QueueQuota } from "../../domain/queue.ts";
@@ -12,19 +12,23 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import { type Acceptance, type Charge, confirmed, type Refusal } from "./acceptance.ts";
+import {
+  type Acceptance,
+  type Charge,
+  confirmed,
+  type MessageKind,
+  type PlannedFallback,
+  type Refusal,
+} from "./acceptance.ts";
+import { acceptFallbacks, fallbackOf, shownFallbacks, takeFallbacks } from "./fallbacks.ts";
 import { takeSchedule } from "./schedule.ts";
 
 /** A kind of request that queues a job. */
-export interface SendKind {
-  /** The channel that the tenant must have enabled. */
-  readonly channel: ChannelName;
+export interface SendKind extends MessageKind {
   /** Scopes the Idempotency-Key: the same key and body under another scope is another request. */
   readonly scope: string;
   /** Of its body; absent: as of every call. */
   readonly bounds?: BodyBounds;
-  /** Turns the parsed body into a job, or into the first reason to refuse it. */
-  accept(tenant: Tenant, body: unknown): Acceptance;
 }
 
 /**
@@ -42,7 +46,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   try {
     send = await readSend(door, exchange, tenant, kind);
     const { body, bytes } = send;
-    const look = () => acceptTimed(kind, tenant, body, door.ports.clock.nowMs());
+    const look = () => acceptWhole(door, kind, tenant, body);
     // A compressed body may turn out to be larger than it looked.
     acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
     if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
@@ -51,10 +55,15 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     if (!isCounted) await door.admit(exchange, tenant);
     throw error;
   }
-  const { idempotency } = send;
+  const { body, idempotency } = send;
   if (!acceptance.ok) {
     if (!isCounted) await door.admit(exchange, tenant);
-    return (await replayed(door, exchange, { tenant, idempotency })) ?? refuse(acceptance.refusal);
+    return (await replayed(door, exchange, { tenant, body, idempotency })) ?? refuse(acceptance.refusal);
+  }
+  if (acceptance.fallbacks !== undefined) {
+    if (!isCounted) await door.admit(exchange, tenant);
+    const { fallbacks } = acceptance;
+    return queueWithFallbacks(door, exchange, { tenant, kind, body, idempotency, acceptance, fallbacks });
   }
   const { plan } = tenant;
   const jobId = door.ports.jobIds.next();
@@ -68,6 +77,14 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, ...(contents && { contents }), exchange });
   if (!isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
+}
+
+/** The body's job, and what follows if it is not received. Throws an `ApiError` 403 where that may not be sent. */
+function acceptWhole(door: FrontDoor, kind: SendKind, tenant: Tenant, body: unknown): Acceptance {
+  const nowMs = door.ports.clock.nowMs();
+  const taken = takeFallbacks(body);
+  if (taken === null) return acceptTimed(kind, tenant, body, nowMs);
+  return acceptFallbacks(door, tenant, taken.fallback, acceptTimed(kind, tenant, taken.body, nowMs));
 }
 
 interface Charged {
@@ -103,6 +120,79 @@ export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body
   const acceptance = kind.accept(tenant, timed.body);
   const { dueMs } = timed;
   return acceptance.ok && dueMs !== null ? { ...acceptance, job: { ...acceptance.job, dueMs } } : acceptance;
+}
+
+interface WithFallbacks {
+  readonly tenant: Tenant;
+  readonly kind: SendKind;
+  /** Parsed. */
+  readonly body: unknown;
+  readonly idempotency: Idempotency | null;
+  readonly acceptance: Acceptance & { readonly ok: true };
+  readonly fallbacks: readonly PlannedFallback[];
+}
+
+/**
+ * Queues a message and what follows if it is not received. The request has been counted. Throws an `ApiError` 422, 429 or 500.
+ *
+ * The fallbacks come first: one whose message is not queued in the end, because it was refused or this process died, is never
+ * sent. The message alone has the Idempotency-Key, so a repeat after such an end queues everything anew.
+ */
+async function queueWithFallbacks(door: FrontDoor, exchange: Exchange, send: WithFallbacks): Promise<Response> {
+  const { tenant, kind, body, idempotency, acceptance, fallbacks } = send;
+  const before = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
+  if (before !== null && !before.isSame) throw keyConflict();
+  if (before !== null) return exchange.jsonText(202, pendingJob(before.jobId, body), REPLAYED);
+
+  const jobId = door.ports.jobIds.next();
+  exchange.queues(jobId);
+  const common = { tenant, requestsPerMinute: null, exchange };
+  const quota = quotaOf(tenant.plan);
+  const queued: string[] = [];
+  const withdraw = () => withdrawAll(door, tenant, queued);
+  for (const [at, { dueMs }] of shownFallbacks(jobId, body).entries()) {
+    const fallback = fallbacks[at];
+    if (fallback === undefined) break;
+    const id = fallbackId(jobId, at + 1);
+    const what = { ...fallback.accepted.job, dueMs, fallback: fallbackOf(jobId, fallback, at + 1) };
+    // Pending until it is known to be needed.
+    const job = {
+      jobId: id,
+      channel: fallback.channel,
+      ...what,
+      needsScreening: true,
+      quota,
+      idempotency: null,
+    } as const;
+    const { contents } = fallback.accepted;
+    const result = await acceptJob(door, { ...common, job, ...(contents && { contents }) }).catch(async (error) => {
+      await withdraw();
+      throw error;
+    });
+    if (result.kind !== "accepted") {
+      await withdraw();
+      return answerAccepted(door, exchange, tenant, result);
+    }
+    queued.push(id);
+  }
+  const job = { jobId, channel: kind.channel, ...acceptance.job, quota, idempotency };
+  const { contents } = acceptance;
+  const result = await acceptJob(door, { ...common, job, ...(contents && { contents }), onNotQueued: withdraw });
+  if (result.kind === "accepted") return exchange.jsonText(202, pendingJob(jobId, body));
+  await withdraw();
+  // Another call with the same key was faster.
+  if (result.kind === "replayed") return exchange.jsonText(202, pendingJob(result.jobId, body), REPLAYED);
+  return answerAccepted(door, exchange, tenant, result);
+}
+
+/** Those that this does not reach are not sent either: their message was never queued. */
+async function withdrawAll({ ports }: FrontDoor, tenant: Tenant, jobIds: readonly string[]): Promise<void> {
+  const withdrawn = await Promise.allSettled(jobIds.map((jobId) => ports.schedule.cancel(tenant, jobId)));
+  for (const each of withdrawn) {
+    if (each.status === "fulfilled") continue;
+    const fields = { tenant_id: tenant.tenantId, error: String(each.reason) };
+    ports.telemetry.log("warn", "a fallback without its message is left to its turn", fields);
+  }
 }
 
 /** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */
@@ -166,10 +256,11 @@ function under(key: string | null, scope: string, body: Uint8Array | string): Id
 async function replayed(
   door: FrontDoor,
   exchange: Exchange,
-  { tenant, idempotency }: { readonly tenant: Tenant; readonly idempotency: Idempotency | null },
+  { tenant, body, idempotency }: Pick<Send, "body" | "idempotency"> & { readonly tenant: Tenant },
 ): Promise<Response | null> {
   const queued = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
-  return queued?.isSame === true ? replay(exchange, queued.jobId) : null;
+  if (queued?.isSame !== true) return null;
+  return exchange.jsonText(202, pendingJob(queued.jobId, body), REPLAYED);
 }
 
 export const REPLAYED = { "idempotency-replayed": "true" } as const;
@@ -197,8 +288,15 @@ export function keyConflict(): ApiError {
   return new ApiError(422, "this Idempotency-Key was used before with another body");
 }
 
-function pendingJob(jobId: string): string {
-  return `{"job_id":"${jobId}","status":"pending"}`;
+/** The answer to a send. `body`: as it was sent; absent: it has no fallbacks. */
+function pendingJob(jobId: string, body?: unknown): string {
+  const fallbacks = body === undefined ? [] : shownFallbacks(jobId, body);
+  if (fallbacks.length === 0) return `{"job_id":"${jobId}","status":"pending"}`;
+  const fallback = fallbacks.map((each) => ({
+    job_id: each.jobId,
+    scheduled_at: new Date(each.dueMs).toISOString(),
+  }));
+  return JSON.stringify({ job_id: jobId, status: "pending", fallback });
 }
 
 function toJson(violation: { readonly rule: string; readonly message: string }): Json {

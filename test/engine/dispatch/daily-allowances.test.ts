@@ -8,6 +8,7 @@ import { DailyAllowances } from "../../../src/engine/dispatch/daily-allowances.t
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
@@ -43,6 +44,7 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
         queue: over,
         directory: { byApiKey: () => null, byId: (tenantId) => tenants.get(tenantId) ?? null },
         channels: [channel],
+        histories: NO_HISTORIES,
         suppressions: { fill: async () => true },
         owner: `p${(starts += 1)}`,
         shards: 1,

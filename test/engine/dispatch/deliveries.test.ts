@@ -59,6 +59,7 @@ test("a lent job's pending give-back ends with the loan and frees its slot", asy
     slots: new Map(),
     random: new SeededRandom(1),
     clock,
+    fallbacks: { turn: async () => ({ kind: "send" }) as const },
   };
   const deliveries = new Deliveries(
     // The two calls are all that deliveries make.

@@ -13,6 +13,7 @@ import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
+import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -59,6 +60,7 @@ function dispatcher(
     queue: over,
     directory: directoryOf(served),
     channels: [channel],
+    histories: NO_HISTORIES,
     suppressions,
     owner,
     shards: SHARDS,

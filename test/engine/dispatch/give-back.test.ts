@@ -10,6 +10,7 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
+import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
@@ -68,6 +69,7 @@ function dispatcher(channel: Channel): Dispatcher {
     queue,
     directory: directoryOf([tenant]),
     channels: [channel],
+    histories: NO_HISTORIES,
     suppressions: { fill: async () => true },
     owner: crypto.randomUUID(),
     shards: 1,

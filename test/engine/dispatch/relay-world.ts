@@ -9,6 +9,7 @@ import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
+import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -129,6 +130,7 @@ export class RelayWorld {
       queue: options.queue ?? new MemoryQueue(this.state),
       directory: { byApiKey: () => null, byId: (tenantId) => this.tenants.get(tenantId) ?? null },
       channels: [this.channel],
+      histories: NO_HISTORIES,
       suppressions: { fill: async () => true },
       owner: `p${(this.processes += 1)}`,
       shards: this.shards,

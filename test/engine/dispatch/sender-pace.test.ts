@@ -8,6 +8,7 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { eventually } from "../../support/eventually.ts";
+import { NO_HISTORIES } from "../../support/no-histories.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../../support/recording-channel.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -71,6 +72,7 @@ test("a tenant whose sender must wait is asked again when it may send, which cos
     queue,
     directory: directoryOf(tenants),
     channels: [channel],
+    histories: NO_HISTORIES,
     suppressions: { fill: async () => true },
     owner: "one",
     shards: 1,

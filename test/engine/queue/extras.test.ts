@@ -24,6 +24,14 @@ async function loadOf(prefix: string): Promise<string> {
   return (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ") ?? "";
 }
 
+const FALLBACK = {
+  mainJobId: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11",
+  number: 2,
+  afterMs: 600_000,
+  unless: ["delivered", "clicked"],
+} as const;
+const FALLBACK_TEXT = `${FALLBACK.mainJobId},2,600000,delivered+clicked`;
+
 const contents: [string, Partial<NewJob>][] = [
   ["a payload", { payload: EMAIL }],
   ["a template", { payload: EMAIL, template: "welcome" }],
@@ -34,6 +42,12 @@ const extras: [string, Partial<NewJob>, string][] = [
   ["trace", { traceparent: TRACE }, `"$trace":"${TRACE}",`],
   ["tags", { tags: TAGS }, '"$job":"campaign=spring_26;a-b=-|",'],
   ["due time", { dueMs: DUE_MS }, '"$job":"|1600000000000",'],
+  ["condition", { dueMs: DUE_MS, fallback: FALLBACK }, `"$job":"|1600000000000|${FALLBACK_TEXT}",`],
+  [
+    "trace, tags, due time and condition",
+    { traceparent: TRACE, tags: TAGS, dueMs: DUE_MS, fallback: FALLBACK },
+    `"$trace":"${TRACE}","$job":"campaign=spring_26;a-b=-|1600000000000|${FALLBACK_TEXT}",`,
+  ],
   [
     "trace, tags and due time",
     { traceparent: TRACE, tags: TAGS, dueMs: DUE_MS },
@@ -103,16 +117,40 @@ test.each(contents)("the row of a job with %s that a report ends has its tags", 
 
 test("what is kept of a failed job has its extras, and so has its next life", async () => {
   const at = await world();
-  const jobId = await accept(at.tenant, { payload: EMAIL, traceparent: TRACE, tags: TAGS, dueMs: DUE_MS });
+  const jobId = await accept(at.tenant, {
+    payload: EMAIL,
+    traceparent: TRACE,
+    tags: TAGS,
+    dueMs: DUE_MS,
+    fallback: FALLBACK,
+  });
   const job = first(await pullOne(at.lease, "acme"));
   await queue.settle(at.lease, [failed(job)], null);
   const content = (await queue.unrecordedContents(at.tenant, [jobId])).get(jobId);
   const known = await queue.job(at.tenant, jobId);
   if (content === undefined || known === null) throw new Error("nothing was kept");
-  expect(content).toMatchObject({ payload: EMAIL, traceparent: TRACE, tags: TAGS, dueMs: DUE_MS });
+  expect(content).toMatchObject({ payload: EMAIL, traceparent: TRACE, tags: TAGS, dueMs: DUE_MS, fallback: FALLBACK });
   await queue.retry({ tenant: at.tenant, retries: [{ job: known, content }], atMs: Date.now() });
-  expect(first(await pullOne(at.lease, "acme"))).toMatchObject({ payload: EMAIL, tags: TAGS, attempts: 0 });
+  expect(first(await pullOne(at.lease, "acme"))).toMatchObject({
+    payload: EMAIL,
+    tags: TAGS,
+    fallback: FALLBACK,
+    attempts: 0,
+  });
 });
+
+test.each(contents)(
+  "a fallback with %s names its message while it waits, and keeps its condition when it is moved",
+  async (_, content) => {
+    const at = await world();
+    const jobId = await accept(at.tenant, { ...content, tags: TAGS, dueMs: Date.now() + 60_000, fallback: FALLBACK });
+    expect(await queue.job(at.tenant, jobId)).toMatchObject({ fallbackOf: FALLBACK.mainJobId, status: "pending" });
+    expect(await queue.reschedule(at.tenant, jobId, Date.now() - 1)).toBe("moved");
+    const job = first(await pullOne(at.lease, "acme"));
+    expect(job).toMatchObject({ fallback: FALLBACK, tags: TAGS });
+    expect(await queue.job(at.tenant, jobId)).not.toHaveProperty("fallbackOf");
+  },
+);
 
 test("a job without extras takes no byte more, and one whose payload has no members has none", async () => {
   const at = await world();

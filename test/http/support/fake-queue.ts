@@ -86,6 +86,7 @@ export class FakeQueue
       result: null,
       events: [],
       ...(job.dueMs !== undefined && { dueMs: job.dueMs }),
+      ...(job.fallback !== undefined && { fallbackOf: job.fallback.mainJobId }),
     });
     return { kind: "accepted", jobId: job.jobId, rate };
   }

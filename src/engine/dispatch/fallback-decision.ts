@@ -1,0 +1,64 @@
+import type { EventType } from "../../domain/event.ts";
+import { AWAITED, type Awaited, type Fallback } from "../../domain/fallback.ts";
+import { isFinal, type JobRecord } from "../../domain/job.ts";
+
+const STRENGTH: Readonly<Record<Awaited, number>> = { sent: 0, delivered: 1, read: 2, opened: 2, clicked: 3 };
+
+/** Whether the message's history has one of the events, or a stronger one. */
+export function wasReceived({ events, began = 0 }: JobRecord, unless: readonly Awaited[]): boolean {
+  const least = Math.min(...unless.map((word) => STRENGTH[word]));
+  // Of copies to other recipients nothing follows for the one that the message is for.
+  const own = events.filter(({ eventId, result }) => eventId > began && result["recipient"] === undefined);
+  const cameBack = own.some(({ type }) => type === "bounced" || type === "failed");
+  return own.some(({ type }) => {
+    const strength = strengthOf(type);
+    return strength >= least && (strength >= STRENGTH.read || !cameBack);
+  });
+}
+
+function strengthOf(type: EventType): number {
+  const word = AWAITED.find((each) => each === type);
+  return word === undefined ? -1 : STRENGTH[word];
+}
+
+/** What becomes of a fallback at its turn. */
+export type FallbackTurn =
+  | { readonly kind: "send" }
+  | { readonly kind: "end"; readonly reason: "not_needed" | "canceled" | "erased" }
+  /** `ms`: until it is worth another look. */
+  | { readonly kind: "wait"; readonly ms: number };
+
+/** How long a fallback waits for the message's end: a message that is still tried then goes out late, if at all. */
+export const UNFINISHED_MS_MAX = 60 * 60 * 1000;
+const LOOK_MS = 30_000;
+
+export interface FallbackMoment {
+  readonly fallback: Fallback;
+  /** Of the jobs that `jobsBefore` names; null: there is none. */
+  readonly before: readonly (JobRecord | null)[];
+  /** When the fallback was due (unix ms). */
+  readonly dueMs: number;
+  readonly nowMs: number;
+}
+
+/**
+ * F1. Nothing is sent that nobody was told of: a fallback whose message was never accepted ends.
+ * F2. A message that was received, cancelled or erased has no fallback.
+ * F3. A message that waits for its time, which may have been moved, is given all of its time.
+ * F4. A message that is still being tried is waited for, but not for longer than `UNFINISHED_MS_MAX`.
+ */
+export function turnOf({ fallback, before, dueMs, nowMs }: FallbackMoment): FallbackTurn {
+  const [main] = before;
+  if (main === undefined || main === null) return { kind: "end", reason: "not_needed" };
+  if (before.some((job) => job !== null && wasReceived(job, fallback.unless))) {
+    return { kind: "end", reason: "not_needed" };
+  }
+  if (main.status === "suppressed") {
+    const reason = main.result?.["reason"];
+    if (reason === "canceled" || reason === "erased") return { kind: "end", reason };
+  }
+  if (main.dueMs !== undefined) return { kind: "wait", ms: Math.max(LOOK_MS, main.dueMs + fallback.afterMs - nowMs) };
+  const isOpen = before.some((job) => job !== null && !isFinal(job.status));
+  const leftMs = dueMs + UNFINISHED_MS_MAX - nowMs;
+  return isOpen && leftMs > 0 ? { kind: "wait", ms: Math.min(LOOK_MS, leftMs) } : { kind: "send" };
+}

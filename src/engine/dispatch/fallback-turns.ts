@@ -1,0 +1,72 @@
+import type { Clock } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
+import type { EventReader } from "../../domain/event-store.ts";
+import { type Fallback, jobsBefore } from "../../domain/fallback.ts";
+import { lifeBeganMs } from "../../domain/ids.ts";
+import type { JobRecord, QueuedJob } from "../../domain/job.ts";
+import type { FrontQueue } from "../../domain/queue.ts";
+import type { Random } from "../../domain/random.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+import type { TenantRef } from "../../domain/tenant.ts";
+import { type FallbackTurn, turnOf } from "./fallback-decision.ts";
+
+/** Fallbacks whose messages this process looks up in the event store at one time. Each holds a slot of its channel. */
+const LOOKS_MAX = 16;
+/** A fallback that finds no room for its look, or no store, waits for up to so long. */
+const BUSY_MS = 5_000;
+const AWAY_MS = 30_000;
+
+export interface FallbackTurnsPorts {
+  readonly queue: Pick<FrontQueue, "job">;
+  /** Holds jobs that have left the queue. */
+  readonly eventStore: Pick<EventReader, "job">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Whether fallbacks are needed, for one process.
+ *
+ * N1. A decision rests on the history of the message and of the fallbacks before, as the queue has it, or else the event store.
+ *     A store that does not answer decides nothing: the fallback waits.
+ * N2. Few looks at the event store are in flight: where it is slow, fallbacks wait outside their channel's slots.
+ */
+export class FallbackTurns {
+  private looks = 0;
+
+  constructor(private readonly ports: FallbackTurnsPorts) {}
+
+  /** Never rejects. */
+  async turn(job: QueuedJob, fallback: Fallback, tenant: TenantRef): Promise<FallbackTurn> {
+    const { clock, telemetry } = this.ports;
+    try {
+      const before = await this.histories(tenant, jobsBefore(fallback));
+      if (before === null) return this.wait(BUSY_MS);
+      return turnOf({ fallback, before, dueMs: lifeBeganMs(job), nowMs: clock.nowMs() });
+    } catch (error) {
+      const fields = { job_id: job.jobId, tenant_id: tenant.tenantId, error: String(error) };
+      telemetry.log(isOutage(error) ? "warn" : "error", "a fallback waits until its message can be looked up", fields);
+      return this.wait(AWAY_MS);
+    }
+  }
+
+  /** Null: there is no room to ask the event store. */
+  private async histories(tenant: TenantRef, jobIds: readonly string[]): Promise<readonly (JobRecord | null)[] | null> {
+    const { queue, eventStore } = this.ports;
+    // What the queue still knows is newer than what the event store has.
+    const queued = await Promise.all(jobIds.map((jobId) => queue.job(tenant, jobId)));
+    if (!queued.includes(null)) return queued;
+    if (this.looks >= LOOKS_MAX) return null;
+    this.looks += 1;
+    try {
+      return await Promise.all(jobIds.map(async (jobId, at) => queued[at] ?? eventStore.job(tenant.tenantId, jobId)));
+    } finally {
+      this.looks -= 1;
+    }
+  }
+
+  private wait(msMax: number): FallbackTurn {
+    return { kind: "wait", ms: Math.ceil(((1 + this.ports.random.next()) * msMax) / 2) };
+  }
+}
