@@ -26,6 +26,7 @@ import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts
 import { Vault } from "../storage/vault.ts";
 import { SuppressionList } from "../tenants/suppression-list.ts";
 import type { WebhookSender } from "../webhooks/webhook-sender.ts";
+import { startAnalysts } from "./analysts.ts";
 import type { OwnAnswers } from "./answers.ts";
 import { type AppChannel, chargesOf } from "./app-channel.ts";
 import { AwayParts } from "./away-parts.ts";
@@ -54,7 +55,7 @@ import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
-import { hasEmbeddedStore, openToAnalysts } from "./stores.ts";
+import { hasEmbeddedStore } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startNewsSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
@@ -206,11 +207,12 @@ async function openBase(
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };
-  if (sweeps) startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
-  if (sweeps) startAuditSweep(shutdown, registry);
-  if (sweeps) startNewsSweep(shutdown, registry);
-  if (sweeps)
+  if (sweeps) {
+    startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
+    startAuditSweep(shutdown, registry);
+    startNewsSweep(shutdown, registry);
     startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
+  }
   const failedJobs = eventStore.failedJobs(registry.contents);
   const payloads = await openPayloads(options, shutdown, { registry, failedJobs, sweeps, joins, ...swept });
   const { recipients, contents: seal } = registry;
@@ -293,13 +295,6 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
 function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
   return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.reader])];
-}
-
-/** Returns the address at which analysts' tools reach this process's event store, or null. */
-function startAnalysts({ config, telemetry }: AppOptions, shutdown: Shutdown): string | null {
-  const analysts = openToAnalysts(config, telemetry);
-  if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
-  return analysts?.url ?? null;
 }
 
 interface Measured {
