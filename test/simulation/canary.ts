@@ -207,14 +207,14 @@ export const CANARIES: readonly Canary[] = [
     file: "src/engine/recorder/batch-writer.ts",
     find: "const rows = batch.pieces.flatMap((piece) => piece.rows);",
     replace: "const rows = shares.flatMap(({ piece }) => piece.rows);",
-    seed: 36,
+    seed: 407,
   },
   {
     name: "the rest of a batch that already lost a piece is written again, alone",
     file: `${MEMORY_QUEUE}-record.ts`,
     find: 'state: isWhole && !isEmpty ? "found" : "recorded" });',
     replace: 'state: isEmpty ? "recorded" : "found" });',
-    seed: 36,
+    seed: 407,
   },
   {
     name: "a batch that lost no piece counts as stored",
@@ -475,7 +475,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-schedule.ts`,
     find: "|| shard.parked.get(jobId)?.lentUnder !== undefined) return",
     replace: ") return",
-    seed: 137,
+    seed: 535,
   },
   {
     name: "an owner cancels a message and delivers it all the same",
