@@ -14,14 +14,18 @@ const ROOT = new URL("..", import.meta.url).pathname;
 /** Rooms whose files take longest. They go first, so that no long file is left to run alone at the end. */
 const LONG = ["simulation", "whole", "upgrade", "faults"];
 
-/** What a neighbour feels of a heavy load, in seconds: `npm run prove` runs them, one after the other on the whole machine. */
-const PROVED_APART = ["floods", "joining-leaving", "large-backlog", "many-tenants"].map(
-  (name) => `test/faults/${name}.test.ts`,
-);
+/**
+ * What takes long and is run by itself: what a neighbour feels of a heavy load, in seconds (`npm run prove`, on the whole machine),
+ * and the planted mistakes that the simulation must notice (`npm test -- canaries`, after a change to it or to the engine).
+ */
+const APART = [
+  ...["floods", "joining-leaving", "large-backlog", "many-tenants"].map((name) => `test/faults/${name}.test.ts`),
+  "test/simulation/canaries.test.ts",
+];
 
 const filters = process.argv.slice(2);
 const files = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT))
-  .filter((file) => (filters.length === 0 ? !PROVED_APART.includes(file) : filters.some((one) => file.includes(one))))
+  .filter((file) => (filters.length === 0 ? !APART.includes(file) : filters.some((one) => file.includes(one))))
   .sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
 endTestFilesOnSignal();
 

@@ -15,6 +15,8 @@ export interface Case {
 const JSON_TYPE = "application/json";
 const NO_JSON = ["", "{", '"', "{'a': 1}", "\u0000"];
 const TOO_LARGE = JSON.stringify("x".repeat(10 * 1024 * 1024));
+/** How the case with it is called. */
+export const LARGE_BODY = "its body is too large";
 const WRONG_TYPES = ["text/plain", "application/xml", ""];
 /** Among so many generated bodies, the longest has nearly all members. */
 const SAMPLES = 30;
@@ -149,7 +151,7 @@ export class DocumentedRequests {
     const { body } = this.call();
     if (body === undefined) return [];
     const wrong = WRONG_TYPES.map((contentType) => this.case(`its body's type is "${contentType}"`, { contentType }));
-    return [...wrong, this.case("its body is too large", { body: TOO_LARGE })];
+    return [...wrong, this.case(LARGE_BODY, { body: TOO_LARGE })];
   }
 
   private badQueries(): readonly Case[] {
