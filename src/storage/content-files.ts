@@ -1,14 +1,14 @@
-import { type FileHandle, link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Content, ContentStore } from "../domain/content-store.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import type { PayloadRef } from "../domain/payload-store.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 /** How many jobs `all` returns at a time. */
 const PIECE = 500;
 const OWN = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})\.[0-9a-f]{64}$/;
 const SHARED = /^shared\.[0-9a-f]{64}\.[a-z0-9-]{1,63}$/;
-const UNFINISHED = ".unfinished";
 /** A shared name that no job uses is removed once it is older: its job may be about to link it. */
 const UNUSED_MS = 15 * 60_000;
 
@@ -94,20 +94,7 @@ export class ContentFiles implements ContentStore {
       if (!isCode(error, "ENOENT")) throw error;
     }
     // Its own name first: processes that store the same content do not meet.
-    const path = own + UNFINISHED;
-    try {
-      const file = await open(path, "w", 0o600);
-      try {
-        await file.writeFile(body);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(path, own);
-    } catch (error) {
-      await rm(path, { force: true }).catch(() => undefined);
-      throw error;
-    }
+    await writeWholeFile(own, body);
     await link(own, shared).catch((error: unknown) => {
       if (!isCode(error, "EEXIST")) throw error;
     });

@@ -2,11 +2,10 @@ import { and, asc, eq, gt, inArray, notExists, sql } from "drizzle-orm";
 import type { Content, ContentStore } from "../domain/content-store.ts";
 import type { PayloadRef } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
+import { jobsInPieces, PIECE } from "./jobs-in-pieces.ts";
 import { sqlState } from "./sql-state.ts";
 import { contents, contentUses } from "./tables.ts";
 
-/** How many jobs `all` returns at a time. */
-const PIECE = 500;
 const FOREIGN_KEY_VIOLATION = "23503";
 
 /**
@@ -63,14 +62,8 @@ export class ContentRepository implements ContentStore {
     }
   }
 
-  async *all(): AsyncGenerator<readonly PayloadRef[]> {
-    for (let after = ""; ; ) {
-      const piece = await this.piece(after);
-      const last = piece.at(-1);
-      if (last === undefined) return;
-      yield piece;
-      after = last.jobId;
-    }
+  all(): AsyncGenerator<readonly PayloadRef[]> {
+    return jobsInPieces((jobId) => this.piece(jobId));
   }
 
   private piece(after: string): Promise<readonly PayloadRef[]> {

@@ -1,12 +1,12 @@
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
 import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
+import { UNFINISHED, writeWholeFile } from "./whole-file.ts";
 
 /** How many payloads `all` returns at a time. */
 const PIECE = 500;
 const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
-const UNFINISHED = ".unfinished";
 
 /**
  * Stores large payloads as files in the data folder, which one start uses exclusively. Not as rows of the embedded PostgreSQL,
@@ -37,19 +37,10 @@ export class PayloadFiles implements PayloadStore {
   }
 
   async put(ref: PayloadRef, payload: Uint8Array): Promise<void> {
-    const path = this.pathOf(ref);
     try {
-      const file = await open(path + UNFINISHED, "w", 0o600);
-      try {
-        await file.writeFile(payload);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(path + UNFINISHED, path);
+      await writeWholeFile(this.pathOf(ref), payload);
       await this.directory.sync();
     } catch (error) {
-      await rm(path + UNFINISHED, { force: true }).catch(() => undefined);
       throw unwritable(error);
     }
   }

@@ -1,10 +1,8 @@
 import { asc, eq, gt } from "drizzle-orm";
 import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
+import { jobsInPieces, PIECE } from "./jobs-in-pieces.ts";
 import { payloads } from "./tables.ts";
-
-/** How many payloads `all` returns at a time. */
-const PIECE = 500;
 
 /** Stores large payloads as rows of a server that all processes share; compare `PayloadFiles`. */
 export class PayloadRepository implements PayloadStore {
@@ -26,14 +24,8 @@ export class PayloadRepository implements PayloadStore {
     await this.database.write((transaction) => transaction.delete(payloads).where(eq(payloads.jobId, jobId)));
   }
 
-  async *all(): AsyncGenerator<readonly PayloadRef[]> {
-    for (let after = ""; ; ) {
-      const piece = await this.piece(after);
-      const last = piece.at(-1);
-      if (last === undefined) return;
-      yield piece;
-      after = last.jobId;
-    }
+  all(): AsyncGenerator<readonly PayloadRef[]> {
+    return jobsInPieces((jobId) => this.piece(jobId));
   }
 
   private piece(after: string): Promise<readonly PayloadRef[]> {

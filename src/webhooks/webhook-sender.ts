@@ -166,11 +166,18 @@ export class WebhookSender {
     try {
       if (shards.length > 0) {
         const found = await store.ofShards(shards);
-        this.take(found, ({ webhook }) => shards.includes(webhook.shard));
+        const asked = new Set(shards);
+        this.take(
+          found,
+          this.all().filter(({ webhook }) => asked.has(webhook.shard)),
+        );
       }
       if (tenantIds.length > 0) {
         const found = await store.ofTenants(tenantIds);
-        this.take(found, ({ webhook }) => tenantIds.includes(webhook.tenantId));
+        this.take(
+          found,
+          tenantIds.flatMap((tenantId) => [...(this.byTenant.get(tenantId)?.values() ?? [])]),
+        );
       }
     } catch (error) {
       for (const shard of shards) this.dirtyShards.add(shard);
@@ -180,10 +187,10 @@ export class WebhookSender {
     await this.look();
   }
 
-  /** Takes over what was found, and lets go of what was asked for and not found. */
-  private take(found: readonly SealedWebhook[], wasAsked: (one: Followed) => boolean): void {
+  /** Takes over what was found, and lets go of those asked for that were not. */
+  private take(found: readonly SealedWebhook[], asked: readonly Followed[]): void {
     const ids = new Set(found.map(({ webhookId }) => webhookId));
-    for (const one of this.all()) if (wasAsked(one) && !ids.has(one.webhook.webhookId)) this.drop(one);
+    for (const one of asked) if (!ids.has(one.webhook.webhookId)) this.drop(one);
     for (const webhook of found) {
       const held = this.held.get(webhook.shard);
       const known = this.byTenant.get(webhook.tenantId)?.get(webhook.webhookId);

@@ -2,10 +2,12 @@ import { Type } from "@sinclair/typebox";
 import type { Content } from "../../domain/content-store.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { optional } from "../../http/schemas.ts";
+import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import type { AttachedFile } from "./payload.ts";
 
-const FILENAME_CHARS_MAX = 255;
+export const FILENAME_CHARS_MAX = 255;
+const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
 const MIB = 1024 * 1024;
 
 export const Attachments = optional(
@@ -23,7 +25,7 @@ export const Attachments = optional(
         ),
         content_id: optional(
           Type.String({
-            pattern: "^[A-Za-z0-9._@+-]{1,128}$",
+            pattern: CONTENT_ID.source,
             description: "The HTML shows the file as `cid:<content_id>`. One file each.",
           }),
         ),
@@ -80,13 +82,10 @@ const FILENAME = /^[^\p{C}\p{Zl}\p{Zp}/\\]+$/u;
 const CONTENT_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?:; ?[\w-]{1,32}=[\w.+-]{1,64}){0,4}$/;
 /** Their bodies are messages and parts, which must not be encoded (RFC 2046, 5.1 and 5.2.1). */
 const STRUCTURED = /^(?:multipart|message)\//i;
-const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
 
 function readName(where: string, value: JsonObject): Omit<AttachedFile, "sha256" | "bytes"> | string {
-  const unknown = Object.keys(value).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined) {
-    return `${unknown.slice(0, 100)} is not a member of ${where}: known are ${MEMBERS.join(", ")}`;
-  }
+  const unknown = complaintAboutMembers(value, MEMBERS, where);
+  if (unknown !== null) return unknown;
   const { filename, content_type, content_id } = value;
   if (typeof filename !== "string" || filename.length > FILENAME_CHARS_MAX || !FILENAME.test(filename)) {
     return `${where}.filename must be 1 to ${FILENAME_CHARS_MAX} characters without slashes and control characters`;

@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
 import { optional } from "../../http/schemas.ts";
+import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import type { Addressee, EmailPayload } from "./payload.ts";
 
@@ -59,14 +60,15 @@ export const Tags = optional(
 );
 
 /** A text says what is wrong. */
-export function readTags(given: Json): readonly Tag[] | string {
-  if (!Array.isArray(given)) return "tags must be an array of names and values";
-  if (given.length > TAGS_MAX) return `tags must not hold more than ${TAGS_MAX}`;
+export function readTags(list: Json): readonly Tag[] | string {
+  if (!Array.isArray(list)) return "tags must be an array of names and values";
+  if (list.length > TAGS_MAX) return `tags must not hold more than ${TAGS_MAX}`;
   const tags: Tag[] = [];
-  for (const [at, tag] of given.entries()) {
-    const { name, value, ...unknown } = isJsonObject(tag) ? tag : {};
-    const [more] = Object.keys(unknown);
-    if (more !== undefined) return `${more.slice(0, 100)} is not a member of tags[${at}]: known are name, value`;
+  for (const [at, tag] of list.entries()) {
+    const given = isJsonObject(tag) ? tag : {};
+    const unknown = complaintAboutMembers(given, ["name", "value"], `tags[${at}]`);
+    if (unknown !== null) return unknown;
+    const { name, value } = given;
     if (typeof name !== "string" || typeof value !== "string" || !TAG_WORD.test(name) || !TAG_WORD.test(value)) {
       return `tags[${at}] must have a name and a value, each 1 to 256 of A-Z a-z 0-9 _ -`;
     }
@@ -125,9 +127,10 @@ function readAddressees(member: string, list: readonly Json[]): readonly Address
 }
 
 function readAddressee(where: string, value: Json): Addressee | string {
-  const { address, name, ...unknown } = isJsonObject(value) ? value : { address: value };
-  const [more] = Object.keys(unknown);
-  if (more !== undefined) return `${more.slice(0, 100)} is not a member of ${where}: known are address, name`;
+  const given = isJsonObject(value) ? value : { address: value };
+  const unknown = complaintAboutMembers(given, ["address", "name"], where);
+  if (unknown !== null) return unknown;
+  const { address, name } = given;
   const parsed = typeof address === "string" ? parseRecipient(address) : null;
   if (parsed === null) {
     return `${where} must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com, or an object with address and name`;

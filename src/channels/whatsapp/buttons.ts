@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { enumOf } from "../../http/schemas.ts";
-import { presentMembers } from "../../http/sending/acceptance.ts";
+import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { complaintAboutFilled } from "./value-rules.ts";
 
 export const BUTTON_TYPES = ["quick_reply", "url", "copy_code", "flow"] as const;
@@ -69,9 +69,8 @@ export function complaintAboutButtons(value: Json | undefined): string | null {
 }
 
 function complaintAboutOne(button: JsonObject): string | null {
-  const unknown = Object.keys(button).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined)
-    return `.${unknown.slice(0, 100)} is not a member of a button: known are ${MEMBERS.join(", ")}`;
+  const unknown = complaintAboutMembers(button, MEMBERS, "a button", ".");
+  if (unknown !== null) return unknown;
   const { index, value } = button;
   if (!isIndex(index)) return `.index must be a whole number from 0 to ${BUTTONS_MAX - 1}`;
   const type = BUTTON_TYPES.find((known) => known === button["sub_type"]);

@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type Json } from "../../domain/json.ts";
 import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import { optional } from "../../http/schemas.ts";
-import { presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
+import { complaintAboutMembers, presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 import type { TextPayload } from "./payload.ts";
 import { isLonger } from "./value-rules.ts";
@@ -46,10 +46,8 @@ export function complaintAboutText(value: Json | undefined): string | null {
   if (value === undefined) return null;
   if (!isJsonObject(value)) return complaintAboutBody(value, "text");
   const text = presentMembers(value);
-  const unknown = Object.keys(text).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined) {
-    return `text.${unknown.slice(0, 100)} is not a member of text: known are ${MEMBERS.join(", ")}`;
-  }
+  const unknown = complaintAboutMembers(text, MEMBERS, "text", "text.");
+  if (unknown !== null) return unknown;
   const preview = text["preview_url"];
   if (preview !== undefined && typeof preview !== "boolean") return "text.preview_url must be true or false";
   return text["body"] === undefined ? "text.body is required" : complaintAboutBody(text["body"], "text.body");

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
-import { presentMembers } from "../../http/sending/acceptance.ts";
+import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { PARAMETER_NAME, PARAMETER_NAME_RULE } from "./params.ts";
 import { complaintAboutFilled, isLonger, isPlainLine } from "./value-rules.ts";
 
@@ -107,10 +107,8 @@ export function complaintAboutHeader(value: Json | undefined): string | null {
   const header = presentMembers(value);
   const type = TYPES.find((known) => known === header["type"]);
   if (type === undefined) return `header.type must be one of ${TYPES.join(", ")}`;
-  const unknown = Object.keys(header).find((name) => !MEMBERS[type].includes(name));
-  if (unknown !== undefined) {
-    return `header.${unknown.slice(0, 100)} is not a member of a header of the type ${type}: known are ${MEMBERS[type].join(", ")}`;
-  }
+  const unknown = complaintAboutMembers(header, MEMBERS[type], `a header of the type ${type}`, "header.");
+  if (unknown !== null) return unknown;
   if (type === "text") return complaintAboutText(header);
   return type === "location" ? complaintAboutLocation(header) : complaintAboutMedia(header);
 }

@@ -77,8 +77,18 @@ export function presentMembers(body: JsonObject): JsonObject {
 
 /** Refuses a body with a member that the endpoint does not know; null if there is none. No member is silently ignored. */
 export function unknownMember(body: JsonObject, known: readonly string[]): Refusal | null {
-  const unknown = Object.keys(body).find((name) => !known.includes(name));
+  const message = complaintAboutMembers(body, known, "this request");
+  return message === null ? null : { status: 400, message };
+}
+
+/** Names the first member that `of` does not have, in a sentence; null: there is none. `before`: what leads to the member. */
+export function complaintAboutMembers(
+  object: JsonObject,
+  known: readonly string[],
+  of: string,
+  before = "",
+): string | null {
+  const unknown = Object.keys(object).find((name) => !known.includes(name));
   if (unknown === undefined) return null;
-  const name = unknown.slice(0, QUOTED_CHARS_MAX);
-  return { status: 400, message: `${name} is not a member of this request: known are ${known.join(", ")}` };
+  return `${before}${unknown.slice(0, QUOTED_CHARS_MAX)} is not a member of ${of}: known are ${known.join(", ")}`;
 }

@@ -275,9 +275,13 @@ function refuse({ status, message, violations }: Refusal): never {
 
 const IDEMPOTENCY_KEY = new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
 
+export function isIdempotencyKey(text: string): boolean {
+  return IDEMPOTENCY_KEY.test(text);
+}
+
 function readIdempotencyKey(request: Request): string | null {
   const key = request.headers.get("idempotency-key");
-  if (key === null || IDEMPOTENCY_KEY.test(key)) return key;
+  if (key === null || isIdempotencyKey(key)) return key;
   throw new ApiError(
     400,
     `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,

@@ -77,7 +77,7 @@ export class DomainRepository implements DomainStore {
     verdict: DomainVerdict,
   ): Promise<DomainResult<RegisteredDomain>> {
     const { relayStatus, smtpStatus, findings, checkedAtMs } = verdict;
-    const found = { all: findings.map(({ check, result, why }) => ({ check, result, why })) };
+    const found = storedFindings(findings);
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
       const [row] = await transaction
         .update(domains)
@@ -118,6 +118,11 @@ const NEVER_CHECKED = { relayStatus: "pending", smtpStatus: "pending", findings:
 
 function ofTenant(tenantId: string, domain: string) {
   return and(eq(domains.domain, domain), eq(domains.tenantId, tenantId));
+}
+
+/** In the form of their column. */
+export function storedFindings(findings: DomainVerdict["findings"]): (typeof domains.$inferSelect)["findings"] {
+  return { all: findings.map(({ check, result, why }) => ({ check, result, why })) };
 }
 
 /** Where the DKIM key of a domain belongs. */

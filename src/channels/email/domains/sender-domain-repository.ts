@@ -9,7 +9,7 @@ import type {
 import { UnavailableError } from "../../../domain/errors.ts";
 import type { SecretPlace } from "../../../storage/vault.ts";
 import { senderDomains } from "../tables.ts";
-import type { DomainRepositoryOptions } from "./domain-repository.ts";
+import { type DomainRepositoryOptions, storedFindings } from "./domain-repository.ts";
 import { returnPathHostOf } from "./relay-records.ts";
 
 export interface SenderDomainRepositoryOptions extends DomainRepositoryOptions {
@@ -68,7 +68,7 @@ export class SenderDomainRepository implements SenderDomainStore {
 
   async judge({ selector }: RegisteredDomain, verdict: DomainVerdict): Promise<RegisteredDomain> {
     const { relayStatus: status, checkedAtMs } = verdict;
-    const findings = { all: verdict.findings.map(({ check, result, why }) => ({ check, result, why })) };
+    const findings = storedFindings(verdict.findings);
     await this.options.changes.ofOperators((transaction) =>
       transaction
         .update(senderDomains)

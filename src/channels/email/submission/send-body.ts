@@ -4,6 +4,8 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parseJson } from "../../../http/parse-json.ts";
+import { isIdempotencyKey } from "../../../http/sending/serve-send.ts";
+import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
@@ -89,8 +91,6 @@ interface OwnHeaders {
 const OWN = "x-waybill-";
 const [TEMPLATE, DATA, TAG, IDEMPOTENCY_KEY] = ["template", "data", "tag", "idempotency-key"] as const;
 const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, IDEMPOTENCY_KEY];
-/** As the API's `Idempotency-Key`. */
-const KEY = /^[\x20-\x7e]{1,255}$/;
 
 function ownHeadersOf({ headers }: Email): OwnHeaders {
   const values = new Map<string, string[]>();
@@ -111,7 +111,7 @@ function ownHeadersOf({ headers }: Email): OwnHeaders {
   const template = single(TEMPLATE);
   if (template === "") throw refused(`the header ${OWN}${TEMPLATE} is empty`);
   const idempotencyKey = single(IDEMPOTENCY_KEY);
-  if (idempotencyKey !== null && !KEY.test(idempotencyKey)) {
+  if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
     throw refused(`the header ${OWN}${IDEMPOTENCY_KEY} must be 1 to 255 printable ASCII characters`);
   }
   return { template, data: dataOf(single(DATA)), tags: (values.get(TAG) ?? []).map(tagOf), idempotencyKey };
@@ -212,8 +212,6 @@ function fileName(given: string): string {
       .at(-1) ?? "";
   return last.trim().slice(-FILENAME_CHARS_MAX);
 }
-
-const FILENAME_CHARS_MAX = 255;
 
 /** Folding may leave tabs, and encoded words any character at all. */
 function oneLine(text: string): string {

@@ -136,18 +136,23 @@ const REVIEW_STATUSES = new Map([
 ]);
 
 function readVenue(value: Json, field: string): Checked<Json> {
-  if (!isJsonObject(value)) return fault(field, "must be an object");
-  for (const name of ["name", "address"]) {
-    const text = readLocalized(value[name] ?? null, `${field}.${name}`);
-    if (text instanceof Fault) return text;
-  }
-  return value;
+  return readVenueTexts(value, field, ["name", "address"]);
 }
 
+/** As far as the change gives it. */
 function readVenuePart(value: Json, field: string): Checked<Json> {
+  const given = isJsonObject(value) ? value : {};
+  return readVenueTexts(
+    value,
+    field,
+    ["name", "address"].filter((name) => (given[name] ?? null) !== null),
+  );
+}
+
+function readVenueTexts(value: Json, field: string, names: readonly string[]): Checked<Json> {
   if (!isJsonObject(value)) return fault(field, "must be an object");
-  for (const name of ["name", "address"]) {
-    const text = (value[name] ?? null) === null ? null : readLocalized(value[name] ?? null, `${field}.${name}`);
+  for (const name of names) {
+    const text = readLocalized(value[name] ?? null, `${field}.${name}`);
     if (text instanceof Fault) return text;
   }
   return value;

@@ -1,0 +1,22 @@
+import { open, rename, rm } from "node:fs/promises";
+
+/** How the name of a file that is still being written ends. */
+export const UNFINISHED = ".unfinished";
+
+/** The file gets its name only once it is completely on disk. The name itself is on disk once its folder is synced. */
+export async function writeWholeFile(path: string, bytes: Uint8Array): Promise<void> {
+  const draft = path + UNFINISHED;
+  try {
+    const file = await open(draft, "w", 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
