@@ -7,7 +7,7 @@ import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
-import { expectBalance } from "../support/event-store-checker.ts";
+import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts";
 import { freePort } from "../support/free-port.ts";
@@ -169,13 +169,7 @@ async function expectWholeEventStore(folder: string): Promise<void> {
     await expectBalance(clickhouse, "waybill");
     const migrating = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
     await migrateEventStore(migrating, { database: "fresh", cluster: null });
-    const schemaOf = async (database: string) => {
-      const columns = await clickhouse.rows(
-        `SELECT table, name, type, default_kind, default_expression, compression_codec FROM system.columns WHERE database = '${database}' ORDER BY table, name`,
-      );
-      return JSON.stringify(columns, null, 1).replaceAll(`${database}.`, "");
-    };
-    expect(await schemaOf("waybill")).toBe(await schemaOf("fresh"));
+    expect(await schemaOf(clickhouse, "waybill")).toBe(await schemaOf(clickhouse, "fresh"));
   } finally {
     await chdb.close();
   }
