@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
+import { applyRetention, RETENTION_DEFAULT } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
@@ -13,8 +14,8 @@ import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts"
 import { freePort } from "../support/free-port.ts";
 import { copyEmptyPostgres } from "../support/made-postgres.ts";
 import { Undo } from "../support/undo.ts";
-import { finalJob, startWaybill, type Waybill } from "../support/waybill.ts";
-import { days, FormerLife, LARGE_HTML } from "./former-life.ts";
+import { startWaybill, type Waybill } from "../support/waybill.ts";
+import { days, FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
 import { OutsideWorld } from "./outside-world.ts";
 
 /*
@@ -59,7 +60,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     await life.leaveWaiting();
     await life.remember();
     expect(await first.stop()).toBe(0);
-    if (isProving) await cp(join(folders, "killed"), join(folders, "stopped"), { recursive: true });
+    if (isProving) await backUp("killed", ["stopped", "before"]);
     stopped = life;
     owed = new Set([...life.recipients].filter((recipient) => !world.arrived.has(recipient)));
 
@@ -70,7 +71,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     await second.kill();
     world.isDeferring = false;
     world.isSilent = false;
-  }, 120_000);
+  }, 240_000);
 
   afterAll(() => undo.run(), 60_000);
 
@@ -80,19 +81,35 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     return undo.add(waybill, (it) => it.kill());
   }
 
+  /** Writes a backup of the folder, which must not change it, and unpacks that elsewhere. */
+  async function backUp(folder: string, elsewhere: readonly string[]): Promise<void> {
+    const file = join(folders, "before.tar");
+    const { code } = await runCommand(["backup", `${file}.zst`], { WAYBILL_HOME: join(folders, folder) });
+    expect(code).toBe(0);
+    await Bun.write(file, await Bun.zstdDecompress(await Bun.file(`${file}.zst`).bytes()));
+    for (const name of elsewhere) {
+      await mkdir(join(folders, name), { mode: 0o700 });
+      expect(await Bun.spawn(["tar", "-xf", file, "-C", join(folders, name)]).exited).toBe(0);
+    }
+  }
+
   /** What was owed has arrived, once each; everything ended, and is in the history once. */
   async function expectAllEnded(life: FormerLife): Promise<void> {
     const { waybill } = life;
     for (const [jobId, job] of life.jobs) {
-      const { status: end } = await finalJob(waybill, life.apiKey(job.tenant), jobId, 60_000);
+      const { status: end } = await life.ended(jobId);
       expect([jobId, end]).toEqual([jobId, job.status]);
     }
     const { from, to } = days();
     for (const tenant of ["acme", "slow"]) {
-      const history = await eventually(`all events of ${tenant}`, async () => {
-        const events = await life.historyOf(tenant);
-        return events.length >= life.eventsOf(tenant) ? events : null;
-      });
+      const history = await eventually(
+        `all events of ${tenant}`,
+        async () => {
+          const events = await life.historyOf(tenant);
+          return events.length >= life.eventsOf(tenant) ? events : null;
+        },
+        PATIENCE_MS,
+      );
       for (const [jobId, job] of life.jobs) {
         if (job.tenant !== tenant) continue;
         const types = history.filter(({ job_id }) => job_id === jobId).map(({ event_type }) => event_type);
@@ -124,7 +141,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     await life.expectAllWorks();
     expect(await waybill.stop()).toBe(0);
     await expectWholeEventStore(join(folders, "killed/clickhouse"));
-  }, 120_000);
+  }, 240_000);
 
   test.skipIf(!isProving)(
     "is taken over by one start after a stop: nothing comes twice, and the former release refuses it from then on",
@@ -143,12 +160,15 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       const home = { WAYBILL_HOME: join(folders, "stopped") };
       const { code, errors } = await runCommand(["serve"], { ...environment, ...home }, former.root);
       expect([code, errors]).toEqual([2, expect.stringMatching(/^waybill: .* a later version of Waybill: [^\n]*\n$/)]);
+      // What docs/upgrades.md says of the way back.
+      expect(await (await start("before", {}, former.root)).stop()).toBe(0);
+
       world.forget();
       const again = life.beside(await start("stopped"));
       await again.expectRemembered();
       expect([...world.arrived]).toEqual([]);
     },
-    180_000,
+    240_000,
   );
 });
 
@@ -159,7 +179,9 @@ async function expectWholeEventStore(folder: string): Promise<void> {
     const clickhouse = new ClickHouse({ client: chdb.reader, clock: systemClock, timeoutMs: 20_000 });
     await expectBalance(clickhouse, "waybill");
     const migrating = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
-    await migrateEventStore(migrating, { database: "fresh", cluster: null });
+    const fresh = { database: "fresh", cluster: null };
+    await migrateEventStore(migrating, fresh);
+    await applyRetention(migrating, fresh, RETENTION_DEFAULT);
     expect(await schemaOf(clickhouse, "waybill")).toBe(await schemaOf(clickhouse, "fresh"));
   } finally {
     await chdb.close();

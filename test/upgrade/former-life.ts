@@ -20,6 +20,9 @@ const HTML = '<p>Hello, <a href="https://shop.example/?a=1">here</a></p>';
 const TOKENS = 55;
 const CLASS_ID = "3388000000012345678.final";
 
+/** What may take long beside other tests. */
+export const PATIENCE_MS = 60_000;
+
 type Headers = Readonly<Record<string, string>>;
 
 const READ = ["", "/templates", "/aliases", "/domains", "/suppressions", "/tokens"].map(
@@ -136,34 +139,35 @@ export class FormerLife {
     const key = { "idempotency-key": this.once.key };
     this.once = { ...this.once, jobId: await this.mail(this.once.to, { events: ["sent"] }, { headers: key }) };
     await this.chat("5491122334455", ["sent", "delivered"]);
-    for (const jobId of this.jobs.keys()) await finalJob(this.waybill, this.apiKey("acme"), jobId);
+    for (const jobId of this.jobs.keys()) await this.ended(jobId);
     for (const link of linksOf(world.sources.get("ann@example.com"))) await fetch(link, { redirect: "manual" });
     await callBack(this.waybill, [status(world.wamids.get("5491122334455") ?? "", "delivered")]);
     await this.makePasses();
     await eventually(
       "the history is written",
       async () => (await this.historyOf("acme")).length === this.eventsOf("acme"),
+      PATIENCE_MS,
     );
   }
 
   /** Mail that waits: for another try, and for its tenant's turn. */
   async leaveWaiting(): Promise<void> {
     await this.mail("eve@away.test", { events: ["sent"] });
-    await eventually("it was tried", () => this.world.deferred > 0);
+    await eventually("it was tried", () => this.world.deferred > 0, PATIENCE_MS);
     for (const n of [1, 2, 3]) await this.mail(`slow-${n}@example.com`, { tenant: "slow", events: ["sent"] });
     await this.mail("large@example.com", { tenant: "slow", events: ["sent"] }, { html: LARGE_HTML });
-    await eventually("the first has its turn", () => this.world.arrived.has("slow-1@example.com"));
+    await eventually("the first has its turn", () => this.world.arrived.has("slow-1@example.com"), PATIENCE_MS);
   }
 
   /** Work in all states in which a process can be killed that delivers, and does not record. */
   async leaveUnfinished(): Promise<void> {
     const { world } = this;
     const sent = [await this.mail("fay@example.com", { events: ["sent"] }), await this.chat("5491122334466", ["sent"])];
-    for (const jobId of sent) await finalJob(this.waybill, this.apiKey("acme"), jobId);
+    for (const jobId of sent) await this.ended(jobId);
     await this.mail("gus@away.test", { events: ["sent"] });
     await this.mail("slow-4@example.com", { tenant: "slow", events: ["sent"] });
     await this.mail("hal@silent.test", { events: ["sent"] });
-    await eventually("its answer is awaited", () => world.unanswered > 0);
+    await eventually("its answer is awaited", () => world.unanswered > 0, PATIENCE_MS);
     this.inFlight.add("hal@silent.test");
     for (let n = 0; n < 20; n += 1) {
       await this.mail(`burst-${n}@example.com`, { events: ["sent"] });
@@ -223,7 +227,7 @@ export class FormerLife {
       ["cyd@example.com", "manual"],
     ] as const) {
       const jobId = await this.mail(to, { status: "suppressed", events: ["suppressed"] });
-      expect(await finalJob(waybill, this.apiKey("acme"), jobId)).toMatchObject({
+      expect(await this.ended(jobId)).toMatchObject({
         status: "suppressed",
         result: { reason },
       });
@@ -236,11 +240,15 @@ export class FormerLife {
 
     const wamid = world.wamids.get("5491122334455") ?? "";
     await callBack(waybill, [status(wamid, "read")]);
-    await eventually("the report has found its job", async () =>
-      (await this.historyOf("acme")).some(({ event_type }) => event_type === "read"),
+    await eventually(
+      "the report has found its job",
+      async () => {
+        return (await this.historyOf("acme")).some(({ event_type }) => event_type === "read");
+      },
+      PATIENCE_MS,
     );
     const sent = [await this.mail("ivy@example.com", { events: ["sent"] }), await this.chat("5491122334477", ["sent"])];
-    for (const jobId of sent) expect((await finalJob(waybill, this.apiKey("acme"), jobId)).status).toBe("success");
+    for (const jobId of sent) expect((await this.ended(jobId)).status).toBe("success");
     expect(world.sources.get("ivy@example.com")?.replace(/\r\n[ \t]/g, " ")).toMatch(
       new RegExp(`^DKIM-Signature: .*d=${DOMAIN};`, "m"),
     );
@@ -255,9 +263,13 @@ export class FormerLife {
     expect(body).toMatchObject({ version: 1, installed_devices: 1, is_installed: true });
     const pass_data = { auxiliary_fields: [{ key: "round", value: "2" }] };
     const updated = await this.call("PUT", `/v1/passes/${pass.passId}`, { pass_data });
-    await finalJob(waybill, this.apiKey("acme"), updated.body.job_id);
+    await this.ended(updated.body.job_id);
     const arrived = `/sandbox/messages?to=${device.pushToken}`;
-    await eventually("the push", async () => (await waybill.operator("GET", arrived)).body.messages.length > 0);
+    await eventually(
+      "the push",
+      async () => (await waybill.operator("GET", arrived)).body.messages.length > 0,
+      PATIENCE_MS,
+    );
     device.push(pass.passTypeId);
     await device.idle();
     expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"2"');
@@ -288,6 +300,11 @@ export class FormerLife {
     const answer = await this.waybill.operator(method, path, body);
     expect([method, path, answer.status < 300 ? "done" : answer.body]).toEqual([method, path, "done"]);
     return answer;
+  }
+
+  /** The job, once it has ended. */
+  async ended(jobId: string): Promise<Answer["body"]> {
+    return finalJob(this.waybill, this.apiKey(this.jobs.get(jobId)?.tenant ?? "acme"), jobId, PATIENCE_MS);
   }
 
   call(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -325,7 +342,7 @@ export class FormerLife {
       pass_data: { serial_number: "PLAYER-1", auxiliary_fields: [{ key: "round", label: "Round", value: "1" }] },
     });
     expect([apple.status, apple.body.error]).toEqual([202, undefined]);
-    const job = await finalJob(this.waybill, this.apiKey("acme"), this.note(apple.body.job_id, { events: ["sent"] }));
+    const job = await this.ended(this.note(apple.body.job_id, { events: ["sent"] }));
     const bytes = new Uint8Array(Buffer.from(job.result.pkpass_base64, "base64"));
     const { webServiceURL, authenticationToken, passTypeIdentifier, serialNumber } = passJson(bytes);
     const passTypeId = String(passTypeIdentifier);
@@ -346,7 +363,7 @@ export class FormerLife {
       object_data,
     };
     const google = await this.call("POST", "/v1/passes/create", { pass_type: "google", pass_data: data });
-    const made = await finalJob(this.waybill, this.apiKey("acme"), this.note(google.body.job_id, { events: ["sent"] }));
+    const made = await this.ended(this.note(google.body.job_id, { events: ["sent"] }));
     expect(made.status).toBe("success");
     this.googlePassId = made.result.pass_id;
   }
