@@ -13,7 +13,7 @@ const PHONE_NUMBER_ID = "777";
 const ACCESS_TOKEN = "own-access-token";
 /** Larger than what later releases let a payload take in Redis. */
 export const LARGE_HTML = `<p>${"A long letter. ".repeat(24_000)}</p>`;
-/** One of the jobs that wait now, the next in twenty seconds: a wait that has begun outlasts a change of the plan. */
+/** One of the jobs that wait now, the next in twenty seconds: a raised pace may be noticed only then. */
 const SLOW_PER_SECOND = 0.05;
 const HTML = '<p>Hello, <a href="https://shop.example/?a=1">here</a></p>';
 /** Of which two are spent on passes. */
