@@ -124,7 +124,11 @@ export class WatchedQueue {
       // What was queued before the queue forgot, and it still knows, is learned from the first answer.
       const isLearned = this.timesForgot > 0 && this.parts.jobs.jobs.has(jobId);
       const known = this.messages.get(name) ?? (isLearned ? jobId : undefined);
-      this.parts.watch.demand(jobId === known, "batch", () => `${name} was queued as ${known} and answered as ${jobId}`);
+      this.parts.watch.demand(
+        jobId === known,
+        "batch",
+        () => `${name} was queued as ${known} and answered as ${jobId}`,
+      );
       this.messages.set(name, jobId);
     }
   }
