@@ -12,9 +12,10 @@ import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts";
 import { freePort } from "../support/free-port.ts";
+import { isAlive } from "../support/is-alive.ts";
 import { copyEmptyPostgres } from "../support/made-postgres.ts";
 import { Undo } from "../support/undo.ts";
-import { startWaybill, type Waybill } from "../support/waybill.ts";
+import { type StartOptions, startWaybill, type Waybill } from "../support/waybill.ts";
 import { days, FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
 import { OutsideWorld } from "./outside-world.ts";
 
@@ -53,7 +54,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     environment = { ...world.environment, PORT: String(await freePort()) };
     await copyEmptyPostgres(join(folders, "killed/postgres"));
 
-    const first = await start("killed", {}, former.root);
+    const first = await start("killed", {}, former);
     const life = new FormerLife(first, world);
     await life.furnish();
     await life.finish();
@@ -64,20 +65,22 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     stopped = life;
     owed = new Set([...life.recipients].filter((recipient) => !world.arrived.has(recipient)));
 
-    // Nobody records now: the events of this life stay in the queue.
-    const second = await start("killed", { ROLES: "api,dispatcher" }, former.root);
+    // The events of this life stay in the queue, and a part of them is in the event store when it dies.
+    const once = join(folders, "records-once");
+    const dying = { root: former.root, preload: [join(import.meta.dir, "die-recording.ts")] };
+    const second = await start("killed", { RECORDS_ONCE: once }, dying);
     killed = life.beside(second);
     await killed.leaveUnfinished();
-    await second.kill();
+    await Bun.write(once, "");
+    await eventually("it has died", () => !isAlive(second.pid), PATIENCE_MS);
     world.isDeferring = false;
     world.isSilent = false;
   }, 240_000);
 
   afterAll(() => undo.run(), 60_000);
 
-  async function start(folder: string, more: Record<string, string> = {}, root?: string): Promise<Waybill> {
-    const all = { ...environment, ...more };
-    const waybill = await startWaybill(join(folders, folder), all, root === undefined ? {} : { root });
+  async function start(folder: string, more: Record<string, string> = {}, options?: StartOptions): Promise<Waybill> {
+    const waybill = await startWaybill(join(folders, folder), { ...environment, ...more }, options);
     return undo.add(waybill, (it) => it.kill());
   }
 
@@ -161,7 +164,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       const { code, errors } = await runCommand(["serve"], { ...environment, ...home }, former.root);
       expect([code, errors]).toEqual([2, expect.stringMatching(/^waybill: .* a later version of Waybill: [^\n]*\n$/)]);
       // What docs/upgrades.md says of the way back.
-      expect(await (await start("before", {}, former.root)).stop()).toBe(0);
+      expect(await (await start("before", {}, former)).stop()).toBe(0);
 
       world.forget();
       const again = life.beside(await start("stopped"));
