@@ -35,9 +35,8 @@ beforeAll(async () => {
 });
 
 async function rows(on: AnyDb, query: string): Promise<readonly Row[]> {
-  // Every driver of ours answers a plain statement with its rows so.
-  const answer = (await on.execute(sql.raw(query))) as unknown as { readonly rows: readonly Row[] };
-  return answer.rows;
+  const found = await on.select({ row: sql<Row>`to_jsonb(q)` }).from(sql`(${sql.raw(query)}) as q`);
+  return found.map(({ row }) => row);
 }
 
 /** Runs one migration, as `migrate` does. */
