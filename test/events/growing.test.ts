@@ -5,6 +5,7 @@ import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/sch
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { startChdb } from "../support/chdb-event-store.ts";
 import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
+import { IS_PROVING } from "../support/proof.ts";
 
 let engine: Awaited<ReturnType<typeof startChdb>>;
 
@@ -141,20 +142,20 @@ describe("with rows of every earlier version", () => {
     await expectCurrent("walked", NEWEST);
   });
 
-  test.each(Array.from({ length: NEWEST - 1 }, (_, i) => i + 1))(
-    "version %i becomes the newest at once",
-    async (version) => {
-      const database = `from_${version}`;
-      for (let each = 1; each <= version; each += 1) {
-        await step(database, each);
-        await write(database, each);
-      }
-      const before = await rowsOf(database, version);
-      expect((await migrateEventStore(clickhouse, { database, cluster: null })).length).toBe(NEWEST - version);
-      expect((await rowsOf(database, NEWEST)).slice(0, before.length)).toMatchObject(before);
-      await expectCurrent(database, version);
-    },
-  );
+  /** The first one, that of the first data folders that others may have, and the latest; `npm run prove`: all of them. */
+  const FORMER = IS_PROVING ? Array.from({ length: NEWEST - 1 }, (_, i) => i + 1) : [1, 2, NEWEST - 1];
+
+  test.each(FORMER)("version %i becomes the newest at once", async (version) => {
+    const database = `from_${version}`;
+    for (let each = 1; each <= version; each += 1) {
+      await step(database, each);
+      await write(database, each);
+    }
+    const before = await rowsOf(database, version);
+    expect((await migrateEventStore(clickhouse, { database, cluster: null })).length).toBe(NEWEST - version);
+    expect((await rowsOf(database, NEWEST)).slice(0, before.length)).toMatchObject(before);
+    await expectCurrent(database, version);
+  });
 });
 
 test("an event store of a later version is refused, and not changed", async () => {

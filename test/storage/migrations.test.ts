@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 import type { AnyDb } from "../../src/storage/database.ts";
 import { migrate, requireSchema } from "../../src/storage/migrate.ts";
+import { IS_PROVING } from "../support/proof.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";
 
 const MIGRATIONS = readMigrationFiles({
@@ -18,6 +19,9 @@ const RELEASED = [
   "be398e1c", "fb1a8c85", "73268d6e", "47f356c0", "3249a1a2", "63abce08", "d77010c4", "3480dac1", "ac17aeaf",
   "2f18b5aa", "67b979d3", "d0273bf4", "3d84c074", "c7a27d7a", "4c8265a7", "1bb89bb7", "f455083d",
 ];
+
+/** From which all that follow are run at once; `npm run prove`: from each. The fourth made the first folders that others may have. */
+const FORMER = new Set([0, 3, MIGRATIONS.length - 2]);
 
 type Row = Readonly<Record<string, unknown>>;
 /** By table, in the order of its columns. */
@@ -138,6 +142,7 @@ test("from each schema to the next, and straight to the newest, all rows are kep
     if (at === 0) await db.execute(sql`insert into plans (name, requests_per_minute) values ('free', 100)`);
     await fill(at);
     filled = await everything(db);
+    if (!IS_PROVING && !FORMER.has(at)) continue;
     const before = filled;
     await trying(async (transaction) => {
       await migrate(transaction);
