@@ -14,7 +14,7 @@ import { createKey, createTenant } from "./commands/operator.ts";
 import { restore } from "./commands/restore.ts";
 import { rotateAllKeys } from "./commands/rotate-keys.ts";
 import { serve } from "./commands/serve.ts";
-import { homeOf, withoutEffect } from "./config/config.ts";
+import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { ApiError } from "./http/api-error.ts";
 
@@ -61,7 +61,6 @@ async function run(args: readonly string[]): Promise<number> {
       return serve({
         config: config(),
         version,
-        withoutEffect: withoutEffect(process.env),
         isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
         isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
       });

@@ -15,8 +15,6 @@ const STOP_MS_MAX = 10_000;
 export interface ServeOptions {
   readonly config: Config;
   readonly version: string;
-  /** Variables that are set but have no effect yet. */
-  readonly withoutEffect: readonly string[];
   /** Whether the operator's token came from the environment, and so is in no file. */
   readonly isTokenGiven: boolean;
   /** The same for the password of the analysts' port. */
@@ -25,10 +23,9 @@ export interface ServeOptions {
 
 /** Runs the roles until a signal asks it to stop or a part fails. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { config, version, withoutEffect } = options;
+  const { config, version } = options;
   const place = placeOf(config);
   const telemetry = processTelemetry(config, place.kind === "main" ? "main" : undefined);
-  for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
   const house = await Promise.race([
