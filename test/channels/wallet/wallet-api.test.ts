@@ -440,6 +440,7 @@ describe("a pass that is asked for", () => {
     expect([file.status, file.text]).toEqual([200, "bundle 2"]);
     expect(file.headers.get("content-type")).toBe("application/vnd.apple.pkpass");
     expect(file.headers.get("last-modified")).toEndWith("GMT");
+    expect(file.headers.get("cache-control")).toBe("private, no-store");
     const stranger = asKey(await tenant("curious"));
     expect((await world.front.request("GET", `/v1/passes/${passId}/download`, stranger)).status).toBe(404);
     expect((await world.front.request("GET", `/v1/passes/${passId}/status`, stranger)).status).toBe(404);
