@@ -151,6 +151,8 @@ test("twenty updates in a row are signed once and pushed once, after the newest 
   expect(outcomes.every(({ kind }) => kind === "delivered")).toBe(true);
   expect({ signed, pushed }).toEqual({ signed: 1, pushed: [21] });
   expect(await descriptionIn(passId)).toBe("number 21");
+  await channel.deliver(await anUpdate(passId, "number 22"), tenantWith(apple), NEVER);
+  expect({ signed, pushed }).toEqual({ signed: 2, pushed: [21, 22] });
 });
 
 test("a version that was signed but not yet pushed is pushed by the next owner of the job", async () => {
