@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { unjudged } from "../../infra/licences.ts";
 import { bin, dependencies, packageManager, version } from "../../package.json";
 import { loadConfig } from "../../src/config/config.ts";
 import { eventually } from "../support/eventually.ts";
@@ -54,6 +55,15 @@ test("the package holds what runs, what explains it and its licence, and nothing
   const strange = /^(test|bench|\.ci|node_modules)\/|\.test\.ts$|_snapshot\.json$|^bun\.lock$|\.(key|log|tgz)$/;
   expect([...files].filter((path) => strange.test(path))).toEqual([]);
   expect(packed.size).toBeLessThan(PACKED_MIB_MAX * 2 ** 20);
+});
+
+test("a licence that nobody has judged is refused; of alternatives one is enough, and of parts all count", () => {
+  const judged = { MIT: "", ISC: "" };
+  const found = (licence: string) => unjudged([{ name: "a-package", version: "1.0.0", licence }], judged).length;
+  expect(["MIT", "(MIT OR GPL-3.0)", "GPL-3.0 OR ISC AND MIT"].map(found)).toEqual([0, 0, 0]);
+  expect(["GPL-3.0", "MIT AND GPL-3.0", "none", "SEE LICENSE IN LICENSE", "toString"].map(found)).toEqual([
+    1, 1, 1, 1, 1,
+  ]);
 });
 
 /** The folder of a program whose dependencies are linked from here, and so as they are locked. */
