@@ -17,14 +17,13 @@ stamp=node_modules/.installed
 # A package that root installed for everybody cannot be written to: then each user has a Bun.
 installs=$PWD/.bun
 [ -w . ] || [ -z "${HOME:-}" ] || installs=${XDG_CACHE_HOME:-$HOME/.cache}/waybill
-local_bun=$installs/node_modules/.bin/bun
 
 say() { printf 'waybill: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
 # Prints the path of a Bun of the pinned version; fails when there is none.
 find_bun() {
-  for candidate in "$(command -v bun || :)" "$local_bun"; do
+  for candidate in "$(command -v bun || :)" "$PWD/.bun/node_modules/.bin/bun" "$installs/node_modules/.bin/bun"; do
     if [ -x "$candidate" ] && [ "$("$candidate" --version 2>/dev/null)" = "$version" ]; then
       printf '%s\n' "$candidate"
       return
