@@ -44,7 +44,8 @@ history of every delivery.
   waybill key create TENANT         create an API key; it is shown once
   waybill --help | --version
 
-"waybill" is "npm start --" or "bun src/main.ts". Configuration comes from the environment; README.md lists it.
+"waybill" is "npx waybill" where the npm package is installed, "npm start --" in a checkout.
+Configuration comes from the environment; README.md lists it.
 Exit codes: 0 done, 1 failure, 2 usage or configuration.`;
 
 /** Runs the command that the arguments name. Answers the exit code. */

@@ -7,7 +7,7 @@ import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
-import { processTelemetry } from "./command-line.ts";
+import { called, processTelemetry } from "./command-line.ts";
 
 /** The most time that stopping may take; anything slower is cut off. */
 const STOP_MS_MAX = 10_000;
@@ -121,10 +121,10 @@ function processRows(config: Config, { children }: App, place: Place): [string, 
 
 function firstEmail(url: string, { exists, apiKey }: DemoTenant): readonly string[] {
   const intro = exists
-    ? ["Send an e-mail (a new key: npm start -- key create demo):"]
+    ? [`Send an e-mail (a new key: ${called("key create demo")}):`]
     : [
-        "Send an e-mail (npm start -- tenant create NAME --id ID --permissions allow_raw_html makes a tenant,",
-        "npm start -- key create ID its key):",
+        `Send an e-mail (${called("tenant create NAME --id ID --permissions allow_raw_html")} makes a tenant,`,
+        `${called("key create ID")} its key):`,
       ];
   const body = JSON.stringify({ to_address: "ann@example.com", subject: "Hello", html: "<p>Hello from Waybill</p>" });
   return [
