@@ -144,8 +144,8 @@ function end(group: number): void {
 
 function tell({ mutation: { file, line, before, after }, noticedBy, compiles }: Fate): void {
   const short = (text: string) => text.replaceAll(/\s+/g, " ").slice(0, 70);
-  const end = noticedBy === null ? (compiles ? "SURVIVES" : "does not compile") : `noticed by ${noticedBy}`;
-  console.log(`${file}:${line}  ${short(before)}  ->  ${short(after) || "(nothing)"}  ${end}`);
+  const fate = noticedBy === null ? (compiles ? "SURVIVES" : "does not compile") : `noticed by ${noticedBy}`;
+  console.log(`${file}:${line}  ${short(before)}  ->  ${short(after) || "(nothing)"}  ${fate}`);
 }
 
 function report(): void {
