@@ -30,11 +30,11 @@ export async function prepareMadeHome(): Promise<void> {
 
 /**
  * Puts into the data folder `home`, which exists, what its first start would make: a PostgreSQL cluster and an event store
- * with their schemas and nothing in them, and the sandbox's keys.
+ * with their schemas and nothing in them, and the sandbox's keys. The cluster can be left out.
  */
-export async function fillHome(home: string): Promise<void> {
+export async function fillHome(home: string, { hasPostgres }: { readonly hasPostgres: boolean }): Promise<void> {
   await prepareMadeHome();
-  await extract(home);
+  await extract(home, hasPostgres ? [] : PARTS.filter((part) => part !== "postgres"));
 }
 
 /** Puts only the PostgreSQL cluster into `folder`, which does not exist yet. */
