@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
-import { homeOf, withoutEffect } from "./config/config.ts";
+import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { ApiError } from "./http/api-error.ts";
 
@@ -32,7 +32,8 @@ history of every delivery.
   waybill key create TENANT         create an API key; it is shown once
   waybill --help | --version
 
-"waybill" is "npm start --" or "bun src/main.ts". Configuration comes from the environment; README.md lists it.
+"waybill" is "npx waybill" where the npm package is installed, "npm start --" in a checkout.
+Configuration comes from the environment; README.md lists it.
 Exit codes: 0 done, 1 failure, 2 usage or configuration.`;
 
 /** Runs the command that the arguments name. Answers the exit code. */
@@ -59,7 +60,6 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
     const options = {
       config: configOf(call),
       version,
-      withoutEffect: withoutEffect(process.env),
       isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
       isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
     };

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import pglitePackage from "../../node_modules/@electric-sql/pglite/package.json" with { type: "json" };
 import chdbPackage from "../../node_modules/chdb/package.json" with { type: "json" };
 import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
@@ -42,6 +43,14 @@ export async function copyMadePostgres(folder: string): Promise<void> {
   await prepareMadeHome();
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await extract(folder, ["--strip-components=1", "postgres"]);
+}
+
+/** Puts a PostgreSQL cluster with nothing in it into `folder`, as if it had just been created. */
+export async function copyEmptyPostgres(folder: string): Promise<void> {
+  const { db, close } = await openMadePglite(folder);
+  await db.execute(sql`drop schema public cascade`);
+  await db.execute(sql`create schema public`);
+  await close();
 }
 
 /** `openPglite` on a folder that does not exist yet. */
