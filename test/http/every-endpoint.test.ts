@@ -271,7 +271,7 @@ test("a request that the document forbids is refused", async () => {
   const kinds = new Set<string>();
   const cases = operations
     .flatMap((operation) => requestsTo(operation).bad())
-    .filter(({ operation, how }) => !/^its body \./.test(how) || !isCheckedAsTheTenantsOwn(operation));
+    .filter(({ operation, how }) => !how.startsWith("its body .") || !isCheckedAsTheTenantsOwn(operation));
   const different = cases.filter(({ operation: { method, path, security }, how }) => {
     const kind = `${method} ${security} ${path.split("/").slice(0, 3).join("/")}`;
     return how !== LARGE_BODY || (!kinds.has(kind) && kinds.add(kind));
