@@ -1,19 +1,7 @@
 #!/usr/bin/env bun
 import { parseArgs } from "node:util";
 import { version } from "../package.json";
-import { adopt } from "./commands/adopt.ts";
-import { backup } from "./commands/backup.ts";
-import { check } from "./commands/check.ts";
-import { child } from "./commands/child.ts";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
-import { demoData } from "./commands/demo-data.ts";
-import { doctor } from "./commands/doctor.ts";
-import { erase } from "./commands/erase.ts";
-import { migrate } from "./commands/migrate.ts";
-import { createKey, createTenant } from "./commands/operator.ts";
-import { restore } from "./commands/restore.ts";
-import { rotateAllKeys } from "./commands/rotate-keys.ts";
-import { serve } from "./commands/serve.ts";
 import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { ApiError } from "./http/api-error.ts";
@@ -53,58 +41,94 @@ async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args);
   if (values.help === true) return print(HELP);
   if (values.version === true) return print(version);
-  const [command = "serve", action, ...rest] = positionals;
-  const operands = action === undefined ? [] : [action, ...rest];
-  const config = () => openConfig(process.env);
-  switch (command) {
-    case "serve":
-      refuseOperands(command, operands);
-      return serve({
-        config: config(),
-        version,
-        isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
-        isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
-      });
-    case "check":
-      refuseOperands(command, operands);
-      return check(config());
-    case "migrate":
-      refuseOperands(command, operands);
-      return migrate(config());
-    case "adopt":
-      refuseOperands(command, operands);
-      return adopt(config());
-    case "backup": {
-      const target = onlyOperand(command, operands, "the file or folder to write to");
-      return backup(config, { home: homeOf(process.env), target, version });
-    }
-    case "restore": {
-      const source = onlyOperand(command, operands, "the backup, or a folder with backups");
-      return restore({ source, home: homeOf(process.env), queued: values.queued });
-    }
-    case "demo-data":
-      refuseOperands(command, operands);
-      return demoData(config, values);
-    case "doctor":
-      refuseOperands(command, operands);
-      return doctor(config(), { asJson: values.json === true });
-    case "erase":
-      refuseOperands(command, operands);
-      return erase(config, values);
-    case "rotate-keys":
-      refuseOperands(command, operands);
-      return rotateAllKeys(config());
-    case "child":
-      return child();
-    case "tenant":
-      if (action === "create")
-        return createTenant(() => openConfigOfRegistry(process.env, { mayBegin: true }), rest, values);
-      break;
-    case "key":
-      if (action === "create") return createKey(() => openConfigOfRegistry(process.env, { mayBegin: false }), rest);
-      break;
-  }
-  throw new UsageError(`there is no command "${positionals.join(" ")}"`);
+  const [name = "serve", ...operands] = positionals;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) throw noSuchCommand(positionals);
+  return command({ name, operands, values });
+}
+
+interface Call {
+  readonly name: string;
+  /** The words after it. */
+  readonly operands: readonly string[];
+  readonly values: ReturnType<typeof parse>["values"];
+}
+
+/** Each loads its own module only when it has a valid configuration: loading the whole program takes half a second. */
+const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
+  async serve(call) {
+    const options = {
+      config: configOf(call),
+      version,
+      isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
+      isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
+    };
+    return (await import("./commands/serve.ts")).serve(options);
+  },
+  async check(call) {
+    const config = configOf(call);
+    return (await import("./commands/check.ts")).check(config);
+  },
+  async migrate(call) {
+    const config = configOf(call);
+    return (await import("./commands/migrate.ts")).migrate(config);
+  },
+  async adopt(call) {
+    const config = configOf(call);
+    return (await import("./commands/adopt.ts")).adopt(config);
+  },
+  async backup(call) {
+    const target = onlyOperand(call, "the file or folder to write to");
+    return (await import("./commands/backup.ts")).backup(config, { home: homeOf(process.env), target, version });
+  },
+  async restore(call) {
+    const source = onlyOperand(call, "the backup, or a folder with backups");
+    const { queued } = call.values;
+    return (await import("./commands/restore.ts")).restore({ source, home: homeOf(process.env), queued });
+  },
+  async "demo-data"(call) {
+    refuseOperands(call);
+    return (await import("./commands/demo-data.ts")).demoData(config, call.values);
+  },
+  async doctor(call) {
+    const config = configOf(call);
+    return (await import("./commands/doctor.ts")).doctor(config, { asJson: call.values.json === true });
+  },
+  async erase(call) {
+    refuseOperands(call);
+    return (await import("./commands/erase.ts")).erase(config, call.values);
+  },
+  async "rotate-keys"(call) {
+    const config = configOf(call);
+    return (await import("./commands/rotate-keys.ts")).rotateAllKeys(config);
+  },
+  async child() {
+    return (await import("./commands/child.ts")).child();
+  },
+  async tenant({ name, operands: [action, ...words], values }) {
+    if (action !== "create") throw noSuchCommand([name, action, ...words]);
+    const { createTenant } = await import("./commands/operator.ts");
+    return createTenant(() => openConfigOfRegistry(process.env, { mayBegin: true }), words, values);
+  },
+  async key({ name, operands: [action, ...words] }) {
+    if (action !== "create") throw noSuchCommand([name, action, ...words]);
+    const { createKey } = await import("./commands/operator.ts");
+    return createKey(() => openConfigOfRegistry(process.env, { mayBegin: false }), words);
+  },
+};
+
+function config() {
+  return openConfig(process.env);
+}
+
+/** For a command that takes no further words. */
+function configOf(call: Call) {
+  refuseOperands(call);
+  return config();
+}
+
+function noSuchCommand(words: readonly (string | undefined)[]): UsageError {
+  return new UsageError(`there is no command "${words.filter((word) => word !== undefined).join(" ")}"`);
 }
 
 function parse(args: readonly string[]) {
@@ -136,14 +160,13 @@ function parse(args: readonly string[]) {
   }
 }
 
-function refuseOperands(command: string, operands: readonly string[]): void {
+function refuseOperands({ name, operands }: Call): void {
   if (operands.length > 0)
-    throw new UsageError(`"${command}" takes no further words, and was given "${operands.join(" ")}"`);
+    throw new UsageError(`"${name}" takes no further words, and was given "${operands.join(" ")}"`);
 }
 
-function onlyOperand(command: string, operands: readonly string[], what: string): string {
-  const [operand, ...others] = operands;
-  if (operand === undefined || others.length > 0) throw new UsageError(`"${command}" takes one word: ${what}`);
+function onlyOperand({ name, operands: [operand, ...others] }: Call, what: string): string {
+  if (operand === undefined || others.length > 0) throw new UsageError(`"${name}" takes one word: ${what}`);
   return operand;
 }
 

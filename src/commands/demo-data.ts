@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { UsageError } from "./command-line.ts";
-import { withRegistry } from "./operator.ts";
+import { withRegistry } from "./with-registry.ts";
 
 const DAY_MS = 86_400_000;
 const SEED = 1;

@@ -8,7 +8,7 @@ import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
-import { withOpenRegistry } from "./operator.ts";
+import { withOpenRegistry } from "./with-registry.ts";
 
 export interface EraseOptions {
   readonly tenant?: string | undefined;

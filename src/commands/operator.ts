@@ -1,18 +1,11 @@
-import { CHANNELS } from "../app/channels.ts";
-import { type Creation, create } from "../app/command-line-operator.ts";
+import type { Creation } from "../app/command-line-operator.ts";
 import { runningStart } from "../app/control-socket.ts";
-import { senderDomainOf } from "../app/email.ts";
-import { type OpenRegistry, openRegistry } from "../app/open-registry.ts";
-import { openDatabase } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/json.ts";
 import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
-import { systemClock } from "../runtime/system-clock.ts";
-import { systemRandom } from "../runtime/system-random.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
-import { Vault } from "../storage/vault.ts";
 import type { NewTenant } from "../tenants/registry.ts";
-import { processTelemetry, UsageError } from "./command-line.ts";
+import { UsageError } from "./command-line.ts";
 
 export interface TenantOptions {
   readonly id?: string | undefined;
@@ -30,7 +23,7 @@ export async function createTenant(
 ): Promise<number> {
   const name = words.join(" ");
   if (name === "") throw new UsageError('"tenant create" needs the name of the tenant');
-  const tenant = newTenant(name, options);
+  const tenant = await newTenant(name, options);
   const created = await createAt(config(), { kind: "tenant", tenant });
   console.log(JSON.stringify(created, null, 2));
   return 0;
@@ -45,20 +38,23 @@ export async function createKey(config: () => Config, words: readonly string[]):
   return 0;
 }
 
-const CHANNEL_NAMES = CHANNELS.map(({ name }) => name);
-
-function newTenant(name: string, { id, plan, channels, permissions, tokens }: TenantOptions): NewTenant {
+async function newTenant(name: string, { id, plan, channels, permissions, tokens }: TenantOptions): Promise<NewTenant> {
   if (tokens !== undefined && !/^\d{1,9}$/.test(tokens)) throw new UsageError("--tokens takes a whole number");
   return {
     name,
     ...(id === undefined ? {} : { id }),
     ...(plan === undefined ? {} : { plan }),
-    ...(channels === undefined ? {} : { channels: namesIn("--channels", channels, CHANNEL_NAMES) }),
+    ...(channels === undefined ? {} : { channels: namesIn("--channels", channels, await channelNames()) }),
     ...(permissions === undefined
       ? {}
       : { permissions: namesIn<Permission>("--permissions", permissions, PERMISSIONS) }),
     ...(tokens === undefined ? {} : { tokens: Number(tokens) }),
   };
+}
+
+async function channelNames() {
+  const { CHANNELS } = await import("../app/channels.ts");
+  return CHANNELS.map(({ name }) => name);
 }
 
 function namesIn<T extends string>(option: string, text: string, known: readonly T[]): readonly T[] {
@@ -70,43 +66,23 @@ function namesIn<T extends string>(option: string, text: string, known: readonly
   });
 }
 
-/** Creates it in the registry. If a server of ours holds that, asks the server. */
+/** Creates it in the registry. If a server of ours holds that, asks the server, without loading what opens one. */
 async function createAt(config: Config, creation: Creation): Promise<unknown> {
-  if (config.databaseUrl !== null) return withRegistry(config, (registry) => create(registry, creation));
+  if (config.databaseUrl !== null) return createHere(config, creation);
   const lock = FolderLock.tryAcquire(config.home);
   // What is created has only values that JSON has.
   if (lock === null) return runningStart(config.home).ask("create", creation as unknown as Json, () => undefined);
   try {
-    return await withRegistry(config, (registry) => create(registry, creation));
+    return await createHere(config, creation);
   } finally {
     lock.release();
   }
 }
 
-export function withRegistry(
-  config: Config,
-  act: (registry: Pick<OpenRegistry, "registry" | "audit">) => Promise<unknown>,
-): Promise<unknown> {
-  return withOpenRegistry(config, act);
-}
-
-export async function withOpenRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
-  const database = await openDatabase(config, "leave");
-  try {
-    const opened = await openRegistry({
-      channels: CHANNELS,
-      db: database.db,
-      shards: config.shards,
-      senderDomain: senderDomainOf(config),
-      vault: new Vault(config.masterKeys, systemRandom),
-      clock: systemClock,
-      random: systemRandom,
-      // Serving processes notice the change in the database within a second.
-      feed: { announce: () => {}, onChange: () => () => {} },
-      telemetry: processTelemetry(config),
-    });
-    return await act(opened);
-  } finally {
-    await database.close();
-  }
+async function createHere(config: Config, creation: Creation): Promise<unknown> {
+  const [{ create }, { withRegistry }] = await Promise.all([
+    import("../app/command-line-operator.ts"),
+    import("./with-registry.ts"),
+  ]);
+  return withRegistry(config, (registry) => create(registry, creation));
 }

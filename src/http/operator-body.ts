@@ -4,13 +4,11 @@ import { ApiError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 
-/** The schema of one operator call's body, compiled once. */
+/** The schema of one operator call's body, compiled at its first use: a start has a hundred of them. */
 export class OperatorBody<Schema extends TSchema> {
-  private readonly compiled: TypeCheck<Schema>;
+  private compiled: TypeCheck<Schema> | null = null;
 
-  constructor(schema: Schema) {
-    this.compiled = TypeCompiler.Compile(schema);
-  }
+  constructor(private readonly schema: Schema) {}
 
   /** Throws an `ApiError`: 400 that names an unknown, missing or mistyped field, or 413. */
   async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
@@ -19,6 +17,7 @@ export class OperatorBody<Schema extends TSchema> {
 
   /** Checks a body that has been read already. Throws an `ApiError` 400 that names an unknown, missing or mistyped field. */
   check(value: unknown): Static<Schema> {
+    this.compiled ??= TypeCompiler.Compile(this.schema);
     if (this.compiled.Check(value)) return value;
     throw new ApiError(400, explain([...this.compiled.Errors(value)]));
   }

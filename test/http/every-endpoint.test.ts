@@ -267,11 +267,11 @@ test("a tenant without channels, without tokens, or over its limit is answered a
 });
 
 test("a request that the document forbids is refused", async () => {
-  // Its body is that of the operators' call, which is checked by the same code: the largest of all.
-  const others = operations.filter(({ id }) => id !== "putOwnTemplate");
   // Bodies of 10 MiB to one call of each kind: the same code reads them all.
   const kinds = new Set<string>();
-  const cases = others.flatMap((operation) => requestsTo(operation).bad());
+  const cases = operations
+    .flatMap((operation) => requestsTo(operation).bad())
+    .filter(({ operation, how }) => !how.startsWith("its body .") || !isCheckedAsTheTenantsOwn(operation));
   const different = cases.filter(({ operation: { method, path, security }, how }) => {
     const kind = `${method} ${security} ${path.split("/").slice(0, 3).join("/")}`;
     return how !== LARGE_BODY || (!kinds.has(kind) && kinds.add(kind));
@@ -281,6 +281,17 @@ test("a request that the document forbids is refused", async () => {
     isRefused,
   );
 });
+
+/**
+ * Whether tenants make the same call with the same body: one declaration is both, and members of theirs are checked by the same
+ * code. Theirs leave fewer rows of the audit log.
+ */
+function isCheckedAsTheTenantsOwn({ id, bodies }: Documented): boolean {
+  const own = operations.find((one) => one.id === id.replace(/^[a-z]+/, "$&Own"));
+  return own !== undefined && Bun.deepEquals(schemasOf(own.bodies), schemasOf(bodies));
+}
+
+const schemasOf = (bodies: Documented["bodies"]) => Object.entries(bodies).map(([type, { schema }]) => [type, schema]);
 
 /** What is wrong with a message of a batch is an error of its index; the single call's requests show what can be wrong. */
 function isOfBatchedMessage({ operation, how }: Case): boolean {

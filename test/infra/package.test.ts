@@ -6,7 +6,7 @@ import { unjudged } from "../../infra/licences.ts";
 import { bin, dependencies, packageManager, version } from "../../package.json";
 import { loadConfig } from "../../src/config/config.ts";
 import { eventually } from "../support/eventually.ts";
-import { copyMadePostgres } from "../support/made-postgres.ts";
+import { copyMadePostgres } from "../support/made-home.ts";
 import { Undo } from "../support/undo.ts";
 
 /*

@@ -11,7 +11,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { contents } from "../../src/storage/tables.ts";
-import { openMadePglite } from "../support/made-postgres.ts";
+import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../support/tenants.ts";

@@ -6,7 +6,7 @@ import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { MemoryPayloads } from "../http/support/memory-payloads.ts";
-import { openMadePglite } from "../support/made-postgres.ts";
+import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
 import { payloadConformance } from "../support/payload-conformance.ts";
 import { createPostgres, postgresMissing } from "../support/postgres.ts";

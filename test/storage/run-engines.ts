@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
-import { openMadePglite } from "../support/made-postgres.ts";
+import { openMadePglite } from "../support/made-home.ts";
 
 /** Opens the engine that the second argument names in the folder of the first, and serves it to the parent. */
 const [folder = "", engine = ""] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { type CallMessage, MessageCalls } from "../../src/processes/message-calls.ts";
 import { PrivateNodeFs } from "../../src/storage/pglite.ts";
 import { BEGIN, END, STATEMENT, servePglite } from "../../src/storage/served-pglite.ts";
-import { copyMadePostgres } from "../support/made-postgres.ts";
+import { copyMadePostgres } from "../support/made-home.ts";
 import { Undo } from "../support/undo.ts";
 
 const home = await mkdtemp(join(tmpdir(), "waybill-served-pglite-"));

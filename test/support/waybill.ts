@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/config.ts";
 import { eventually } from "./eventually.ts";
-import { copyMadePostgres } from "./made-postgres.ts";
+import { fillHome } from "./made-home.ts";
 
 /** A running Waybill, started by its command line in a separate process. */
 export interface Waybill {
@@ -33,14 +33,14 @@ export interface Answer {
 }
 
 /**
- * A data folder as before the first start, except for an empty PostgreSQL cluster, which takes seconds to create; without one
- * for processes with a PostgreSQL elsewhere.
+ * A data folder as before the first start, except for empty databases and the sandbox's keys, which take seconds to create.
+ * Processes with a PostgreSQL elsewhere need none here.
  */
 export async function temporaryHome({ hasPostgres = true } = {}): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), "waybill-home-"));
   // A start refuses a folder that has a store but not the secrets that it was sealed with.
   loadConfig({ WAYBILL_HOME: path });
-  if (hasPostgres) await copyMadePostgres(join(path, "postgres"));
+  await fillHome(path, { hasPostgres });
   return {
     path,
     remove: async () => {

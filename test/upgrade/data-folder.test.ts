@@ -13,7 +13,7 @@ import { eventually } from "../support/eventually.ts";
 import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts";
 import { freePort } from "../support/free-port.ts";
 import { isAlive } from "../support/is-alive.ts";
-import { copyEmptyPostgres } from "../support/made-postgres.ts";
+import { copyEmptyPostgres } from "../support/made-home.ts";
 import { IS_PROVING } from "../support/proof.ts";
 import { Undo } from "../support/undo.ts";
 import { type StartOptions, startWaybill, type Waybill } from "../support/waybill.ts";

@@ -21,7 +21,7 @@ const TOKENS = 100_000;
 const SENDERS = 4;
 const SEND_PAUSE_MS = 15;
 /** Answered sends before the backup, and after it. */
-const ENOUGH = 200;
+const ENOUGH = 100;
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let backups: string;

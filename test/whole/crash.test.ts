@@ -10,7 +10,7 @@ import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 /** `CRASH_EMAILS=20000` is the full-size run. */
-const EMAILS = Number(process.env["CRASH_EMAILS"] ?? 2500);
+const EMAILS = Number(process.env["CRASH_EMAILS"] ?? 1500);
 const TENANTS = 50;
 const KILLS = 3;
 /** Deliveries in flight, and outcomes on their way to the queue, of one process. */

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Undo } from "../support/undo.ts";
@@ -11,10 +11,6 @@ afterEach(() => undo.run());
 
 async function newHome(): Promise<string> {
   return undo.add(await temporaryHome(), (home) => home.remove()).path;
-}
-
-async function start(home: string, environment?: Record<string, string>): Promise<Waybill> {
-  return undo.add(await startWaybill(home, environment), (server) => server.kill());
 }
 
 /** Runs the command line to its end. */
@@ -32,44 +28,75 @@ async function run(args: readonly string[], environment: Record<string, string>)
 
 const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
 
-test("a second server on the same folder is refused, and the first goes on", async () => {
-  const home = await newHome();
-  const first = await start(home);
-  const second = await run(["serve"], { WAYBILL_HOME: home, PORT: "0" });
-  expect(second.code).toBe(1);
-  expect(second.errors).toContain(`in use by process ${first.pid}`);
-  expect((await fetch(`${first.url}/ready`)).status).toBe(200);
-}, 60_000);
+describe("on one folder, from start to start,", () => {
+  let home: Awaited<ReturnType<typeof temporaryHome>>;
+  let server: Waybill;
+  let demoKey: string;
 
-test("a start after kill -9 finds all data, prints no new key, and the old key works", async () => {
-  const home = await newHome();
-  const first = await start(home);
-  const sent = await first.request(first.demoKey, "POST", "/v1/send/email", HTML);
-  await finalJob(first, first.demoKey, sent.body.job_id);
-  await first.kill();
-  const second = await start(home);
-  expect(second.demoKey).toBe("");
-  expect(second.screen).toContain("npm start -- key create demo");
-  const job = await second.request(first.demoKey, "GET", `/v1/jobs/${sent.body.job_id}`);
-  expect(job.body).toEqual({ job_id: sent.body.job_id, status: "success", result: {} });
-}, 60_000);
+  beforeAll(async () => {
+    home = await temporaryHome();
+    server = await startWaybill(home.path);
+    ({ demoKey } = server);
+  }, 60_000);
+  afterAll(async () => {
+    await server?.kill();
+    await home?.remove();
+  }, 60_000);
 
-test.each(["SIGINT", "SIGTERM"] as const)(
-  "%s finishes the deliveries in flight and ends with code 0",
-  async (signal) => {
-    const home = await newHome();
-    const server = await start(home);
-    const ids: string[] = [];
-    for (let i = 0; i < 50; i += 1) {
-      const { body } = await server.request(server.demoKey, "POST", "/v1/send/email", HTML);
-      ids.push(body.job_id);
-    }
-    expect(await server.stop(signal)).toBe(0);
-    const next = await start(home);
-    for (const jobId of ids) expect((await finalJob(next, server.demoKey, jobId)).status).toBe("success");
-  },
-  60_000,
-);
+  test("a second server on the same folder is refused, and the first goes on", async () => {
+    const second = await run(["serve"], { WAYBILL_HOME: home.path, PORT: "0" });
+    expect(second.code).toBe(1);
+    expect(second.errors).toContain(`in use by process ${server.pid}`);
+    expect((await fetch(`${server.url}/ready`)).status).toBe(200);
+  }, 60_000);
+
+  test("the command line creates tenants and keys, also beside a running server", async () => {
+    const environment = { WAYBILL_HOME: home.path };
+    const tenant = await run(
+      ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
+      environment,
+    );
+    expect(tenant.code).toBe(0);
+    const key = await run(["key", "create", "acme"], environment);
+    const { api_key } = JSON.parse(key.output);
+    expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
+    expect(await run(["key", "create", "nobody"], environment)).toMatchObject({ code: 1, errors: expect.any(String) });
+    const { rows } = (await server.operator("GET", "/audit")).body;
+    const calls = rows.map((row: Answer["body"]) => [row.operator, row.action, row.tenant, row.status]);
+    expect(calls).toEqual([
+      ["command line", "createKey", "nobody", 404],
+      ["command line", "createKey", "acme", 201],
+      ["command line", "createTenant", "acme", 201],
+    ]);
+    expect(JSON.stringify(rows)).not.toContain(api_key);
+  }, 60_000);
+
+  test("a start after kill -9 finds all data, prints no new key, and the old key works", async () => {
+    const sent = await server.request(demoKey, "POST", "/v1/send/email", HTML);
+    await finalJob(server, demoKey, sent.body.job_id);
+    await server.kill();
+    server = await startWaybill(home.path);
+    expect(server.demoKey).toBe("");
+    expect(server.screen).toContain("npm start -- key create demo");
+    const job = await server.request(demoKey, "GET", `/v1/jobs/${sent.body.job_id}`);
+    expect(job.body).toEqual({ job_id: sent.body.job_id, status: "success", result: {} });
+  }, 60_000);
+
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "%s finishes the deliveries in flight and ends with code 0",
+    async (signal) => {
+      const ids: string[] = [];
+      for (let i = 0; i < 50; i += 1) {
+        const { body } = await server.request(demoKey, "POST", "/v1/send/email", HTML);
+        ids.push(body.job_id);
+      }
+      expect(await server.stop(signal)).toBe(0);
+      server = await startWaybill(home.path);
+      for (const jobId of ids) expect((await finalJob(server, demoKey, jobId)).status).toBe("success");
+    },
+    60_000,
+  );
+});
 
 test("an invalid configuration ends with code 2 and a line per problem", async () => {
   const home = await newHome();
@@ -102,29 +129,6 @@ test("a changed number of shards is refused", async () => {
   const { code, errors } = await run(["serve"], { WAYBILL_HOME: home, SHARDS: "8", PORT: "0" });
   expect(code).toBe(2);
   expect(errors).toContain("SHARDS is 8, but the data was created with 16");
-}, 60_000);
-
-test("the command line creates tenants and keys, also beside a running server", async () => {
-  const home = await newHome();
-  const server = await start(home);
-  const environment = { WAYBILL_HOME: home };
-  const tenant = await run(
-    ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
-    environment,
-  );
-  expect(tenant.code).toBe(0);
-  const key = await run(["key", "create", "acme"], environment);
-  const { api_key } = JSON.parse(key.output);
-  expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
-  expect(await run(["key", "create", "nobody"], environment)).toMatchObject({ code: 1, errors: expect.any(String) });
-  const { rows } = (await server.operator("GET", "/audit")).body;
-  const calls = rows.map((row: Answer["body"]) => [row.operator, row.action, row.tenant, row.status]);
-  expect(calls).toEqual([
-    ["command line", "createKey", "nobody", 404],
-    ["command line", "createKey", "acme", 201],
-    ["command line", "createTenant", "acme", 201],
-  ]);
-  expect(JSON.stringify(rows)).not.toContain(api_key);
 }, 60_000);
 
 test("a command where there is no Waybill names the folder, and makes nothing there", async () => {

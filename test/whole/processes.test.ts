@@ -140,7 +140,7 @@ describe("a start with two API processes and two dispatchers", () => {
 });
 
 describe("an accepted message", () => {
-  const MESSAGES = 1_500;
+  const MESSAGES = 600;
   const undo = new Undo();
   let sink: SmtpSink;
   let home: Awaited<ReturnType<typeof temporaryHome>>;

@@ -32,11 +32,13 @@ beforeAll(async () => {
   const own = { from_address: "a@own.example", smtp_url: "smtp://user:secret@127.0.0.1:1" };
   expect((await waybill.operator("PUT", "/tenants/t/credentials/email", own)).status).toBeLessThan(300);
   expect((await waybill.operator("POST", "/tenants/t/domains", { domain: "own.example" })).status).toBe(201);
+  const jobs: string[] = [];
   for (let n = 0; n < PASSES; n += 1) {
     const pass_data = { serial_number: `serial-${n}`, organization_name: "Acme", description: "Ticket" };
     const made = await waybill.request(apiKey, "POST", "/v1/passes/create", { pass_type: "apple", pass_data });
-    passId = (await finalJob(waybill, apiKey, made.body.job_id)).result.pass_id;
+    jobs.push(made.body.job_id);
   }
+  for (const jobId of jobs) passId = (await finalJob(waybill, apiKey, jobId)).result.pass_id;
 }, 120_000);
 
 afterAll(async () => {

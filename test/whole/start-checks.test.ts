@@ -39,8 +39,8 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await postgres.remove();
   }, 60_000);
 
-  async function newHome(): Promise<string> {
-    const home = await temporaryHome({ hasPostgres: false });
+  async function newHome({ hasPostgres = false } = {}): Promise<string> {
+    const home = await temporaryHome({ hasPostgres });
     homes.push(home);
     return home.path;
   }
@@ -53,7 +53,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
 
   /** A process that delivers, and has no private store. */
   async function dispatcher(redis: RedisServer, changes: Readonly<Record<string, string>> = {}) {
-    const WAYBILL_HOME = await newHome();
+    const { WAYBILL_HOME = await newHome() } = changes;
     const urls = { REDIS_URL: redis.url, DATABASE_URL: postgres.url };
     return {
       WAYBILL_HOME,
@@ -138,7 +138,8 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     const recorder = await dispatcher(redis, { ROLES: "recorder" });
     await start(recorder);
     const { PATH = "" } = process.env;
-    const { DATABASE_URL: _, ...withoutRegistry } = await dispatcher(redis);
+    const WAYBILL_HOME = await newHome({ hasPostgres: true });
+    const { DATABASE_URL: _, ...withoutRegistry } = await dispatcher(redis, { WAYBILL_HOME });
     const alone = await runCommand(["serve"], { PATH, ...withoutRegistry });
     expect(refusals(alone.errors)).toEqual([
       expect.stringMatching(/belongs to another registry than the private registry in WAYBILL_HOME: set DATABASE_URL/),

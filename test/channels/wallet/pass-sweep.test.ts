@@ -10,7 +10,7 @@ import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { eventually } from "../../support/eventually.ts";
-import { openMadePglite } from "../../support/made-postgres.ts";
+import { openMadePglite } from "../../support/made-home.ts";
 import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";

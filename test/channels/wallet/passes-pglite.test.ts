@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openMadePglite } from "../../support/made-postgres.ts";
+import { openMadePglite } from "../../support/made-home.ts";
 import { passConformance } from "./pass-conformance.ts";
 
 passConformance("passes on PGlite", async () => {

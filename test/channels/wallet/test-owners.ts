@@ -5,7 +5,7 @@ import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
-import { openMadePglite } from "../../support/made-postgres.ts";
+import { openMadePglite } from "../../support/made-home.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 
 /** The owners of Google's classes, in a registry of their own. */

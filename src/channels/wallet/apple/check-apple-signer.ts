@@ -124,9 +124,12 @@ function dayOf(ms: number): string {
  * Apple's unexpired Worldwide Developer Relations intermediates (https://www.apple.com/certificateauthority/): G3 to
  * 2030-02-20, G4 and G5 to 2030-12-10, G6 to 2036-03-19. Pass certificates come from G4 today.
  */
-const WWDR_CERTIFICATES: readonly Certificate[] = [g3, g4, g5, g6].flatMap((pem) => readCertificate(pem) ?? []);
+const WWDR_PEMS: readonly string[] = [g3, g4, g5, g6];
+/** Read when they are first asked for: that takes a fifth of the time that the whole program takes to load. */
+let wwdrCertificates: readonly Certificate[] | null = null;
 
 /** Apple's intermediate that issued the certificate, or null if none of those known here did. */
 function wwdrCertificateFor(certificate: Certificate): Certificate | null {
-  return WWDR_CERTIFICATES.find((issuer) => isIssuedBy(certificate, issuer)) ?? null;
+  wwdrCertificates ??= WWDR_PEMS.flatMap((pem) => readCertificate(pem) ?? []);
+  return wwdrCertificates.find((issuer) => isIssuedBy(certificate, issuer)) ?? null;
 }

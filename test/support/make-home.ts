@@ -1,0 +1,37 @@
+import { sql } from "drizzle-orm";
+import { platformApple } from "../../src/app/apple.ts";
+import { CHANNELS } from "../../src/app/channels.ts";
+import { platformGoogle } from "../../src/app/google.ts";
+import { openDatabase, openEventStore } from "../../src/app/stores.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+
+/*
+ * bun test/support/make-home.ts FOLDER: a data folder with all that a first start makes and that is the same for every
+ * folder: both databases with their current schema and without an identity, and the sandbox's keys. A process of its own,
+ * because chDB opens one folder in a process.
+ */
+
+const [home = ""] = process.argv.slice(2);
+process.umask(0o077);
+const config = loadConfig({ WAYBILL_HOME: home });
+await platformApple(config);
+platformGoogle(config);
+
+const { db, close } = await openDatabase(config, "migrate");
+// Each registry gets one of its own.
+await db.execute(sql`drop table registry_identity`);
+// Two copies of PostgreSQL's catalogue, 600 files, which only CREATE DATABASE reads.
+for (const template of ["template0", "template1"]) {
+  await db.execute(sql.raw(`alter database ${template} is_template false`));
+  await db.execute(sql.raw(`drop database ${template}`));
+}
+await close();
+
+const { chdb, close: closeEventStore } = await openEventStore(
+  { config, channels: CHANNELS, clock: systemClock },
+  "migrate",
+);
+await chdb?.writer.command({ query: `DROP TABLE ${config.clickhouseDatabase}.identity SYNC` });
+await closeEventStore();
+process.exit(0);
