@@ -177,6 +177,18 @@ describe("the book-keeper notices", () => {
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
     message.dueMs = nowMs;
     expect(broken()).toEqual([]);
+    // Its time was told to a clock that was wrong by a minute; a step later on is no excuse.
+    message.timedMs = [nowMs];
+    message.dueMs = nowMs + 50_000;
+    nowMs += 10_000;
+    const later = faults.begin("clock step", "main");
+    later.shiftMs = 60_000;
+    faults.end(later);
+    expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
+    faults.spans.length = 0;
+    nowMs -= 10_000;
+    faults.begin("clock step", "main").shiftMs = 60_000;
+    expect(broken()).toEqual([]);
     message.canceledMs = nowMs;
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
   });

@@ -26,6 +26,8 @@ export interface Message {
   jobId: string | null;
   /** Not to be handed over before (unix ms); 0: at once. */
   dueMs: number;
+  /** When `dueMs` was told to the service: a clock that was wrong then made the time wrong by as much. */
+  timedMs: readonly number[];
   /** When the service answered that it is cancelled; 0: it is not. `NaN`: nobody knows. */
   canceledMs: number;
   /** Other job ids that a repeat under the same Idempotency-Key was answered with: there must be none. */
@@ -85,6 +87,7 @@ export class Book {
       fate: "asked",
       jobId: null,
       dueMs: 0,
+      timedMs: [],
       canceledMs: 0,
       otherJobIds: null,
     };

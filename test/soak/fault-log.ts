@@ -20,6 +20,8 @@ export interface FaultSpan {
   readonly channel: SoakChannel | null;
   /** How long it took until the service was ready again; null: it was not asked. */
   recoveryMs: number | null;
+  /** By how much the processes' clocks were wrong (ms). */
+  shiftMs: number;
   /** What else there is to say. */
   note: string;
 }
@@ -37,7 +39,17 @@ export class FaultLog {
 
   begin(kind: string, target: string, excuse: Excuse | null = null, channel: SoakChannel | null = null): FaultSpan {
     const fromMs = this.nowMs();
-    const span = { kind, target, fromMs, toMs: Number.POSITIVE_INFINITY, excuse, channel, recoveryMs: null, note: "" };
+    const span = {
+      kind,
+      target,
+      fromMs,
+      toMs: Number.POSITIVE_INFINITY,
+      excuse,
+      channel,
+      recoveryMs: null,
+      shiftMs: 0,
+      note: "",
+    };
     this.spans.push(span);
     return span;
   }
@@ -71,6 +83,12 @@ export class FaultLog {
           span.fromMs <= againMs + SLACK_MS,
       ) ?? null
     );
+  }
+
+  /** By how much clocks were wrong at that time (ms). A process looks at its clock's file every half a second. */
+  clockErrorMs(atMs: number): number {
+    const wrong = this.spans.filter(({ fromMs, toMs }) => fromMs <= atMs + SLACK_MS && toMs >= atMs - SLACK_MS);
+    return Math.max(0, ...wrong.map(({ shiftMs }) => Math.abs(shiftMs)));
   }
 
   /** The faults that lasted at that time or ended shortly before. */

@@ -22,6 +22,7 @@ export interface Lasting {
   readonly ms: number;
   readonly excuse?: Excuse | null;
   readonly channel?: SoakChannel | null;
+  readonly shiftMs?: number;
   begin(): unknown;
   end(): unknown;
 }
@@ -29,6 +30,7 @@ export interface Lasting {
 /** A fault that begins, lasts and ends, whatever happens meanwhile. */
 export async function lasting({ faults }: SoakWorld, fault: Lasting): Promise<void> {
   const span = faults.begin(fault.kind, fault.target, fault.excuse ?? null, fault.channel ?? null);
+  span.shiftMs = fault.shiftMs ?? 0;
   try {
     await fault.begin();
     await Bun.sleep(fault.ms);

@@ -165,7 +165,7 @@ function onceUnderKey({ book }: Evidence): Verdict {
   return { promise: "an Idempotency-Key makes one job", checked, broken, note: "" };
 }
 
-function scheduled({ book }: Evidence): Verdict {
+function scheduled({ book, faults }: Evidence): Verdict {
   const broken: string[] = [];
   const all = book.messages.filter(({ dueMs, canceledMs }) => dueMs > 0 || canceledMs > 0);
   for (const message of all) {
@@ -175,13 +175,18 @@ function scheduled({ book }: Evidence): Verdict {
       broken.push(
         `${nameOf(message)} was cancelled at ${timeOf(message.canceledMs)} and came at ${timeOf(first.atMs)}`,
       );
-    } else if (first.atMs < message.dueMs - EARLY_MS) {
+    } else if (first.atMs < message.dueMs - EARLY_MS - clockErrorOf(message, faults)) {
       broken.push(`${nameOf(message)} was for ${timeOf(message.dueMs)} and came at ${timeOf(first.atMs)}`);
     }
   }
   const canceled = all.filter(({ canceledMs }) => canceledMs > 0).length;
   const note = `${canceled} cancelled`;
   return { promise: "scheduled messages come in time, cancelled ones not at all", checked: all.length, broken, note };
+}
+
+/** A wall-clock time means what the clock of the process that takes it says. Later steps change nothing. */
+function clockErrorOf({ timedMs }: Message, faults: FaultLog): number {
+  return Math.max(0, ...timedMs.map((atMs) => faults.clockErrorMs(atMs)));
 }
 
 function suppressed({ book, events }: Evidence): Verdict {

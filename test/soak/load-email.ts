@@ -112,6 +112,7 @@ export async function sendScheduled(context: LoadContext): Promise<void> {
   const message = book.ask(tenants.sender(dice).id, "email");
   const waitMs = dice.between(10_000, 90_000);
   message.dueMs = Date.now() + waitMs;
+  message.timedMs = [Date.now()];
   const body = {
     ...mail(message, `s${message.seq}@example.com`, 100),
     scheduled_at: new Date(message.dueMs).toISOString(),
@@ -141,6 +142,7 @@ async function move(context: LoadContext, message: Message): Promise<void> {
   const body = { scheduled_at: new Date(toMs).toISOString() };
   // Until the answer it may come at either time.
   message.dueMs = Math.min(before, toMs);
+  message.timedMs = [...message.timedMs, Date.now()];
   const { status } = await context.api.tenant(tenantOf(context, message).apiKey, "PATCH", path, body);
   context.did(status === 200 ? "moved" : "moved too late or without an answer");
   if (status === 200) message.dueMs = toMs;

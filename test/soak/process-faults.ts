@@ -113,6 +113,7 @@ async function stepClock(world: SoakWorld, dice: Dice): Promise<void> {
     kind: "clock step",
     target: `${stepped.join(", ")} by ${Math.round(shiftMs / 1_000)} s`,
     ms: dice.between(5_000, 30_000),
+    shiftMs,
     begin: () => write(Object.fromEntries(stepped.map((name) => [name, shiftMs]))),
     end: () => write({}),
   });
