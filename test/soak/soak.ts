@@ -4,7 +4,7 @@ import { holds, markdownOf, type SoakReport } from "./report.ts";
 import { runSoak } from "./run-soak.ts";
 
 /*
- * `npm run soak`: hours in the life of the whole program, with everything going wrong (docs/soak.md). Exit code 1: a promise was
+ * `npm run soak`: hours in the life of the whole program, with everything going wrong (CONTRIBUTING.md, "The soak"). Exit code 1: a promise was
  * broken; 2: it could not run.
  */
 const say = (text: string) => process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
