@@ -56,6 +56,8 @@ export class ChatProvider {
       port: 0,
       idleTimeout: 90,
       fetch: (request) => provider.answer(request),
+      // A caller that is killed breaks off its request.
+      error: () => new Response(null, { status: 500 }),
     });
     provider.proxy = await FaultProxy.start({ port: provider.server.port ?? 0 });
     return provider;

@@ -4,6 +4,7 @@ import { TEMPLATE } from "./tenants.ts";
 /** A former key is refused by all processes within a second; so that a fault in between proves nothing. */
 const REVOKED_MS = 15_000;
 const PAUSE_MS = 5_000;
+const PLAN_CHANGED = 0.2;
 
 /** One of the changes that operators and tenants make while messages are sent. */
 export async function change(context: LoadContext): Promise<void> {
@@ -11,6 +12,8 @@ export async function change(context: LoadContext): Promise<void> {
   const tenant = tenants.sender(dice);
   switch (dice.between(0, 6)) {
     case 0: {
+      // Of all tenants' plan: a few times an hour.
+      if (!dice.chance(PLAN_CHANGED)) return;
       const plan = {
         requests_per_minute: dice.pick([900_000, 1_000_000]),
         deliveries_per_second: dice.pick([null, 200]),

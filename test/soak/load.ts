@@ -1,6 +1,6 @@
 import { Dice } from "../simulation/dice.ts";
 import { sendChat } from "./load-chat.ts";
-import { sendBatch, sendEmail, sendScheduled, suppress, unsubscribe } from "./load-email.ts";
+import { open, sendBatch, sendEmail, sendScheduled, suppress, unsubscribe } from "./load-email.ts";
 import { attack } from "./load-hostile.ts";
 import { change } from "./load-operator.ts";
 import { ReadLoad } from "./load-reads.ts";
@@ -43,6 +43,7 @@ export class SoakLoad {
       [4, () => sendScheduled(context)],
       [1, () => suppress(context)],
       [0.5, () => unsubscribe(context)],
+      [0.7, () => open(context)],
       [14, () => sendChat(context)],
       [4, () => this.wallet.create(context)],
       [3, () => this.wallet.update(context)],

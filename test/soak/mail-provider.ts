@@ -13,7 +13,9 @@ export type MailMood = "ok" | "closed" | "broken" | "silent" | "slow" | "throttl
 const HEAD_CHARS = 16 * 1024;
 const SLOW_MS = 3_000;
 const LOG_EVERY_MS = 200;
+/** So many messages are between two whose unsubscribe link is followed, or whose pixel is loaded. */
 const LINK_EVERY = 40;
+const PIXEL_EVERY = 30;
 /** Of the messages that it took, so many come back later. */
 const BOUNCED_EVERY = 150;
 
@@ -26,6 +28,8 @@ export class MailProvider {
   refused = 0;
   /** Unsubscribe links of some of the messages, newest last. */
   readonly links: { readonly seq: number; readonly address: string; readonly url: string }[] = [];
+  /** The tracking pixels of some of the messages. */
+  readonly pixels: string[] = [];
   private readonly seenGrey = new Set<string>();
   private lines: string[] = [];
   private taken = 0;
@@ -109,6 +113,8 @@ export class MailProvider {
     this.log(messageId, recipient, seq);
     const link = /^list-unsubscribe:\s*<([^>]+)>/im.exec(head)?.[1];
     if (link !== undefined && this.taken % LINK_EVERY === 0) this.links.push({ seq, address: recipient, url: link });
+    const pixel = /http:\/\/[\w.:]+\/t\/o\/[\w.-]+\.gif/.exec(head.replaceAll("=\r\n", ""))?.[0];
+    if (pixel !== undefined && this.taken % PIXEL_EVERY === 0) this.pixels.push(pixel);
     const answer = () => callback(null, "2.0.0 Ok: queued as 4jWcZx67mFzMCQZ");
     if (this.mood === "slow") setTimeout(answer, SLOW_MS);
     else answer();

@@ -20,6 +20,8 @@ export class Receivers {
       port: 0,
       idleTimeout: 60,
       fetch: (request) => this.answer(request),
+      // A caller that is killed breaks off its request.
+      error: () => new Response(null, { status: 500 }),
     });
   }
 
