@@ -16,6 +16,8 @@ export interface SoakOptions {
   readonly report: string | null;
   /** Faults by name; null: all that this machine can do. */
   readonly only: ReadonlySet<string> | null;
+  /** Faults by name that are left out. */
+  readonly without: ReadonlySet<string>;
   /** Seconds between the end of a fault and the next one, on average. */
   readonly gapSeconds: number;
   /** How long jobs have to end after the last fault. */
@@ -34,6 +36,7 @@ export const USAGE = `npm run soak -- [options]
   --embedded               everything in one process
   --tenants N              most of them quiet (2000)
   --only a,b               these faults alone; "none": no fault
+  --without a,b            all faults but these
   --gap S                  seconds between two faults (20)
   --drain N                minutes that jobs have to end after the last fault (12)
   --disk-mib N             room of the data folder (3072)
@@ -55,6 +58,7 @@ export function readOptions(args: readonly string[]): SoakOptions {
       tenants: { type: "string" },
       report: { type: "string" },
       only: { type: "string" },
+      without: { type: "string" },
       gap: { type: "string" },
       drain: { type: "string" },
       "disk-mib": { type: "string" },
@@ -74,6 +78,7 @@ export function readOptions(args: readonly string[]): SoakOptions {
     tenants: numberOf("--tenants", values.tenants, 2_000),
     report: values.report ?? null,
     only: values.only === undefined ? null : new Set(values.only.split(",")),
+    without: new Set(values.without?.split(",") ?? []),
     gapSeconds: numberOf("--gap", values.gap, 20),
     drainMinutes: numberOf("--drain", values.drain, 12),
     diskMib: numberOf("--disk-mib", values["disk-mib"], 3_072),

@@ -29,10 +29,10 @@ export class Weather {
     private readonly resources: Resources,
     private readonly say: (text: string) => void,
   ) {
-    const { seed, only } = world.options;
+    const { seed, only, without } = world.options;
     this.dice = new Dice(seed ^ 0x5eed);
     this.kinds = FAULT_KINDS.filter(
-      (kind) => (only === null || only.has(kind.name)) && kind.isPossible?.(world) !== false,
+      (kind) => (only === null || only.has(kind.name)) && !without.has(kind.name) && kind.isPossible?.(world) !== false,
     );
     const unknown =
       only === null ? [] : Array.from(only).filter((name) => !FAULT_KINDS.some((kind) => kind.name === name));
