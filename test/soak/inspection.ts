@@ -19,7 +19,10 @@ export async function inspect(
 ): Promise<readonly Verdict[]> {
   const giveUpAtMs = performance.now() + withinMs;
   while (true) {
-    const events = await readExport(world);
+    const events = await readExport(world).catch((error: unknown) => {
+      world.book.misdeed("every event can be read", String(error));
+      return new EventAudit(world.book);
+    });
     const asked = await askForRest(world, events);
     const verdicts = judge({ book: world.book, faults: world.faults, events, asked }, dispatchers);
     const broken = verdicts.filter((one) => one.broken.length > 0);

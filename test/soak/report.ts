@@ -5,7 +5,7 @@ import type { ResourcePoint, Slope } from "./resources.ts";
 
 /** What a soak found. */
 export interface SoakReport {
-  readonly options: Omit<SoakOptions, "only">;
+  readonly options: Omit<SoakOptions, "only" | "without">;
   readonly minutes: number;
   readonly load: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;

@@ -23,6 +23,7 @@ const NOTED = [
   "an operator's command works beside the server",
   "a revoked key is refused",
   "what is wrong is refused",
+  "every event can be read",
   "the soak itself works",
 ];
 
@@ -74,7 +75,7 @@ async function soak(world: SoakWorld, say: (text: string) => void, over: AbortSi
     const broken = book.misdeeds.filter((one) => one.promise === promise).map(({ what }) => what);
     verdicts.push({ promise, checked: faults.spans.length, broken, note: "" });
   }
-  const { only: _only, ...shown } = options;
+  const { only: _only, without: _without, ...shown } = options;
   return {
     options: shown,
     minutes,

@@ -34,8 +34,7 @@ export class Weather {
     this.kinds = FAULT_KINDS.filter(
       (kind) => (only === null || only.has(kind.name)) && !without.has(kind.name) && kind.isPossible?.(world) !== false,
     );
-    const unknown =
-      only === null ? [] : Array.from(only).filter((name) => !FAULT_KINDS.some((kind) => kind.name === name));
+    const unknown = [...(only ?? []), ...without].filter((name) => !FAULT_KINDS.some((kind) => kind.name === name));
     if (unknown.some((name) => name !== "none")) throw new Error(`no faults named ${unknown.join(", ")}`);
   }
 
