@@ -59,12 +59,12 @@ export class SoakStores {
     return { REDIS_URL: `redis://127.0.0.1:${(isSide ? sideProxy : redisProxy).port}`, DATABASE_URL: database.href };
   }
 
-  /** From now on not a byte more can be written. */
-  async fillDisk(): Promise<void> {
+  /** From now on only so much more can be written. */
+  async fillDisk(leftMib: number): Promise<void> {
     if (this.disk === null) return;
     const { blocks, bfree, bsize } = await statfs(this.disk.path);
     const usedKib = Math.ceil(((blocks - bfree) * bsize) / 1024);
-    run(["mount", "-o", `remount,size=${usedKib}k`, this.disk.path]);
+    run(["mount", "-o", `remount,size=${usedKib + leftMib * 1024}k`, this.disk.path]);
   }
 
   freeDisk(): void {

@@ -4,6 +4,9 @@ import { fillRedis } from "./soak-stores.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
 const NETWORK_KBPS = 200;
+/** Less than the event store leaves free of the soak's disk, and time for what it has begun. */
+const NEARLY_FULL_MIB = 48;
+const NEARLY_FULL_MS = 5_000;
 
 /** Faults of Redis, PostgreSQL and the disk. */
 export const storeFaults: readonly FaultKind[] = [
@@ -55,14 +58,21 @@ async function redisFull(world: SoakWorld, dice: Dice): Promise<void> {
   }
 }
 
-/** The data folder's file system takes not a byte more. */
+/**
+ * The data folder's file system takes not a byte more. It fills up in two steps: the event store stops by itself before a disk is
+ * full (`src/storage/engine-config.ts`), which it can where what it began has the time to end.
+ */
 async function diskFull(world: SoakWorld, dice: Dice): Promise<void> {
   const { stores } = world;
   await lasting(world, {
     kind: "full disk",
     target: stores.servers === null ? "all stores" : "redis and event store",
     ms: dice.between(1_000, 8_000),
-    begin: () => stores.fillDisk(),
+    begin: async () => {
+      await stores.fillDisk(NEARLY_FULL_MIB);
+      await Bun.sleep(NEARLY_FULL_MS);
+      await stores.fillDisk(0);
+    },
     end: async () => {
       stores.freeDisk();
       // With `appendfsync always` Redis ends itself; a service manager starts it again.
