@@ -33,6 +33,8 @@ const CHECKS: readonly Check[] = [
   { name: "dashboard-types", command: ["tsc", "--noEmit", "-p", "src/operators/dashboard"] },
   { name: "client", command: ["infra/generate-client.ts", "--check"] },
   { name: "reference", command: ["infra/reference-page.ts", "--check"] },
+  { name: "version", command: ["infra/version.ts", "--check"] },
+  { name: "licences", command: ["infra/licences.ts", "--check"] },
   { name: "links", command: ["infra/check-links.ts"] },
   // It also says what the compiler says of the sources, in a third of the compiler's time.
   { name: "lint", command: ["oxlint", "--type-aware", "--type-check", "--deny-warnings"] },

@@ -14,7 +14,7 @@ import { createKey, createTenant } from "./commands/operator.ts";
 import { restore } from "./commands/restore.ts";
 import { rotateAllKeys } from "./commands/rotate-keys.ts";
 import { serve } from "./commands/serve.ts";
-import { homeOf, withoutEffect } from "./config/config.ts";
+import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
 import { ApiError } from "./http/api-error.ts";
 
@@ -44,7 +44,8 @@ history of every delivery.
   waybill key create TENANT         create an API key; it is shown once
   waybill --help | --version
 
-"waybill" is "npm start --" or "bun src/main.ts". Configuration comes from the environment; README.md lists it.
+"waybill" is "npx waybill" where the npm package is installed, "npm start --" in a checkout.
+Configuration comes from the environment; README.md lists it.
 Exit codes: 0 done, 1 failure, 2 usage or configuration.`;
 
 /** Runs the command that the arguments name. Answers the exit code. */
@@ -61,7 +62,6 @@ async function run(args: readonly string[]): Promise<number> {
       return serve({
         config: config(),
         version,
-        withoutEffect: withoutEffect(process.env),
         isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
         isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
       });

@@ -16,11 +16,12 @@ import { endTestFilesOnSignal, runTestFile } from "./support/run-test-file.ts";
  * Sizes are those of the test suite; the environment variables that each test names at its top make them larger.
  */
 
-/** The tests that take something away: those of faults, and elsewhere those that kill processes or replace them. */
+/** The tests that take something away: those of faults, and elsewhere those that kill processes, replace them, or change schemas. */
 const TESTS = [
   "test/faults/*.test.ts",
   "test/whole/*{crash,cluster,upgrade}*.test.ts",
   "test/upgrade/*.test.ts",
+  "test/{events/growing,storage/migrations}.test.ts",
   "test/engine/recorder/{recorder-death,killed-inserts}.test.ts",
   "test/engine/queue/*cluster*.test.ts",
   "test/tenants/registry-outage.test.ts",

@@ -1,10 +1,10 @@
 # Postfix as Waybill's way out, with the settings of infra/mail. Build it from the root of the repository:
-#   docker build --file infra/docker/postfix.Dockerfile --tag waybill-postfix:0.1.0 .
+#   docker build --file infra/docker/postfix.Dockerfile --tag waybill-postfix:1.0.0 .
 # The log is in /var/log/postfix, for a process of the role `maillog`; the queue in /var/spool/postfix. Both want a volume.
 
 FROM debian:bookworm-20251229-slim
 LABEL org.opencontainers.image.title="Postfix for Waybill" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="1.0.0" \
       org.opencontainers.image.licenses="MIT"
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates curl postfix \

@@ -9,6 +9,12 @@ export function processTelemetry({ logLevel }: Config, name?: string): ProcessTe
   return new ProcessTelemetry({ level: logLevel, isTerminal: process.stderr.isTTY === true, ...named });
 }
 
+/** What a person types to run a command here: by the npm package, or in a checkout. */
+export function called(words = ""): string {
+  if (import.meta.dir.includes("/node_modules/")) return `npx waybill ${words}`.trim();
+  return words === "" ? "npm start" : `npm start -- ${words}`;
+}
+
 /** A command line that does not name a valid action. */
 export class UsageError extends Error {
   override readonly name = "UsageError";

@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { providerParts } from "./check.ts";
+import { called } from "./command-line.ts";
 
 const EXIT_FINDINGS = 1;
 
@@ -37,7 +38,7 @@ async function beside({ home }: Config): Promise<readonly Finding[]> {
     return (await runningStart(home).ask("doctor", null, () => undefined)) as unknown as readonly Finding[];
   } catch (error) {
     const says = `no server answers on ${home}${error instanceof Error ? ` (${error.message})` : ""}`;
-    return [{ part: "server", says, todo: "start it: npm start" }];
+    return [{ part: "server", says, todo: `start it: ${called()}` }];
   }
 }
 

@@ -7,7 +7,7 @@ import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
-import { processTelemetry } from "./command-line.ts";
+import { called, processTelemetry } from "./command-line.ts";
 
 /** The most time that stopping may take; anything slower is cut off. */
 const STOP_MS_MAX = 10_000;
@@ -15,8 +15,6 @@ const STOP_MS_MAX = 10_000;
 export interface ServeOptions {
   readonly config: Config;
   readonly version: string;
-  /** Variables that are set but have no effect yet. */
-  readonly withoutEffect: readonly string[];
   /** Whether the operator's token came from the environment, and so is in no file. */
   readonly isTokenGiven: boolean;
   /** The same for the password of the analysts' port. */
@@ -25,10 +23,9 @@ export interface ServeOptions {
 
 /** Runs the roles until a signal asks it to stop or a part fails. */
 export async function serve(options: ServeOptions): Promise<number> {
-  const { config, version, withoutEffect } = options;
+  const { config, version } = options;
   const place = placeOf(config);
   const telemetry = processTelemetry(config, place.kind === "main" ? "main" : undefined);
-  for (const name of withoutEffect) telemetry.log("warn", `${name} is set and has no effect in this version`);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
   const signalled = nextSignal();
   const house = await Promise.race([
@@ -124,10 +121,10 @@ function processRows(config: Config, { children }: App, place: Place): [string, 
 
 function firstEmail(url: string, { exists, apiKey }: DemoTenant): readonly string[] {
   const intro = exists
-    ? ["Send an e-mail (a new key: npm start -- key create demo):"]
+    ? [`Send an e-mail (a new key: ${called("key create demo")}):`]
     : [
-        "Send an e-mail (npm start -- tenant create NAME --id ID --permissions allow_raw_html makes a tenant,",
-        "npm start -- key create ID its key):",
+        `Send an e-mail (${called("tenant create NAME --id ID --permissions allow_raw_html")} makes a tenant,`,
+        `${called("key create ID")} its key):`,
       ];
   const body = JSON.stringify({ to_address: "ann@example.com", subject: "Hello", html: "<p>Hello from Waybill</p>" });
   return [

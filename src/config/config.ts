@@ -51,15 +51,9 @@ export function loadConfig(environment: Environment): Config {
 
 /** The settings as a table in Markdown, for the documentation. */
 export function configTable(): string {
-  const settings = Object.values<Setting<unknown>>(SETTINGS).filter((setting) => setting.planned === undefined);
+  const settings = Object.values<Setting<unknown>>(SETTINGS);
   const rows = settings.map((setting) => `| \`${setting.name}\` | ${defaultOf(setting)} | ${setting.meaning} |`);
   return ["| name | default | meaning |", "|---|---|---|", ...rows].join("\n");
-}
-
-/** Variables that are set and valid but have no effect yet. */
-export function withoutEffect(environment: Environment): readonly string[] {
-  const settings = Object.values<Setting<unknown>>(SETTINGS);
-  return settings.filter((one) => one.planned && textOf(environment, one) !== null).map(({ name }) => name);
 }
 
 /** The data folder, without anything being made in it. Its default depends on the working directory. */

@@ -10,8 +10,6 @@ export interface Setting<T> {
   readonly default: string | null;
   /** What the documentation shows in place of a default. */
   readonly unset?: string;
-  /** It is validated, but what it controls is not built yet. */
-  readonly planned?: true;
   /** The value is never shown. */
   readonly secret?: true;
   /** An unset variable is generated once and kept in this file of WAYBILL_HOME. */

@@ -53,7 +53,7 @@ export interface EventWriter {
    * Writes the rows once, however often it is called with the same token. Resolves when they can be read. Rejects with
    * `RowsRefusedError` if the event store would refuse them forever.
    */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a writer that has nothing to say of a batch says nothing.
+  // A writer that has nothing to say of a batch says nothing.
   write(token: string, rows: readonly StoredEventRow[], attempt?: WriteAttempt): Promise<WriteOutcome | void>;
 }
 

@@ -47,8 +47,8 @@ export const engineLimits = {
   allowancePieceMax: 64,
   /** How long the count of a day's allowance is kept: longer than any clock can take that day for today. */
   allowanceKeptMs: 2 * 24 * 60 * 60 * 1000,
-  /** A tenant queue whose allowance is used up is checked this often: the operator may have raised it. */
-  allowanceLookMs: 60_000,
+  /** A tenant queue that its pace or a used-up allowance holds is checked this often: the operator may have raised it. */
+  planLookMs: 60_000,
   /** How often an actor whose tenant is paused looks whether it still is. */
   pausedLookMs: 500,
   /**

@@ -11,7 +11,8 @@ const LOOK_TIMEOUT_MS = 60_000;
 
 /**
  * Brings the event store's tables to the current schema and returns the versions that it applied. Safe to repeat, even after
- * stopping half-way or from several processes at once: every statement says IF NOT EXISTS or the like.
+ * stopping half-way or from several processes at once: every statement says IF NOT EXISTS or the like. Rejects with
+ * `ConfigurationError` if a later version of the program has migrated them.
  */
 export async function migrateEventStore(
   clickhouse: ClickHouse,
@@ -21,10 +22,16 @@ export async function migrateEventStore(
   for (const statement of eventStoreFoundation(target)) await clickhouse.command(statement);
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const rows = await clickhouse.rows(`SELECT version FROM ${target.database}.migrations SETTINGS ${settings}`);
-  const known = new Set(rows.map(([version]) => version));
+  const present = new Set(rows.map(([version]) => Number(version)));
+  const migrations = eventStoreMigrations(target);
+  if (!present.isSubsetOf(new Set(migrations.map(({ version }) => version)))) {
+    throw new ConfigurationError(
+      "The event store belongs to a later version of Waybill: start that one, or restore a backup.",
+    );
+  }
   const ran: number[] = [];
-  for (const { version, name, statements } of eventStoreMigrations(target)) {
-    if (known.has(version)) continue;
+  for (const { version, name, statements } of migrations) {
+    if (present.has(version)) continue;
     for (const statement of statements) await clickhouse.command(statement);
     // Recorded last: a step that died before this line runs again.
     await clickhouse.insert(

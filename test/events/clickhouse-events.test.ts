@@ -9,12 +9,13 @@ import {
 } from "../../src/domain/event-store.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
+import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { applyRetention } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { eventIdAt, newJobId, storedEventRow } from "../engine/recorder/event-store-rows.ts";
+import { eventIdAt, NOON_MS, newJobId, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
 
 const HOSTILE = [
@@ -306,6 +307,27 @@ for (const by of ["process", "http", "served"] as const) {
       await eventStore.writing.command(`OPTIMIZE TABLE ${eventStore.target.database}.jobs FINAL`);
       const job = await eventStore.reader.job(tenantId, jobId);
       expect(job?.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
+    });
+
+    test("a page has the events that a faster clock than the reader's has numbered", async () => {
+      const tenantId = newTenant();
+      const rows = [1, 2].map((n) => storedEventRow(eventIdAt(n), { tenantId }));
+      await eventStore.writer.write(newToken(), rows);
+      const slow = { ...systemClock, nowMs: () => NOON_MS - 3_600_000 };
+      const reader = new ClickHouseEventReader(eventStore.reading, eventStore.target, slow);
+      expect((await reader.page(everything(tenantId))).events).toEqual(rows.map(shown).reverse());
+    });
+
+    test("events are summed by the hours and days of UTC, whichever zone the server is in", async () => {
+      const tenantId = newTenant();
+      const atMs = NOON_MS - 9 * 3_600_000;
+      await eventStore.writer.write(newToken(), [storedEventRow(firstEventIdAt(atMs), { tenantId })]);
+      const sum = (column: string, table: string) =>
+        eventStore.reading.rows(
+          `SELECT toUnixTimestamp(${column}) FROM ${eventStore.target.database}.${table} WHERE tenant_id = '${tenantId}'`,
+        );
+      expect(await sum("hour", "events_hourly")).toEqual([[atMs / 1000]]);
+      expect(await sum("toDateTime(day, 'UTC')", "events_daily")).toEqual([[(NOON_MS - 12 * 3_600_000) / 1000]]);
     });
 
     test("a job that is not finished is unknown, although it has events", async () => {

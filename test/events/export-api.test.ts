@@ -73,6 +73,7 @@ describe("an export", () => {
     await start(eventStore);
     const answer = await ask(`${DAYS}&tenant=acme`);
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(answer.headers.get("content-disposition")).toBe(
       'attachment; filename="waybill-events-acme-2026-11-01-2026-11-30.ndjson"',
     );

@@ -138,6 +138,14 @@ describe("lines", () => {
   }, 30_000);
 });
 
+test("an export that is given up between two pieces is an incomplete file", async () => {
+  const caller = new AbortController();
+  const chunks = await exports.embedded.open({ ...ALL, format: "ndjson" }, caller.signal);
+  expect((await chunks.next()).done).toBe(false);
+  caller.abort();
+  await expect(chunks.next()).rejects.toBeInstanceOf(UnavailableError);
+});
+
 describe("Parquet", () => {
   test.each(["embedded", "server"] as const)(
     "that is made %s is read back as the table's events",

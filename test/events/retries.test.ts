@@ -239,6 +239,15 @@ test("contents are sealed, each for its job, and a job of nobody's is unknown", 
   expect((await retries.retry(other, [jobId])).get(jobId)).toEqual({ kind: "unknown" });
 });
 
+test("a content longer than the bound is not kept, even where there is room for it", async () => {
+  const ofBytes = (bytes: number) => accept({ payload: JSON.stringify("x".repeat(bytes - 2)) });
+  const [kept, tooLong] = [await ofBytes(engineLimits.keptBytesMax), await ofBytes(engineLimits.keptBytesMax + 1)];
+  for (let left = 2; left > 0; left -= (await failAll()).length);
+  expect([...(await queue.unrecordedContents(tenant, [kept, tooLong])).keys()]).toEqual([kept]);
+  expect(await outcomeOf(tooLong)).toEqual({ kind: "not_kept" });
+  await record();
+});
+
 test("contents in the outbox are bounded, for a tenant by what it leaves to others, and leave it with their batch", async () => {
   const payload = JSON.stringify({ to: "a@b.c", html: "x".repeat(250_000) });
   const most = Math.floor(engineLimits.keptOutboxBytesMax / 2 / payload.length);

@@ -73,6 +73,20 @@ test("with everything in place the script runs the command in its own place and 
   expect(exitCode).toBe(7);
 });
 
+test("with --in, the script runs in that folder, without what a project there means for itself", async () => {
+  const checkout = await installedCheckout();
+  await Bun.write(
+    join(checkout, "where.ts"),
+    "console.log(process.cwd(), process.env.DATABASE_URL, ...process.argv.slice(2))",
+  );
+  const project = await freshFolder();
+  await Bun.write(join(project, ".env"), "DATABASE_URL=postgres://of-the-project\n");
+  await Bun.write(join(project, "bunfig.toml"), `preload = ["./missing.ts"]\n`);
+  const environment = { PATH: await pathWithBun() };
+  const { out, err } = await bootstrap(checkout, ["--in", project, "where.ts", "an argument"], environment);
+  expect([out, err]).toEqual([`${project} undefined an argument\n`, ""]);
+});
+
 test("a missing redis-server that cannot be installed is reported in one line that says what to do", async () => {
   const checkout = await installedCheckout();
   const environment = { PATH: await pathWithBun() };

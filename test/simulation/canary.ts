@@ -475,7 +475,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-schedule.ts`,
     find: "|| shard.parked.get(jobId)?.lentUnder !== undefined) return",
     replace: ") return",
-    seed: 535,
+    seed: 1_036,
   },
   {
     name: "an owner cancels a message and delivers it all the same",

@@ -40,11 +40,12 @@ export class Driver {
     world.heal();
     // A step of the queue's clock that no owner has noticed yet moves its shard's due times by as much.
     const shards = Array.from({ length: world.drawn.shards }, (_, shard) => shard);
-    const stepsMs = Math.max(...shards.map((shard) => world.queueChecker.unnoticedStepsMs(shard)));
+    const { queueChecker } = world;
+    const stepsMs = Math.max(...shards.map((shard) => queueChecker.unnoticedStepsMs(shard)));
     const settleByMs = world.clock.nowMs + SETTLE_MS_MAX + stepsMs;
     do {
       this.stepWhile(() => {
-        const isLate = world.clock.nowMs > settleByMs;
+        const isLate = world.clock.nowMs > settleByMs + queueChecker.scheduledBehindMs;
         world.watch.demand(!isLate, "everyJobEnds", () => whatIsLeft(world));
         return world.clock.steps % 32 !== 0 || !isSettled(world);
       });

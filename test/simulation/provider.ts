@@ -116,7 +116,8 @@ export class Provider {
     parts.jobs.inHand(truth);
     parts.waits.handedOver(job.jobId);
     parts.queueChecker.begun(process, job.jobId);
-    parts.fairness.started(process, tenant, term.lease.token);
+    const tookSlotNow = job.fallback === undefined;
+    parts.fairness.started(process, tenant, { token: term.lease.token, tookSlotNow });
     const handOver = { term, signal, begunMs: parts.clock.nowMs };
     this.inFlight.set(job.jobId, handOver);
     truth.tries += 1;

@@ -43,6 +43,11 @@ interface ShardSteps {
   /** Those that an owner noticed last, and when. */
   noticedMs: number;
   noticedAtMs: number;
+  /** When the last pull came, and how long it had been on its way: the shard's time is behind by as much until the next. */
+  pulledAtMs: number;
+  onItsWayMs: number;
+  /** The shard's time then. */
+  agreedMs: number;
 }
 
 /** A process, the lease under which it acts, and when it sent its messages' outcomes. */
@@ -68,6 +73,8 @@ interface Due {
   readonly unnoticedMs: number;
   /** Steps of the queue's clock before it was. */
   readonly steps: number;
+  /** How far the shard's time was behind when it was scheduled, which nobody but its owner knew. */
+  readonly behindMs: number;
 }
 
 /** Checks the queue's bytes and times: pulled, waiting in a process, lent, and due jobs. */
@@ -76,6 +83,8 @@ export class QueueChecker {
   private clockSteps = 0;
   /** How far an owner's reckoning may be behind without the queue's knowing it. */
   private behindMs = 0;
+  /** The largest step that a job was scheduled behind before its shard's owner pulled again: it may be late by as much. */
+  scheduledBehindMs = 0;
   private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
@@ -114,8 +123,8 @@ export class QueueChecker {
   }
 
   /** What the queue hands out. */
-  pulled(lease: Lease, request: PullRequest, result: PullResult): void {
-    this.noticeSteps(lease, request.shardTimeMs);
+  pulled(lease: Lease, request: PullRequest & { readonly sentAtMs: number }, result: PullResult): void {
+    this.noticeSteps(lease, request);
     const jobs = result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -177,6 +186,13 @@ export class QueueChecker {
   /** Also that a step was noticed: until its owner pulls again, or if nobody owns the shard, nobody knows of it. */
   forget(): void {
     this.due.clear();
+    // Known, so that a settlement which comes once more is not taken for one that parks anew; and no more than that.
+    for (const { jobId, tenant } of this.parts.jobs.jobs.values()) {
+      const laterMs = this.parts.state.look(tenant.shard).later.get(jobId);
+      if (laterMs === undefined) continue;
+      const anyTime = { fromMs: 0, atMs: Number.POSITIVE_INFINITY, unnoticedMs: 0, steps: 0, behindMs: 0 };
+      this.due.set(jobId, { laterMs, ...anyTime });
+    }
     this.behindMs = REPLY_MS_MAX;
     for (const steps of this.steps.values()) {
       if (this.parts.clock.nowMs - steps.noticedAtMs < FORGOTTEN_MS) steps.unnoticedMs += steps.noticedMs;
@@ -190,7 +206,7 @@ export class QueueChecker {
     if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // Differences smaller than a slow call go unnoticed: a step, and how far the owner's estimate is behind.
-    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + this.behindMs;
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 
@@ -217,8 +233,12 @@ export class QueueChecker {
   scheduled(shard: number, jobId: string, waitMs: number): void {
     const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
     const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
-    const unnoticedMs = this.unnoticedStepsMs(shard);
-    this.due.set(jobId, { laterMs, fromMs: atMs, atMs, unnoticedMs, steps: this.clockSteps });
+    const { unnoticedMs, pendingMs, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
+    // A clock that was set back is passed over: the shard's time stands still until its owner pulls.
+    this.scheduledBehindMs = Math.max(this.scheduledBehindMs, pendingMs);
+    const stoodStillMs = pendingMs > 0 ? this.parts.clock.nowMs - pulledAtMs : 0;
+    const behindMs = onItsWayMs + stoodStillMs;
+    this.due.set(jobId, { laterMs, fromMs: atMs, atMs, unnoticedMs, steps: this.clockSteps, behindMs });
   }
 
   /** A settlement that was there before parks nothing anew. */
@@ -232,7 +252,8 @@ export class QueueChecker {
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
     const unnoticedMs = this.unnoticedStepsMs(truth.tenant.shard);
-    this.due.set(truth.jobId, { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs, steps: this.clockSteps });
+    const fromMs = sentAtMs + waitMs;
+    this.due.set(truth.jobId, { laterMs, fromMs, atMs, unnoticedMs, steps: this.clockSteps, behindMs: 0 });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
@@ -240,13 +261,22 @@ export class QueueChecker {
   }
 
   /** A pull that reckons with a time of its own notices the steps before it; one that comes late does not. */
-  private noticeSteps({ shard, token }: Lease, reckonedMs: number | null): void {
+  private noticeSteps(
+    { shard, token }: Lease,
+    { shardTimeMs: reckonedMs, sentAtMs }: Pick<PullRequest, "shardTimeMs"> & { readonly sentAtMs: number },
+  ): void {
+    const { nowMs } = this.parts.clock;
     const steps = this.stepsOf(shard);
     const isNew = steps.token !== token || reckonedMs === null;
+    // One that comes late can set the shard's time back by a little all the same.
+    if (isNew || reckonedMs >= steps.agreedMs - TIME_SLACK_MS) {
+      steps.pulledAtMs = nowMs;
+      steps.onItsWayMs = isNew ? 0 : nowMs - sentAtMs;
+      steps.agreedMs = this.parts.state.look(shard).agreedMs ?? 0;
+    }
     if (!isNew && reckonedMs < steps.reckonedMs) return;
     if (isNew) steps.unnoticedMs += steps.pendingMs;
     else if (steps.pendingMs > 0) {
-      const { nowMs } = this.parts.clock;
       const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
       steps.noticedMs = steps.pendingMs + (isRecent ? steps.noticedMs : 0);
       steps.noticedAtMs = nowMs;
@@ -264,6 +294,9 @@ export class QueueChecker {
       unnoticedMs: 0,
       noticedMs: 0,
       noticedAtMs: 0,
+      pulledAtMs: 0,
+      onItsWayMs: 0,
+      agreedMs: 0,
     };
     this.steps.set(shard, steps);
     return steps;

@@ -124,7 +124,10 @@ export class SimCluster {
   async change(tenant: Tenant, jobId: string, change: { readonly inMs: number } | "cancel"): Promise<void> {
     try {
       if (change === "cancel") {
-        if ((await this.schedule.cancel(tenant, jobId)) === "canceled") this.around.queue.heardCancel(jobId);
+        const { timesForgot } = this.around.queue;
+        if ((await this.schedule.cancel(tenant, jobId)) === "canceled") {
+          this.around.queue.heardCancel(jobId, timesForgot);
+        }
       } else await this.schedule.reschedule(tenant, jobId, this.process.clock.nowMs() + change.inMs);
     } catch (error) {
       if (!isOutage(error)) throw error;

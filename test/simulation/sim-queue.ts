@@ -164,7 +164,8 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
     const { process, queue } = this;
     queue.asked(process, request);
     try {
-      const pull = () => queue.pull(lease, request);
+      const sentAtMs = queue.nowMs();
+      const pull = () => queue.pull(lease, request, sentAtMs);
       const result = await this.call(`pull ${lease.shard}`, pull, { replyBytes });
       queue.heardPull(process, lease, result);
       return result;

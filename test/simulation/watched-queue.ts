@@ -118,11 +118,18 @@ export class WatchedQueue {
   heardBatch(tenant: Tenant, idempotency: Idempotency, outcomes: readonly BatchOutcome[], sinceForgot: number): void {
     if (sinceForgot !== this.timesForgot) return;
     for (const [index, outcome] of outcomes.entries()) {
+      if (!("jobId" in outcome)) continue;
+      const { jobId } = outcome;
       const name = messageOf(tenant, idempotency, index);
-      const known = this.messages.get(name);
-      const named = "jobId" in outcome ? outcome.jobId : undefined;
-      const isRight = named === undefined || named === known;
-      this.parts.watch.demand(isRight, "batch", () => `${name} was queued as ${known} and answered as ${named}`);
+      // What was queued before the queue forgot, and it still knows, is learned from the first answer.
+      const isLearned = this.timesForgot > 0 && this.parts.jobs.jobs.has(jobId);
+      const known = this.messages.get(name) ?? (isLearned ? jobId : undefined);
+      this.parts.watch.demand(
+        jobId === known,
+        "batch",
+        () => `${name} was queued as ${known} and answered as ${jobId}`,
+      );
+      this.messages.set(name, jobId);
     }
   }
 
@@ -161,8 +168,8 @@ export class WatchedQueue {
   }
 
   /** A tenant has heard that its job is cancelled. */
-  heardCancel(jobId: string): void {
-    this.parts.jobs.canceled(jobId);
+  heardCancel(jobId: string, sinceForgot: number): void {
+    if (sinceForgot === this.timesForgot) this.parts.jobs.canceled(jobId);
   }
 
   /** An answer from before the queue forgot (`sinceForgot` dates the question) says nothing about its state. */
@@ -217,7 +224,7 @@ export class WatchedQueue {
     this.state.releaseNow(lease);
   }
 
-  pull(lease: Lease, request: PullRequest): PullResult | Fenced {
+  pull(lease: Lease, request: PullRequest, sentAtMs: number): PullResult | Fenced {
     const { watch, jobs } = this.parts;
     const tenantQueues = request.tenantQueues.length;
     watch.demand(
@@ -228,7 +235,7 @@ export class WatchedQueue {
     const result = this.state.pullNow(lease, request);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
-    this.parts.queueChecker.pulled(lease, request, result);
+    this.parts.queueChecker.pulled(lease, { ...request, sentAtMs }, result);
     for (const job of result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs)) {
       jobs.touch(job.jobId);
       jobs.handedOut(job.jobId);

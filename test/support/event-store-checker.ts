@@ -26,6 +26,19 @@ WHERE event_type IN (${types}) ORDER BY tenant_id, event_id`);
   expect(await sparse("events_by_type")).toEqual(await sparse("events"));
 }
 
+/** Tables and views with their columns, as text in which the database's own name does not occur. */
+export async function schemaOf(clickhouse: Pick<ClickHouse, "rows">, database: string): Promise<string> {
+  const columns = await clickhouse.rows(
+    `SELECT database, table, name, type, default_kind, default_expression, compression_codec FROM system.columns
+WHERE database IN ('${database}', '${database}_sealed') ORDER BY ALL`,
+  );
+  const engines = await clickhouse.rows(
+    `SELECT database, name, engine_full, as_select FROM system.tables
+WHERE database IN ('${database}', '${database}_sealed') ORDER BY database, name`,
+  );
+  return JSON.stringify([columns, engines], null, 1).replaceAll(new RegExp(`\\b${database}(?=[._"])`, "g"), "it");
+}
+
 /** Expects that each row that ends a job is stored once, and that derived tables agree with the events. */
 export async function expectStoredOnce(
   clickhouse: Pick<ClickHouse, "rows">,

@@ -19,13 +19,46 @@ export function commitOf(ref: string): string | null {
   return asked.exitCode === 0 ? asked.stdout.toString().trim() : null;
 }
 
-/** Checks out the files of that commit, with today's packages. */
+/** Checks out the files of that commit, with today's packages, or where it needs other versions with its own. */
 export async function buildOf(commit: string): Promise<FormerBuild> {
   const root = await mkdtemp(join(tmpdir(), "waybill-former-"));
   const archive = Bun.spawn(["sh", "-c", 'git archive "$1" | tar -x -C "$2"', "sh", commit, root], { cwd: ROOT });
   if ((await archive.exited) !== 0) throw new Error(`there are no files of ${commit}`);
-  await symlink(await realpath(join(ROOT, "node_modules")), join(root, "node_modules"));
+  if (await hasPackagesOf(root)) await symlink(await realpath(join(ROOT, "node_modules")), join(root, "node_modules"));
+  else await install(root);
   return { root, remove: () => rm(root, { recursive: true, force: true }) };
+}
+
+/** Whether the packages that are installed here are all that the build in `root` runs with, in its versions. */
+async function hasPackagesOf(root: string): Promise<boolean> {
+  const { dependencies } = await readPackage(root);
+  const installed = await Promise.all(
+    Object.entries(dependencies).map(async ([name, version]) => {
+      const here = await readPackage(join(ROOT, "node_modules", name)).catch(() => null);
+      return here?.version === version;
+    }),
+  );
+  return installed.every(Boolean);
+}
+
+interface Package {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+async function readPackage(folder: string): Promise<Package> {
+  // Every package has these, and each of our dependencies is pinned to one version.
+  return (await Bun.file(join(folder, "package.json")).json()) as Package;
+}
+
+async function install(root: string): Promise<void> {
+  const { exited, stderr } = Bun.spawn([process.execPath, "install", "--frozen-lockfile", "--production"], {
+    cwd: root,
+    stdout: "ignore",
+    stderr: "pipe",
+  });
+  if ((await exited) !== 0)
+    throw new Error(`the packages of a former build cannot be installed: ${await stderr.text()}`);
 }
 
 /** The queue format that a build writes; builds from before there was a number use the first one. */

@@ -25,6 +25,14 @@ export async function copyMadePostgres(folder: string): Promise<void> {
   }
 }
 
+/** Puts a PostgreSQL cluster with nothing in it into `folder`, as if it had just been created. */
+export async function copyEmptyPostgres(folder: string): Promise<void> {
+  const { db, close } = await openMadePglite(folder);
+  await db.execute(sql`drop schema public cascade`);
+  await db.execute(sql`create schema public`);
+  await close();
+}
+
 async function make(): Promise<void> {
   const draft = await mkdtemp(`${MADE}-`);
   const { db, close } = await openPglite(join(draft, "postgres"));

@@ -21,6 +21,9 @@ export interface Proof {
   readonly note?: string;
 }
 
+/** Whether `npm run prove` runs the test: then it may take longer. */
+export const IS_PROVING = (process.env["PROVE_RESULTS"] ?? "") !== "";
+
 /**
  * Writes the figures to the file in PROVE_RESULTS, which `npm run prove` sets; does nothing in a plain test run. Call
  * it before the expectations, so that a broken promise shows its figures too.

@@ -114,6 +114,21 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       expect(await snapshots.byApiKey(api_key)).toBeNull();
     });
 
+    test("a key that is revoked while its owner is being looked up opens nothing afterwards", async () => {
+      const [id = ""] = await newTenants(1);
+      const { key_id, api_key } = await must(opened.registry.createKey(id));
+      const { snapshots, gate } = gatedSnapshots(processes.here.db, "ownersOfKeys");
+      const loading = Promise.resolve(snapshots.byApiKey(api_key));
+      await gate.reached;
+      await must(opened.registry.revokeKey(id, key_id));
+      snapshots.drop(id);
+      const asked = Promise.resolve(snapshots.byApiKey(api_key));
+      gate.open();
+      await loading;
+      expect(await asked).toBeNull();
+      expect(await snapshots.byApiKey(api_key)).toBeNull();
+    });
+
     test("a change of a plan forgets no tenant: it is in force here at once, elsewhere within a second", async () => {
       const ids = await newTenants(120);
       const { first, second } = processes;
@@ -229,8 +244,8 @@ function countingSelects(db: AnyDb) {
   return counted;
 }
 
-/** Snapshots whose first load of tenants has read what it reads, and waits, until the gate is opened. */
-function gatedSnapshots(db: AnyDb) {
+/** Snapshots that wait with what they have read, of tenants or of keys, until the gate is opened. */
+function gatedSnapshots(db: AnyDb, what: "tenants" | "ownersOfKeys" = "tenants") {
   const clock = new SkippingClock();
   const database = new Database(db, clock);
   const vault = new Vault([MASTER_KEY], machineRandom);
@@ -239,9 +254,9 @@ function gatedSnapshots(db: AnyDb) {
   const opening = Promise.withResolvers<void>();
   const gated = new Proxy(source, {
     get: (of, name) => {
-      if (name === "tenants") {
-        return async (ids: readonly string[]) => {
-          const found = await of.tenants(ids);
+      if (name === what) {
+        return async (names: readonly string[]) => {
+          const found = await of[what](names);
           reached.resolve();
           await opening.promise;
           return found;

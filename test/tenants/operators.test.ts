@@ -123,6 +123,7 @@ describe("keys", () => {
   test("are shown once, and open the API until they are revoked", async () => {
     const created = await front.operate("POST", "/tenants/acme/keys");
     expect(created.status).toBe(201);
+    expect(created.headers.get("cache-control")).toBe("no-store");
     const { key_id, api_key } = created.body;
     const read = async () => (await front.request("GET", "/v1/jobs/x", { "X-API-Key": String(api_key) })).status;
     expect(await read()).toBe(404);

@@ -431,7 +431,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
     });
 
     describe("chat", () => chatConformance({ registry: () => first, elsewhere: () => second, newTenant }));
-    describe("suppressions", () => suppressionConformance(() => registry, newTenant));
+    describe("suppressions", () => suppressionConformance({ registry: () => registry, db: () => here.db, newTenant }));
 
     describe("tokens", () => {
       test("fifty concurrent calls that each take one of thirty tokens take exactly thirty, and the movements add up", async () => {

@@ -1,11 +1,22 @@
 import { expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
 import type { Page } from "../../src/domain/page.ts";
 import type { Suppression, SuppressionRecord } from "../../src/domain/suppressions.ts";
+import type { AnyDb } from "../../src/storage/database.ts";
 import type { Registry } from "../../src/storage/registry.ts";
+import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 import { must } from "../support/must.ts";
+import { SHARDS } from "./open-test-registry.ts";
 
-/** What the registry guarantees of the suppression list. `newTenant` answers the id of a tenant of its own. */
-export function suppressionConformance(registryOf: () => Registry, newTenant: () => Promise<string>): void {
+interface Ports {
+  registry(): Registry;
+  db(): AnyDb;
+  /** The id of a new tenant. */
+  newTenant(): Promise<string>;
+}
+
+/** What the registry guarantees of the suppression list. */
+export function suppressionConformance({ registry: registryOf, db, newTenant }: Ports): void {
   test("a suppression is kept once per address, with its newest reason, for its tenant alone", async () => {
     const registry = registryOf();
     const [id, otherId] = [await newTenant(), await newTenant()];
@@ -71,8 +82,13 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     const [first = ""] = ids;
     const { shard } = await must(registry.tenant(first));
     for (const id of ids) await must(registry.putSuppression(id, `${id}@x.example`, "unsubscribed"));
-    // More than one page, so that the second one has to begin behind the first.
-    for (let i = 0; i < 510; i += 1) await must(registry.putSuppression(first, `u${i}@x.example`, "bounced"));
+    const later = await must(registry.createTenant({ id: nextOfShard(first, shard), name: "Later" }));
+    // Behind the first page, although its address sorts before all of them.
+    await must(registry.putSuppression(later.id, "a@x.example", "manual"));
+    await db().execute(
+      sql`insert into suppressions (tenant_id, address, reason, created_at)
+        select ${first}, 'u' || n || '@x.example', 'bounced', now() from generate_series(1, 510) n`,
+    );
     const seen: Suppression[] = [];
     let page: readonly Suppression[];
     do {
@@ -81,7 +97,7 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     } while (page.length > 0);
     expect(seen.filter(({ tenantId }) => tenantId === first)).toHaveLength(511);
     expect(new Set(seen.map(({ tenantId, address }) => `${tenantId} ${address}`)).size).toBe(seen.length);
-    for (const id of ids) {
+    for (const id of [...ids, later.id]) {
       const isHere = (await must(registry.tenant(id))).shard === shard;
       expect([id, seen.some(({ tenantId }) => tenantId === id)]).toEqual([id, isHere]);
     }
@@ -96,4 +112,9 @@ export function suppressionConformance(registryOf: () => Registry, newTenant: ()
     ];
     for (const call of calls) expect(await call()).toEqual({ kind: "missing", what: "tenant" });
   });
+}
+
+/** An id of the shard that sorts just behind this one. */
+function nextOfShard(id: string, shard: number): string {
+  for (let at = 0; ; at += 1) if (tenantShard(`${id}-${at}`, SHARDS) === shard) return `${id}-${at}`;
 }

@@ -72,6 +72,7 @@ test("usage adds up events by month and channel, and the ledger's tokens", async
   expect(page.body).toMatchObject({ usage: [{ tenant_id: "acme" }], next_cursor: "acme" });
   const csv = await front.operate("GET", `/usage?format=csv&cursor=acme`);
   expect(csv.headers.get("content-type")).toStartWith("text/csv");
+  expect(csv.headers.get("cache-control")).toBe("no-store");
   expect(csv.text.split("\r\n")).toEqual([
     "tenant_id,tenant_name,month,api_calls,accepted,sent_email,sent_whatsapp,sent_wallet,delivered,bounced,failed,suppressed,tokens_charged,tokens_given_back,tokens_topped_up,tokens_taken",
     `billed,'=HYPERLINK(1),${MONTH},0,0,7,2,0,7,0,1,0,0,0,8,2`,

@@ -57,6 +57,7 @@ test(
 
     const linked = await fetch(job.result.download_url);
     expect([linked.status, linked.headers.get("content-type")]).toEqual([200, "application/vnd.apple.pkpass"]);
+    expect(linked.headers.get("cache-control")).toBe("private, no-store");
     const file = await linked.bytes();
     expect(JSON.parse(new TextDecoder().decode(unzipSync(file)["pass.json"])).serialNumber).toBe("card-1");
     const { source, attachments } = await sent("ada@example.com");

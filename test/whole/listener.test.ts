@@ -92,7 +92,7 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
     const body = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
     expect((await front.request(tenant.apiKey, "POST", "/v1/send/email", body)).status).toBe(202);
     expect(await ended).toBe(0);
-    expect(fetch(`${front.url}/health`)).rejects.toThrow();
+    await expect(fetch(`${front.url}/health`)).rejects.toThrow();
   });
 
   test("that is interrupted waits for nobody", async () => {

@@ -145,7 +145,6 @@ function readAddressee(where: string, value: Json): Addressee | string {
 }
 
 /** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 const HEADER_NAME = /^[A-Za-z0-9-]{1,76}$/;
 /** Those whose values mail software reads as identifiers or words: they are never encoded. */

@@ -118,7 +118,6 @@ function readMore(body: JsonObject): More | string {
   return typeof attached === "string" ? attached : { ...further, attached, tags };
 }
 /** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const QUOTED_CHARS_MAX = 100;
 

@@ -38,7 +38,6 @@ export const FreeTextSchema = Type.Union(
 
 const MEMBERS = ["body", "preview_url"];
 /** C0 without tab and line breaks, DEL and C1. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 /** What is wrong with a request's `text`, in a sentence; null: nothing. */

@@ -9,7 +9,6 @@ export const TemplateValue = Type.Union([
 ]);
 
 /** C0, DEL and C1. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const BLANKS_IN_A_ROW = / {5}/;
 

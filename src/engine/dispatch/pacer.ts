@@ -11,6 +11,8 @@ export class Pacer {
   /** Milliseconds until a delivery may start; 0 now. `perSecond` null is no limit. */
   waitMs(nowMs: number, perSecond: number | null): number {
     if (perSecond === null) return 0;
+    // Further away only where the last delivery started at a slower pace.
+    this.nextMs = Math.min(this.nextMs, nowMs + Math.max(limits.paceBurstMs, 1000 / perSecond));
     return Math.max(0, this.nextMs - burstMs(perSecond) - nowMs);
   }
 

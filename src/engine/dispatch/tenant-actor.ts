@@ -270,7 +270,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (waitMs > 0) {
       const untilMs = this.options.clock.monotonicMs() + waitMs;
       this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs };
-      this.contendIn(waitMs);
+      this.contendIn(planMs > 0 ? Math.min(planMs, engineLimits.planLookMs) : waitMs);
       return null;
     }
     this.tenant = tenant;
@@ -466,7 +466,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const left = this.options.allowances.left(allowance, () => this.lookAgain());
     const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
     this.isDaySpent = left === 0;
-    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, engineLimits.allowanceLookMs));
+    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, engineLimits.planLookMs));
     return left;
   }
 

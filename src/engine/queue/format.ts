@@ -24,7 +24,7 @@ const FORMAT = "format";
 export function foreignFormat(format: number): ConfigurationError {
   const remedy =
     format < QUEUE_FORMAT
-      ? "Stop all processes of the former release and run npm start -- migrate."
+      ? "Stop all processes of the former release and run `waybill migrate` (npm start -- migrate)."
       : "Start a release that reads it.";
   return new ConfigurationError(
     `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. ${remedy}`,

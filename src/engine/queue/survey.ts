@@ -184,7 +184,7 @@ export class QueueSurvey {
     survey: Survey,
     { place, name, from }: { readonly place: Place; readonly name: string; readonly from: string },
     /** False: nothing more is wanted. */
-    // biome-ignore lint/suspicious/noConfusingVoidType: who wants everything says nothing.
+    // A caller that wants everything returns nothing.
     take: (found: readonly string[], first: string) => boolean | void,
   ): Promise<void> {
     const { shard, filter } = survey;

@@ -167,6 +167,7 @@ describe("a class request", () => {
       [anEvent({ id: undefined }), "class_data.id"],
       [anEvent({ id: `${ISSUER}.a b` }), "class_data.id"],
       [anEvent({ id: "3388000000000000002.event" }), `begin with ${ISSUER}.`],
+      [anEvent({ id: `${ISSUER}0.event` }), `begin with ${ISSUER}.`],
       [anEvent({ issuerName: undefined }), "class_data.issuerName"],
       [anEvent({ eventName: "The final" }), "class_data.eventName"],
       [anEvent({ venue: { name: text("Centre court") } }), "class_data.venue.address"],
@@ -178,6 +179,7 @@ describe("a class request", () => {
     ];
     for (const [body, words] of cases)
       expect([body, ...(await call("POST", "", body))]).toEqual([body, ...refusal(400, words)]);
+    expect(await call("GET", `/${ISSUER}0.event?class_type=eventTicket`)).toEqual(refusal(404, "no such class"));
     const { id } = event;
     const elsewhere = { class_type: "eventTicket", class_data: { id: `${ISSUER}.other` } };
     expect(await call("PUT", `/${id}`, elsewhere)).toEqual(refusal(400, "class_data.id"));

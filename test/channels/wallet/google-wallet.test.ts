@@ -210,6 +210,24 @@ test("a service account that the token endpoint refuses fails the job, and no ke
   }
 });
 
+test("whoever names another's service account with a key of their own does not get its token", async () => {
+  expect(await world.create(aPass())).toEqual(DELIVERED);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const google = { ...GOOGLE_ISSUER, privateKeyPem };
+  const impostor = aTenant({ tenantId: "impostor", wallet: { ...world.tenant.wallet, google } });
+  calls = [];
+  const theirs = aPass({ passId: "theirs", tenantId: "impostor", serial: `${ISSUER}.theirs` });
+  expect(await world.create(theirs, impostor)).toMatchObject({
+    kind: "failed",
+    error: expect.stringContaining("service account"),
+  });
+  expect(calls).toEqual([]);
+  expect(await world.create(aPass({ passId: "another", serial: `${ISSUER}.pass-2` }))).toMatchObject({
+    kind: "delivered",
+  });
+});
+
 test("a temporary failure is retried, a lasting one fails the job, and the tenant is told only of refusals", async () => {
   await world.create(aPass({ passId: "first", serial: `${ISSUER}.first` }));
   for (const [outcome, expected] of [
@@ -347,8 +365,10 @@ test("without credentials a job fails and callers are told where they are set", 
 });
 
 test("a pass of another issuer than the tenant's is not touched", async () => {
-  const outcome = await world.create(aPass({ serial: "3388000000000000002.pass" }));
-  expect(outcome).toMatchObject({ kind: "failed", error: expect.stringContaining("another Google issuer") });
+  for (const issuer of ["3388000000000000002", `${ISSUER}0`]) {
+    const outcome = await world.create(aPass({ serial: `${issuer}.pass` }));
+    expect(outcome).toMatchObject({ kind: "failed", error: expect.stringContaining("another Google issuer") });
+  }
   expect(calls).toEqual([]);
 });
 

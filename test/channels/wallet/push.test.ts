@@ -24,6 +24,9 @@ const HURRIED: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs / 100, run),
 };
 
+/** Its time has stopped: whatever ends did not end because it took too long. */
+const STOPPED: Clock = { ...systemClock, setTimer: () => ({ cancel: () => {} }) };
+
 /** Knows how many timers are set: without one, and with nothing in flight, nothing more happens. */
 class CountedTimers implements Clock {
   waiting = 0;
@@ -255,11 +258,14 @@ test("a server that never answers delays an update by no more than the first rou
 });
 
 test("an aborted delivery waits for no push", async () => {
-  const { url } = await serve(() => undefined);
+  const { server, url } = await serve(() => undefined);
   const aborter = new AbortController();
-  const pushed = pusherTo(url, ["a"]).push(aborter.signal);
+  const { push, telemetry } = pusherTo(url, ["a"], STOPPED);
+  const pushed = push(aborter.signal);
+  await eventually("the push is in flight", () => server.tokens.length === 1);
   aborter.abort();
   await pushed;
+  expect(telemetry.tries).toBe(0);
 });
 
 test("a push service that is down does not fail an update, and gets the pushes when it is back", async () => {

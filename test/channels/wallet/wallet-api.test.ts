@@ -199,6 +199,7 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
       "pass_data.back_fields[0].key must be unique in the whole pass",
     ],
     ["another issuer", google({ class_id: "44.c" }), "pass_data.class_id must begin with 33."],
+    ["an issuer that begins alike", google({ object_id: "338.o" }), "pass_data.object_id must begin with 33."],
     ["a Google pass that says nothing", google({ object_data: undefined }), "pass_data.object_data is required"],
     ["a Google pass of null", google({ object_data: null }), "pass_data.object_data is required"],
     ["a member that nobody knows", { ...apple(), style: "coupon" }, "style is not a member of this request"],
@@ -439,6 +440,7 @@ describe("a pass that is asked for", () => {
     expect([file.status, file.text]).toEqual([200, "bundle 2"]);
     expect(file.headers.get("content-type")).toBe("application/vnd.apple.pkpass");
     expect(file.headers.get("last-modified")).toEndWith("GMT");
+    expect(file.headers.get("cache-control")).toBe("private, no-store");
     const stranger = asKey(await tenant("curious"));
     expect((await world.front.request("GET", `/v1/passes/${passId}/download`, stranger)).status).toBe(404);
     expect((await world.front.request("GET", `/v1/passes/${passId}/status`, stranger)).status).toBe(404);

@@ -127,6 +127,19 @@ test("a delivery that is repeated signs nothing again", async () => {
   expect(signed).toBe(1);
 });
 
+test("a pass whose new version a restored registry does not have yet waits, and is neither sent nor ended", async () => {
+  const { passId, job } = await aNewPass();
+  const behind: Outcome = { kind: "retry", why: "the registry is behind", isUncounted: true };
+  expect(await aChannel().deliver(aJob({ action: "create", passId, version: 2 }), tenantWith(apple), NEVER)).toEqual(
+    behind,
+  );
+  expect((await world.registry.passes.find("acme", passId))?.state).toBe("creating");
+  await aChannel().deliver(job, tenantWith(apple), NEVER);
+  const update = aJob({ action: "update", passId, version: 2 });
+  expect(await aChannel().deliver(update, tenantWith(apple), NEVER)).toEqual(behind);
+  expect({ signed, pushed }).toEqual({ signed: 1, pushed: [] });
+});
+
 test("twenty updates in a row are signed once and pushed once, after the newest bundle is stored", async () => {
   const { passId, job } = await aNewPass();
   const channel = aChannel();
@@ -138,6 +151,8 @@ test("twenty updates in a row are signed once and pushed once, after the newest 
   expect(outcomes.every(({ kind }) => kind === "delivered")).toBe(true);
   expect({ signed, pushed }).toEqual({ signed: 1, pushed: [21] });
   expect(await descriptionIn(passId)).toBe("number 21");
+  await channel.deliver(await anUpdate(passId, "number 22"), tenantWith(apple), NEVER);
+  expect({ signed, pushed }).toEqual({ signed: 2, pushed: [21, 22] });
 });
 
 test("a version that was signed but not yet pushed is pushed by the next owner of the job", async () => {

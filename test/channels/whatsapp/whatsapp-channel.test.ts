@@ -430,7 +430,11 @@ test("a refusal fails with the code, the provider's words and their details", as
 
 test("no token, no control character and no endless text reaches a tenant", async () => {
   const message = `Error validating ${TOKEN}\r\n and EAAB${"Z".repeat(200)}\u0000${"long ".repeat(9_000)}`;
-  const { outcome } = await after({ code: 100, message, details: `${TOKEN} ${"\ud83d".repeat(1_000)}` });
+  const { outcome } = await after({
+    code: 100,
+    message,
+    details: `EAAC${"Z".repeat(200)} ${TOKEN} ${"\ud83d".repeat(1_000)}`,
+  });
   const error = outcome.kind === "failed" ? outcome.error : "";
   expect(error).toStartWith("WhatsApp refused the message: error 100: Error validating (…) and (…) long long");
   expect(error).not.toContain("EAA");
@@ -441,10 +445,12 @@ test("no token, no control character and no endless text reaches a tenant", asyn
 
 test("a tenant's own token is not repeated either, whatever it looks like", async () => {
   const own = { phoneNumberId: "777", accessToken: "a-secret-of-its-own" };
-  const { body } = graphError(190, 401, { message: `Bad signature in ${own.accessToken}` });
+  const init = { message: `Bad signature in ${own.accessToken}`, details: `The session of ${own.accessToken} is over` };
+  const { body } = graphError(190, 401, init);
   const { url } = provider(() => Response.json(body, { status: 401 }));
   const outcome = await channelTo(url).deliver(chatJob(), chatTenant({}, own), LIVE);
-  expect(outcome).toMatchObject({ error: expect.stringContaining("Bad signature in (…)") });
+  const error = expect.stringContaining("Bad signature in (…); The session of (…) is over");
+  expect(outcome).toMatchObject({ error });
   expect(JSON.stringify(outcome)).not.toContain(own.accessToken);
 });
 

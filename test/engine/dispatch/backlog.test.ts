@@ -6,9 +6,10 @@ import { Backlog, PULL_BYTES_MAX } from "../../../src/engine/dispatch/backlog.ts
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
-import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
+import { type Behaviour, REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
 const LARGE = "x".repeat(200 * 1024);
+const SLOW: Behaviour = { tookMs: 25_000, outcome: { kind: "delivered", result: {} } };
 
 test("a tenant never holds more than its share, and its share is never zero", () => {
   const backlog = new Backlog(new VirtualClock());
@@ -113,6 +114,20 @@ test("the backlog counts the bytes of open jobs while they are held, start, end 
   expect(dispatcher.backlogBytes).toBeGreaterThan(0);
   await world.stop(dispatcher);
   expect(dispatcher.backlogBytes).toBe(0);
+}, 30_000);
+
+test("the bytes of a job are free once it ends, while its tenant still has a job in flight", async () => {
+  const world = new RelayWorld(({ recipient }) => (recipient === "slow@example.com" ? SLOW : TAKES));
+  const tenant = world.tenant("busy");
+  world.accept(tenant, 1, { recipient: "slow@example.com" });
+  const jobs = world.accept(tenant, 100, { payload: LARGE });
+  const dispatcher = world.start();
+  await world.advance(20_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 100 });
+  expect(dispatcher.backlogBytes).toBe("{}".length);
+  await world.advance(30_000);
+  expect(dispatcher.backlogBytes).toBe(0);
+  await world.stop(dispatcher);
 }, 30_000);
 
 test("large messages of many tenants pass through small pulls without delaying small ones", async () => {

@@ -90,6 +90,18 @@ function aWorld(provider: () => Outcome = () => ({ kind: "delivered", result: {}
   };
 }
 
+/** The allowances of a term on a queue in memory, and one of so many a day. */
+function someAllowances(perDay: number) {
+  const clock = new VirtualClock(MIDNIGHT_MS);
+  const state = new QueueState(clock, new SeededRandom(3));
+  const lease = state.acquireNow(0, "dispatcher", "one", null);
+  if (lease === null) throw new Error("the lease is free");
+  const telemetry = new QuietTelemetry();
+  const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
+  const tenantQueue = { tenantId: "warming", channel: "email" } as const;
+  return { allowances, clock, allowance: { tenantQueue, day: utcDayAt(clock.nowMs()), perDay } };
+}
+
 test("jobs over the day's allowance stay pending and untried, and go out the next day", async () => {
   const world = aWorld();
   const dispatcher = world.start();
@@ -219,20 +231,26 @@ test("a silent queue delays messages but loses no unit of the allowance", async 
   await world.stop(dispatcher);
 });
 
+test("an allowance that is lowered holds at once, although more units were reserved", async () => {
+  const { allowances, clock, allowance } = someAllowances(500);
+  const startable = async (perDay: number) => {
+    allowances.left({ ...allowance, perDay }, () => {});
+    await clock.advance(1);
+    return allowances.left({ ...allowance, perDay }, () => {});
+  };
+  expect([await startable(500), await startable(500)]).toEqual([0, 10]);
+  for (let i = 0; i < 3; i += 1) allowances.take(allowance.tenantQueue);
+  expect([await startable(5), await startable(3), await startable(1)]).toEqual([2, 0, 0]);
+  expect(await startable(500)).toBe(7);
+});
+
 test("the last piece of a day's allowance is no larger than what remains", async () => {
-  const clock = new VirtualClock(MIDNIGHT_MS);
-  const state = new QueueState(clock, new SeededRandom(3));
-  const lease = state.acquireNow(0, "dispatcher", "one", null);
-  if (lease === null) throw new Error("the lease is free");
-  const telemetry = new QuietTelemetry();
-  const allowances = new DailyAllowances({ queue: new MemoryQueue(state), lease, clock, telemetry });
-  const tenantQueue = { tenantId: "warming", channel: "email" } as const;
   // Taken two by two.
-  const allowance = { tenantQueue, day: utcDayAt(clock.nowMs()), perDay: 75 };
+  const { allowances, clock, allowance } = someAllowances(75);
   let taken = 0;
   for (let i = 0; i < 200; i += 1) {
     if (allowances.left(allowance, () => {}) > 0) {
-      allowances.take(tenantQueue);
+      allowances.take(allowance.tenantQueue);
       taken += 1;
     }
     await clock.advance(1);

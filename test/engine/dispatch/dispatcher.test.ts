@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
+import type { Clock } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
@@ -8,6 +9,7 @@ import { limits } from "../../../src/domain/limits.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import type { SuppressionFiller } from "../../../src/engine/dispatch/fill-suppressions.ts";
+import { engineLimits } from "../../../src/engine/limits.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -49,13 +51,15 @@ async function connect(): Promise<RedisQueue> {
   return opened;
 }
 
-function dispatcher(
-  owner: string,
-  channel: RecordingChannel,
-  over: RedisQueue = queue,
-  suppressions: SuppressionFiller = { fill: async () => true },
-  served: readonly Tenant[] = tenants,
-): Dispatcher {
+interface Circumstances {
+  readonly over?: RedisQueue;
+  readonly suppressions?: SuppressionFiller;
+  readonly served?: readonly Tenant[];
+  readonly clock?: Clock;
+}
+
+function dispatcher(owner: string, channel: RecordingChannel, circumstances: Circumstances = {}): Dispatcher {
+  const { over = queue, suppressions = { fill: async () => true }, served = tenants } = circumstances;
   return new Dispatcher({
     queue: over,
     directory: directoryOf(served),
@@ -64,7 +68,7 @@ function dispatcher(
     suppressions,
     owner,
     shards: SHARDS,
-    clock: systemClock,
+    clock: circumstances.clock ?? systemClock,
     random: systemRandom,
     telemetry,
   });
@@ -113,7 +117,7 @@ test("a job that waits with its owner is cancelled by any process, and one in fl
     await release.promise;
     return { kind: "delivered", result: {} };
   });
-  const worker = dispatcher("one", channel, queue, { fill: async () => true }, [tenant]);
+  const worker = dispatcher("one", channel, { served: [tenant] });
   worker.start();
   const [flying, waiting] = [await accept(tenant), await accept(tenant)];
   await eventually("one is in flight, the other was pulled", async () => {
@@ -137,8 +141,14 @@ test("a job that waits with its owner is cancelled by any process, and one in fl
 
 test("jobs that arrive while the dispatcher idles are delivered without waiting for a poll", async () => {
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
-  const worker = dispatcher("one", channel);
+  const neverPolls: Clock = {
+    ...systemClock,
+    setTimer: (delayMs, run) =>
+      delayMs === engineLimits.idlePollMs ? { cancel() {} } : systemClock.setTimer(delayMs, run),
+  };
+  const worker = dispatcher("one", channel, { clock: neverPolls });
   worker.start();
+  await eventually("it owns all shards", () => worker.shards.length === SHARDS);
   for (let i = 0; i < 20; i += 1) {
     const tenant = tenants[i % tenants.length] ?? aTenant();
     await finalJob(tenant, await accept(tenant));
@@ -226,8 +236,8 @@ test("two processes share the shards, and one takes over from the other", async 
   const channels = [0, 1].map(() => new RecordingChannel(() => ({ kind: "delivered", result: {} })));
   const [one, two] = channels;
   if (!one || !two) throw new Error("two channels");
-  const a = dispatcher("a", one, await connect());
-  const b = dispatcher("b", two, await connect());
+  const a = dispatcher("a", one, { over: await connect() });
+  const b = dispatcher("b", two, { over: await connect() });
   a.start();
   b.start();
   await eventually("each holds its half", async () => {
@@ -274,7 +284,7 @@ test("nothing is delivered before the shard's suppressions are loaded, however o
     if (calls <= SHARDS) throw new UnavailableError("the registry is away");
     return filled;
   };
-  const worker = dispatcher("one", channel, queue, { fill });
+  const worker = dispatcher("one", channel, { suppressions: { fill } });
   worker.start();
   const jobId = await accept(tenant);
   await eventually("every shard asked again", () => calls >= 2 * SHARDS);
@@ -289,7 +299,10 @@ test("nothing is sent twice when Redis is silent for longer than a lease", async
   const silenceMs = limits.leaseTtlMs + 2_500;
   const slow = () => new RecordingChannel(() => Bun.sleep(silenceMs).then(() => ({ kind: "delivered", result: {} })));
   const channels = [slow(), slow()] as const;
-  const workers = [dispatcher("a", channels[0], await connect()), dispatcher("b", channels[1], await connect())];
+  const workers = [
+    dispatcher("a", channels[0], { over: await connect() }),
+    dispatcher("b", channels[1], { over: await connect() }),
+  ];
   for (const worker of workers) worker.start();
   const jobs = await acceptMany(20);
   const delivered = () => channels.flatMap((channel) => channel.delivered);
@@ -315,12 +328,12 @@ test("a stopping process hands its shards over at once, whatever it still has to
     (_, signal) =>
       new Promise((resolve) => signal.addEventListener("abort", () => resolve({ kind: "retry", why: "broken off" }))),
   );
-  const first = dispatcher("one", stuck, await connect());
+  const first = dispatcher("one", stuck, { over: await connect() });
   first.start();
   const held = await acceptMany(8);
   await eventually("all are in flight", () => stuck.inFlight === 8);
   const channel = new RecordingChannel(() => ({ kind: "delivered", result: {} }));
-  const second = dispatcher("two", channel, await connect());
+  const second = dispatcher("two", channel, { over: await connect() });
   second.start();
   await eventually("the second has its share", async () => {
     const owners = await Promise.all(

@@ -6,6 +6,7 @@ import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal, type JobRecord, type QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
+import { giveBack } from "../../../src/engine/dispatch/give-back.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
@@ -125,6 +126,33 @@ test(
     expect(channel.tries).toBe(4);
     expect(channel.seen.map((job) => job?.status)).toEqual(["running", "running", "running", "running"]);
     await worker.stop();
+  },
+  IN_TIME_MS,
+);
+
+test(
+  "nothing is given back while the lease is in doubt, nor by a term that ends meanwhile",
+  async () => {
+    const channel = new PaidChannel();
+    const ports = { channels: new Map([["wallet", channel]]), clock: systemClock, telemetry };
+    const job = { jobId: jobIds.next(), tenantId: tenant.tenantId, channel: "wallet", entryId: "1-1", recipient: "p" };
+    const failed: QueuedJob = { ...job, attempts: 0, suppressed: null, payload: "{}" };
+    const ended = new AbortController();
+    const term = { isHeld: false, looks: 0 };
+    const isSurelyHeld = () => {
+      term.looks += 1;
+      return term.isHeld;
+    };
+    const given = giveBack(ports, failed, { ended: ended.signal, isSurelyHeld });
+    await eventually("it looks again", () => term.looks > 2);
+    expect(channel.tries).toBe(0);
+    term.isHeld = true;
+    expect(await given).toBe(true);
+    expect(channel.givenBack).toEqual([failed.jobId]);
+    term.isHeld = false;
+    const late = giveBack(ports, failed, { ended: ended.signal, isSurelyHeld });
+    ended.abort();
+    expect([await late, channel.tries]).toEqual([false, 1]);
   },
   IN_TIME_MS,
 );

@@ -42,6 +42,9 @@ test("a job that may be queued never counts as not queued, whatever a repeat ans
   await expect(anAccept(acceptor)).rejects.toBeInstanceOf(TransportError);
 });
 
-test("a job that was refused and never sent otherwise counts as not queued", async () => {
-  await expect(anAccept(acceptorOf([refusal("OOM command not allowed")]))).rejects.toBeInstanceOf(UnavailableError);
-});
+test.each(["OOM command not allowed", "MISCONF Redis is configured to save RDB snapshots"])(
+  "a job that Redis refuses with %p counts as not queued at once, without a repeat",
+  async (text) => {
+    await expect(anAccept(acceptorOf([refusal(text)]))).rejects.toBeInstanceOf(UnavailableError);
+  },
+);

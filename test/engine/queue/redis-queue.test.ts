@@ -118,7 +118,7 @@ describe("accept", () => {
     const job = first(await pullOne(lease, "acme"));
     await redis.client.config("SET", "maxmemory", "1mb");
     try {
-      expect(queue.accept(tenant, PER_MINUTE, newJob())).rejects.toThrow("refuses writes");
+      await expect(queue.accept(tenant, PER_MINUTE, newJob())).rejects.toThrow("refuses writes");
       expect(await queue.settle(lease, [sent(job)])).toBe("settled");
       expect(await queue.renew(lease)).toBe(true);
     } finally {

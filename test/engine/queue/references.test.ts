@@ -71,6 +71,21 @@ test("an owner without the lease can still store references", async () => {
   expect(await queue.jobsOf(["wamid.fenced"])).toEqual([{ tenantId: "acme", jobId }]);
 });
 
+test("a job is not settled before its reference is stored", async () => {
+  const { tenant, lease } = await world();
+  const ids = [await accept(tenant), await accept(tenant)];
+  const [one, two] = await pullOne(lease, "acme");
+  if (one === undefined || two === undefined) throw new Error("two jobs were accepted");
+  await queue.settle(lease, [named(one, "wamid.again")]);
+  const keys = await redis.client.keys("wb:{ref*");
+  for (const key of keys) await redis.client.set(key, "no hash");
+  await expect(queue.settle(lease, [named(two, "wamid.again")])).rejects.toThrow();
+  expect((await queue.job(tenant, two.jobId))?.status).toBe("running");
+  await redis.client.del(keys);
+  expect(await queue.settle(lease, [named(two, "wamid.again")])).toBe("settled");
+  expect(await queue.jobsOf(["wamid.again"])).toEqual([{ tenantId: "acme", jobId: ids[1] ?? "" }]);
+});
+
 test("each of thousands is found in one call, and none leads to another's job", async () => {
   const { lease } = await world();
   const jobs = manyJobs(5_000);

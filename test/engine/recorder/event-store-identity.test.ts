@@ -26,8 +26,8 @@ test("a schema that is not the current one is refused", async () => {
     "The ClickHouse database old has no current schema: run `waybill migrate` (npm run migrate).",
   );
   await writing.command("ALTER TABLE old.migrations DELETE WHERE version = 2 SETTINGS mutations_sync = 2");
-  expect(eventStoreIdentity(reading, target)).rejects.toEqual(refusal);
+  await expect(eventStoreIdentity(reading, target)).rejects.toEqual(refusal);
   const none = { database: "none", cluster: null };
   const expected = expect.objectContaining({ message: expect.stringContaining("database none has no current schema") });
-  expect(eventStoreIdentity(reading, none)).rejects.toEqual(expected);
+  await expect(eventStoreIdentity(reading, none)).rejects.toEqual(expected);
 }, 60_000);

@@ -215,7 +215,6 @@ function fileName(given: string): string {
 
 /** Folding may leave tabs, and encoded words any character at all. */
 function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
 }
 

@@ -40,7 +40,7 @@ export const readDate: Reader = (value, field) => {
 
 const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
 const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole range of ISO 8859-1
+// The whole range of ISO 8859-1.
 const IN_LATIN_1 = /^[\u0000-\u00ff]*$/;
 
 /** A barcode message's encoding: the given one, or else the first universally supported one that can represent it. */

@@ -59,7 +59,6 @@ export function checkMembers<V>(
 export type Reader = (value: Json, field: string) => Checked<Json>;
 
 /** C0 except tab and line breaks, DEL and C1: no device shows them, and PostgreSQL stores no NUL. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 export function readText(value: Json, field: string): Checked<string> {

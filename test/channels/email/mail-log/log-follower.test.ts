@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type FollowerNote, LogFollower } from "../../../../src/channels/email/mail-log/log-follower.ts";
 import type { LogPlace } from "../../../../src/channels/email/mail-log/log-place.ts";
+import type { Clock } from "../../../../src/domain/clock.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
 import { eventually } from "../../../support/eventually.ts";
 
@@ -42,18 +43,41 @@ function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
+/** Time passes only while the follower waits, and then quickly. */
+class PollingClock implements Clock {
+  onPoll: (nowMs: number) => void = () => {};
+  private ms = 0;
+
+  nowMs(): number {
+    return this.ms;
+  }
+
+  monotonicMs(): number {
+    return this.ms;
+  }
+
+  setTimer(delayMs: number, run: () => void) {
+    const timer = setTimeout(() => {
+      this.ms += delayMs;
+      this.onPoll(this.ms);
+      run();
+    }, 1);
+    return { cancel: () => clearTimeout(timer) };
+  }
+}
+
 class Reading {
   readonly lines: string[] = [];
   readonly notes: FollowerNote["kind"][] = [];
   place: LogPlace | null;
   readonly follower: LogFollower;
 
-  constructor(path: string, place: LogPlace | null = null) {
+  constructor(path: string, place: LogPlace | null = null, clock: Clock = systemClock) {
     this.place = place;
     this.follower = new LogFollower({
       path,
       place,
-      clock: systemClock,
+      clock,
       onLines: async (lines, at) => {
         this.lines.push(...lines);
         this.place = at;
@@ -102,6 +126,26 @@ test("a renamed log is read to its end, also what comes late, before the new one
   await reading.hasRead([...old, ...late, ...fresh]);
   expect(reading.notes).toEqual(["rotated"]);
 }, 20_000);
+
+test("a renamed log is still read when its writer learns of the rotation a second later", async () => {
+  const [old, late, fresh] = [someLines("old", 5), someLines("late", 3), someLines("new", 5)];
+  const path = newLog(textOf(old));
+  const clock = new PollingClock();
+  const reading = new Reading(path, null, clock);
+  await reading.hasRead(old);
+  await new Promise<void>((resolve) => {
+    const rotatedMs = clock.monotonicMs();
+    clock.onPoll = (nowMs) => {
+      if (nowMs < rotatedMs + 1_000) return;
+      clock.onPoll = () => {};
+      appendFileSync(`${path}.1`, textOf(late));
+      resolve();
+    };
+    renameSync(path, `${path}.1`);
+    writeFileSync(path, textOf(fresh));
+  });
+  await reading.hasRead([...old, ...late, ...fresh]);
+});
 
 test("the last line of a renamed log is read although its line break never came", async () => {
   const path = newLog("one\ntwo");

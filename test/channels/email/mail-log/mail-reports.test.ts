@@ -52,6 +52,17 @@ test("a late bounce is one, and its recipient is suppressed", async () => {
   ]);
 });
 
+test("a bounce is one in whatever case its action is written", async () => {
+  for (const action of ["Failed", "FAILED"]) await post(notificationOf(SIGNED, { ...GONE, action }));
+  const bounce = { type: "bounced", suppressRecipient: RECIPIENT };
+  expect(front.reports).toMatchObject([bounce, bounce]);
+});
+
+test("a bounce suppresses the recipient whose alias led to the address that failed", async () => {
+  await post(notificationOf(SIGNED, { ...GONE, recipient: "a.lee@inner.far.test", originalRecipient: GONE.recipient }));
+  expect(front.reports).toMatchObject([{ type: "bounced", suppressRecipient: RECIPIENT }]);
+});
+
 test("a complaint is one, and its recipient is suppressed", async () => {
   for (const type of ["abuse", "Fraud"]) expect((await post(feedbackOf(SIGNED, type))).body).toEqual({ reports: 1 });
   const complaint = { tenantId: "acme", jobId: JOB, type: "complained", result: {}, suppressRecipient: RECIPIENT };

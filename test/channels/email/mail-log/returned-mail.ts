@@ -3,12 +3,14 @@ export function notificationOf(
   original: string,
   fields: {
     readonly recipient: string;
+    /** As the message was addressed, where an alias led elsewhere. */
+    readonly originalRecipient?: string;
     readonly action?: string;
     readonly status: string;
     readonly diagnostic: string;
   },
 ): string {
-  const { recipient, action = "failed", status, diagnostic } = fields;
+  const { recipient, originalRecipient, action = "failed", status, diagnostic } = fields;
   return lines(
     "From: MAILER-DAEMON@mail.far.test (Mail Delivery System)",
     "Subject: Undelivered Mail Returned to Sender",
@@ -35,6 +37,7 @@ export function notificationOf(
     "X-Postfix-Queue-ID: 4jWcbk45DkzMBrn",
     "Arrival-Date: Fri, 21 Nov 2026 03:08:34 +0000 (UTC)",
     "",
+    ...(originalRecipient === undefined ? [] : [`Original-Recipient: rfc822;${originalRecipient}`]),
     `Final-Recipient: rfc822; ${recipient}`,
     `Action: ${action}`,
     `Status: ${status}`,

@@ -1,0 +1,71 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+
+/** Tests that start the program, or a part of it, as a process import its sources by these. */
+const STARTS: Readonly<Record<string, readonly string[]>> = {
+  "test/support/waybill.ts": ["src/main.ts"],
+  "test/support/command.ts": ["src/main.ts"],
+};
+/** What the bundler does not see: the queue's scripts are read by the modules beside them. */
+const SCRIPTS = "src/engine/queue/redis-queue.ts";
+
+/** Which tests reach which source, by their imports. */
+export class TestReach {
+  private readonly imports = new Map<string, readonly string[]>();
+  private readonly depths = new Map<string, ReadonlyMap<string, number>>();
+
+  constructor(
+    private readonly root: string,
+    /** Paths from the root. */
+    private readonly tests: readonly string[],
+  ) {}
+
+  /** The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. */
+  testsOf(file: string): readonly string[] {
+    const source = file.endsWith(".lua") ? SCRIPTS : file;
+    const room = dirname(file).replace(/^src/, "test");
+    const words = [...wordsOf(file), ...(file.endsWith(".lua") ? ["queue-model"] : [])];
+    const reaching = this.tests.flatMap((test) => {
+      const depth = this.depthsOf(test).get(source);
+      if (depth === undefined) return [];
+      const isNamedLikeIt = words.some((word) => basename(test).includes(word));
+      return [{ test, rank: (isNamedLikeIt ? 0 : 100) + (test.startsWith(room) ? 0 : 150) + depth }];
+    });
+    return reaching.sort((a, b) => a.rank - b.rank || (a.test < b.test ? -1 : 1)).map(({ test }) => test);
+  }
+
+  private depthsOf(test: string): ReadonlyMap<string, number> {
+    const known = this.depths.get(test);
+    if (known !== undefined) return known;
+    const depths = new Map([[test, 0]]);
+    // A map's iterator also visits what is added meanwhile.
+    for (const [module, depth] of depths) {
+      for (const imported of this.importsOf(module)) if (!depths.has(imported)) depths.set(imported, depth + 1);
+    }
+    this.depths.set(test, depths);
+    return depths;
+  }
+
+  private importsOf(module: string): readonly string[] {
+    const known = this.imports.get(module);
+    if (known !== undefined) return known;
+    const code = readFileSync(join(this.root, module), "utf8").replace(/^#!.*/, "");
+    const loader = module.endsWith("x") ? "tsx" : "ts";
+    const paths = new Bun.Transpiler({ loader }).scanImports(code).map(({ path }) => path);
+    const own = paths.filter((path) => /^\.\.?\/.*\.tsx?$/.test(path));
+    const resolved = own.map((path) => relative(this.root, join(this.root, dirname(module), path)));
+    const all = [...resolved, ...(STARTS[module] ?? [])].filter((path) => existsSync(join(this.root, path)));
+    this.imports.set(module, all);
+    return all;
+  }
+}
+
+/** Of its name, but for those that many have. */
+function wordsOf(file: string): readonly string[] {
+  const words = basename(file)
+    .replace(/\.\w+$/, "")
+    .split("-");
+  return words.filter(
+    (word) => word.length > 3 && !/^(tenant|endpoints?|repository|store|event|queue|redis|message)$/.test(word),
+  );
+}
