@@ -22,6 +22,8 @@ export interface FaultSpan {
   recoveryMs: number | null;
   /** By how much the processes' clocks were wrong (ms). */
   shiftMs: number;
+  /** Calls to Redis may have been as long on their way as it lasted. */
+  isDelay: boolean;
   /** What else there is to say. */
   note: string;
 }
@@ -30,6 +32,8 @@ export interface FaultSpan {
 const IN_FLIGHT_MS = 65_000;
 /** Between two clocks' readings of one moment, and until an operating system closes what a killed process had open. */
 const SLACK_MS = 1_500;
+/** From a request until its job is in the queue, which repeats a call without an answer for five seconds. */
+const TOLD_MS = 6_000;
 
 /** What was done to the system, and when. */
 export class FaultLog {
@@ -48,6 +52,7 @@ export class FaultLog {
       channel,
       recoveryMs: null,
       shiftMs: 0,
+      isDelay: false,
       note: "",
     };
     this.spans.push(span);
@@ -85,10 +90,15 @@ export class FaultLog {
     );
   }
 
-  /** By how much clocks were wrong at that time (ms). A process looks at its clock's file every half a second. */
-  clockErrorMs(atMs: number): number {
-    const wrong = this.spans.filter(({ fromMs, toMs }) => fromMs <= atMs + SLACK_MS && toMs >= atMs - SLACK_MS);
-    return Math.max(0, ...wrong.map(({ shiftMs }) => Math.abs(shiftMs)));
+  /**
+   * By how much a time that was told to the service at that moment can have been misunderstood (ms): its clock was wrong, or a call
+   * that was long on its way had set a shard's time back until the next one (docs/promises.md, "What is not promised").
+   */
+  timeErrorMs(atMs: number): number {
+    const errors = this.spans
+      .filter(({ fromMs, toMs }) => fromMs <= atMs + TOLD_MS && toMs >= atMs - TOLD_MS)
+      .map(({ fromMs, toMs, shiftMs, isDelay }) => Math.abs(shiftMs) + (isDelay ? toMs - fromMs + TOLD_MS : 0));
+    return Math.max(0, ...errors);
   }
 
   /** The faults that lasted at that time or ended shortly before. */

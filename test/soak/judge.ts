@@ -54,7 +54,7 @@ export function judge(evidence: Evidence, dispatchers: number): readonly Verdict
   ];
 }
 
-function lost({ book, events, asked }: Evidence): Verdict {
+function lost({ book, events, faults, asked }: Evidence): Verdict {
   const broken: string[] = [];
   let waiting = 0;
   const accepted = book.messages.filter(({ fate }) => fate === "accepted");
@@ -63,10 +63,13 @@ function lost({ book, events, asked }: Evidence): Verdict {
     if (events.isOver(jobId)) continue;
     const said = asked.get(jobId);
     if (said !== undefined && ENDED.has(said.status) && message.aim === "update") continue;
-    if (said?.waitsFor !== null && said?.waitsFor !== undefined && LAWFUL_WAITS.has(said.waitsFor)) waiting += 1;
+    const waitsFor = said?.waitsFor ?? "";
+    if (LAWFUL_WAITS.has(waitsFor)) waiting += 1;
+    // Its time was told to a clock that was slow.
+    else if (waitsFor === "schedule" && timeErrorOf(message, faults) > 0) waiting += 1;
     else broken.push(`${nameOf(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
   }
-  const note = waiting === 0 ? "" : `${waiting} still wait for their next try`;
+  const note = waiting === 0 ? "" : `${waiting} still wait for their next try or their time`;
   return { promise: "nothing accepted is lost", checked: accepted.length, broken, note };
 }
 
@@ -175,7 +178,7 @@ function scheduled({ book, faults }: Evidence): Verdict {
       broken.push(
         `${nameOf(message)} was cancelled at ${timeOf(message.canceledMs)} and came at ${timeOf(first.atMs)}`,
       );
-    } else if (first.atMs < message.dueMs - EARLY_MS - clockErrorOf(message, faults)) {
+    } else if (first.atMs < message.dueMs - EARLY_MS - timeErrorOf(message, faults)) {
       broken.push(`${nameOf(message)} was for ${timeOf(message.dueMs)} and came at ${timeOf(first.atMs)}`);
     }
   }
@@ -185,8 +188,8 @@ function scheduled({ book, faults }: Evidence): Verdict {
 }
 
 /** A wall-clock time means what the clock of the process that takes it says. Later steps change nothing. */
-function clockErrorOf({ timedMs }: Message, faults: FaultLog): number {
-  return Math.max(0, ...timedMs.map((atMs) => faults.clockErrorMs(atMs)));
+function timeErrorOf({ timedMs }: Message, faults: FaultLog): number {
+  return Math.max(0, ...timedMs.map((atMs) => faults.timeErrorMs(atMs)));
 }
 
 function suppressed({ book, events }: Evidence): Verdict {
