@@ -218,10 +218,9 @@ function once({ events }: Evidence): Verdict {
 }
 
 function confirmed({ book, events }: Evidence): Verdict {
-  const all = Array.from(book.confirmed, (seq) => book.messages[seq]).filter((one) => one?.jobId != null);
+  const all = Array.from(book.confirmed).flatMap((seq) => book.messages[seq] ?? []);
   const broken = all.flatMap((one) => {
-    if (one === undefined || events.has(one.jobId ?? "", "delivered") || events.has(one.jobId ?? "", "bounced"))
-      return [];
+    if (one.jobId === null || events.has(one.jobId, "delivered") || events.has(one.jobId, "bounced")) return [];
     return [nameOf(one)];
   });
   return { promise: "every report of a provider becomes an event", checked: all.length, broken, note: "" };

@@ -31,7 +31,7 @@ export class ReadLoad {
     const fresh = book.messages.findLast(({ jobId }) => jobId !== null);
     const known = this.polled.some(({ jobId }) => jobId === fresh?.jobId);
     const tenant = tenants.all.find(({ id }) => id === fresh?.tenant);
-    if (fresh?.jobId != null && tenant !== undefined && !known && dice.chance(0.5)) {
+    if (fresh !== undefined && fresh.jobId !== null && tenant !== undefined && !known && dice.chance(0.5)) {
       if (this.polled.length >= POLLED_MAX) this.polled.splice(dice.between(0, POLLED_MAX - 1), 1);
       this.polled.push({ apiKey: () => tenant.apiKey, jobId: fresh.jobId, isAsked: false });
     }

@@ -98,7 +98,7 @@ async function openServers(path: string, undo: Undo): Promise<StoreServers> {
 
 /** Makes the Redis refuse writes for lack of memory; answers how to end that. */
 export async function fillRedis(redis: Redis): Promise<() => Promise<void>> {
-  const [, before = "0"] = (await redis.config("GET", "maxmemory")) as string[];
+  const [, before = "0"] = await redis.config("GET", "maxmemory");
   await redis.config("SET", "maxmemory", "1");
   return async () => {
     await redis.config("SET", "maxmemory", before);
