@@ -22,6 +22,7 @@ export interface Message {
   readonly tenant: string;
   readonly channel: SoakChannel;
   readonly aim: Aim;
+  readonly askedMs: number;
   fate: Fate;
   jobId: string | null;
   /** Not to be handed over before (unix ms); 0: at once. */
@@ -84,6 +85,7 @@ export class Book {
       tenant,
       channel,
       aim,
+      askedMs: this.nowMs(),
       fate: "asked",
       jobId: null,
       dueMs: 0,
