@@ -9,15 +9,11 @@ import { analystLimits } from "./limits.ts";
  * (`SET ROLE`); roles must be defined in a file that the engine reads as it opens. The engine itself refuses what a role
  * forbids: writing, DDL, tables of files and of other hosts. `read-statement.ts` refuses what roles do not cover.
  */
-export function writeAnalystAccess(folder: string, database: string): { readonly configFile: string } {
+export function writeAnalystAccess(folder: string, database: string): { readonly usersFile: string } {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const usersFile = join(folder, "users.xml");
-  const configFile = join(folder, "config.xml");
   writeFileSync(usersFile, users(database), { mode: 0o600 });
-  writeFileSync(configFile, `<clickhouse><users_config>${escaped(usersFile)}</users_config></clickhouse>\n`, {
-    mode: 0o600,
-  });
-  return { configFile };
+  return { usersFile };
 }
 
 /** How a statement's result is returned: in one piece, which must fit into memory, or as a stream. */
@@ -87,8 +83,4 @@ function users(database: string): string {
   </default></users>
 </clickhouse>
 `;
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

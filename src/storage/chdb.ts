@@ -4,6 +4,7 @@ import { Session } from "chdb";
 import { createChdbConnection } from "chdb/connection";
 import type { Calls } from "../domain/calls.ts";
 import { writeAnalystAccess } from "./analyst-access.ts";
+import { writeEngineConfig } from "./engine-config.ts";
 import { serveChdb } from "./served-chdb.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
@@ -35,12 +36,12 @@ export interface Chdb {
 export function openChdb(path: string, access: AnalystAccess | null = null): Chdb {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // The engine takes its configuration from a process's first session only.
-  const first = access === null ? null : openConfigured(path, access);
+  const first = openConfigured(path, access);
   const writing = openLanes(path, WRITERS);
   const writer = createClient({ connection: writing });
   const reader = createClient({ connection: openLanes(path, READERS) });
   const exporter = createClient({ connection: openLanes(path, 1) });
-  first?.close();
+  first.close();
   let closed: Promise<void> | null = null;
   return {
     writer,
@@ -66,9 +67,9 @@ export interface AnalystAccess {
   readonly database: string;
 }
 
-function openConfigured(path: string, { folder, database }: AnalystAccess): Session {
-  const { configFile } = writeAnalystAccess(folder, database);
-  return new Session(path, { connectionArgs: [`--config-file=${configFile}`] });
+function openConfigured(path: string, access: AnalystAccess | null): Session {
+  const usersFile = access === null ? null : writeAnalystAccess(access.folder, access.database).usersFile;
+  return new Session(path, { connectionArgs: [`--config-file=${writeEngineConfig(path, usersFile)}`] });
 }
 
 /**

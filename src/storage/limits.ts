@@ -1,3 +1,9 @@
+/** What ClickHouse's engine leaves free of its disk: a share of it, and at most so many bytes (`engine-config.ts` says why). */
+export const engineLimits = {
+  freeBytesKept: 256 * 1024 * 1024,
+  freeShareKept: 0.05,
+} as const;
+
 /** Bounds of analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine. */
 export const analystLimits = {
   // Analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine.

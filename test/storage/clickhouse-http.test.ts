@@ -52,6 +52,14 @@ async function ask(sql: string, members: Record<string, string> = {}, init: Requ
 
 const valueOf = async (sql: string, members: Record<string, string> = {}) => (await ask(sql, members)).text.trimEnd();
 
+// What it writes on a full disk it publishes empty (`engine-config.ts`), so it must stop before the disk is full.
+test("the engine writes nothing that would leave too little of its disk", async () => {
+  const result = await chdb.reader.query({ query: "SELECT * FROM system.disks", format: "JSONEachRow" });
+  const [disk] = await result.json<{ readonly total_space: string; readonly keep_free_space: string }>();
+  const kept = Math.min(256 * 1024 * 1024, Number(disk?.total_space) / 20);
+  expect(Number(disk?.keep_free_space)).toBe(Math.floor(kept));
+});
+
 test("a tool that probes for a server finds one", async () => {
   expect(await client.ping()).toEqual({ success: true });
   expect(await client.ping({ select: true })).toEqual({ success: true });

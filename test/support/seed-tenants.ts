@@ -27,6 +27,10 @@ export interface SeedTenant {
   /** Private key (PKCS #8, PEM) of its own domain, which is verified for the platform's relay. */
   readonly dkimKeyPem?: string;
   readonly template?: EmailTemplate & { readonly slug: string };
+  /** Default: e-mail alone. */
+  readonly channels?: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Default: none. */
+  readonly tokens?: number;
 }
 
 export interface SeedPlace {
@@ -92,10 +96,10 @@ function tenantRow(tenant: SeedTenant, shards: number, createdAt: Date) {
     id,
     name: id,
     plan,
-    channels: ["email" as const],
+    channels: [...(tenant.channels ?? ["email" as const])],
     permissions: ["allow_raw_html" as const],
     allowCustom: hasSender(tenant) ? ["email" as const] : [],
-    tokens: 0,
+    tokens: tenant.tokens ?? 0,
     shard: tenantShard(id, shards),
     version: 1,
     createdAt,
