@@ -1,6 +1,6 @@
 import { statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { engineLimits } from "./limits.ts";
+import { diskLimits } from "./limits.ts";
 
 /**
  * Writes the configuration of ClickHouse's engine for its folder, and answers the file's path. `usersFile`: where analysts'
@@ -12,7 +12,7 @@ import { engineLimits } from "./limits.ts";
  */
 export function writeEngineConfig(path: string, usersFile: string | null): string {
   const { blocks, bsize } = statfsSync(path);
-  const { freeBytesKept, freeShareKept } = engineLimits;
+  const { freeBytesKept, freeShareKept } = diskLimits;
   const keptFree = Math.min(freeBytesKept, Math.floor(blocks * bsize * freeShareKept));
   const users = usersFile === null ? "" : `<users_config>${escaped(usersFile)}</users_config>`;
   const disk = `<default><keep_free_space_bytes>${keptFree}</keep_free_space_bytes></default>`;

@@ -1,5 +1,5 @@
 /** What ClickHouse's engine leaves free of its disk: a share of it, and at most so many bytes (`engine-config.ts` says why). */
-export const engineLimits = {
+export const diskLimits = {
   freeBytesKept: 256 * 1024 * 1024,
   freeShareKept: 0.05,
 } as const;
