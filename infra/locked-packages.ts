@@ -8,27 +8,23 @@ export interface LockedPackage {
   readonly folder: string;
   /** A build for one kind of machine, which others do not install. */
   readonly isPlatformBuild: boolean;
-  readonly integrity: string;
   readonly manifest: LockedManifest;
 }
 
-export interface LockedManifest {
+interface LockedManifest {
   readonly dependencies?: Names;
   readonly optionalDependencies?: Names;
   readonly peerDependencies?: Names;
   readonly optionalPeers?: readonly string[];
   readonly os?: string | readonly string[];
   readonly cpu?: string | readonly string[];
-  readonly libc?: string | readonly string[];
-  readonly bin?: Names;
-  readonly hasInstallScript?: boolean;
 }
 
 type Names = Readonly<Record<string, string>>;
 
 interface Lock {
   readonly workspaces: { readonly "": { readonly dependencies: Names; readonly devDependencies: Names } };
-  readonly packages: Readonly<Record<string, readonly [string, string, LockedManifest, string]>>;
+  readonly packages: Readonly<Record<string, readonly [string, string, LockedManifest]>>;
 }
 
 const ROOT = new URL("..", import.meta.url).pathname;
@@ -57,8 +53,7 @@ function reachable(lock: Lock, roots: readonly string[]): readonly LockedPackage
   const found = new Map<string, LockedPackage>();
   const open = roots.map((name) => keyFor(lock, "", name));
   for (let key = open.pop(); key !== undefined; key = open.pop()) {
-    if (key === null) continue;
-    if (found.has(key)) continue;
+    if (key === null || found.has(key)) continue;
     const locked = packageOf(lock, key);
     found.set(key, locked);
     // What it needs in turn is not there either on machines of another kind.
@@ -90,7 +85,7 @@ function namesIn(key: string): readonly string[] {
 function packageOf(lock: Lock, key: string): LockedPackage {
   const locked = lock.packages[key];
   if (locked === undefined) throw new Error(`bun.lock has no ${key}`);
-  const [id, , manifest, integrity] = locked;
+  const [id, , manifest] = locked;
   const at = id.lastIndexOf("@");
   return {
     name: id.slice(0, at),
@@ -99,7 +94,6 @@ function packageOf(lock: Lock, key: string): LockedPackage {
       .map((name) => `node_modules/${name}`)
       .join("/"),
     isPlatformBuild: manifest.os !== undefined || manifest.cpu !== undefined,
-    integrity,
     manifest,
   };
 }

@@ -3,6 +3,8 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Dice } from "../test/simulation/dice.ts";
+import { APART } from "../test/support/apart.ts";
+import { endGroup } from "../test/support/end-group.ts";
 import { TestReach } from "./mutant-tests.ts";
 import { type Mutation, mutationsOf, planted } from "./mutations.ts";
 
@@ -27,8 +29,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 /** Sources of pages, made by tools, or that hold nothing but declarations and chosen numbers. */
 const LEFT_OUT = /migrations|dashboard|\/docs\.ts|schemas?\.ts|tables\.ts|limits\.ts|\.d\.ts|drizzle\.config/;
 const TEST_LIMIT_MS = 120_000;
-/** The simulation tests the engine, but takes longer than what is nearer. */
-const APART = /canaries|prove|test\/(soak|upgrade)\/|faults\/(floods|joining|large-backlog|many-tenants)/;
+/** They reach everything, and take long. */
+const SLOW = /^test\/(soak|upgrade)\//;
 /** What a forgotten call or condition leaves unused would give it away. */
 const LENIENT = ["--noUnusedLocals", "false", "--noUnusedParameters", "false"];
 const ROOT = join(import.meta.dir, "..");
@@ -52,7 +54,9 @@ const { values } = parseArgs({
   },
 });
 const dice = new Dice(Number(values.seed));
-const tests = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT)).filter((file) => !APART.test(file));
+const tests = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT)).filter(
+  (file) => !APART.includes(file) && !SLOW.test(file),
+);
 const reach = new TestReach(ROOT, tests);
 const queue = drawn(Number(values.count));
 const fates: Fate[] = [];
@@ -126,20 +130,12 @@ async function fateOf(copy: string, { room, mutation }: { room: string; mutation
 /** Whether it ends well, and in time: what hangs has noticed something. */
 async function passes(cwd: string, command: string[]): Promise<boolean> {
   const child = Bun.spawn(command, { cwd, stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true });
-  const limit = setTimeout(() => end(child.pid), TEST_LIMIT_MS);
+  const limit = setTimeout(() => endGroup(child), TEST_LIMIT_MS);
   const code = await child.exited;
   clearTimeout(limit);
   // Also the servers that it has left.
-  end(child.pid);
+  endGroup(child);
   return code === 0;
-}
-
-function end(group: number): void {
-  try {
-    process.kill(-group, "SIGKILL");
-  } catch {
-    // All gone.
-  }
 }
 
 function tell({ mutation: { file, line, before, after }, noticedBy, compiles }: Fate): void {

@@ -1,5 +1,6 @@
 import { cpus } from "node:os";
 import { relative } from "node:path";
+import { APART } from "./support/apart.ts";
 import { prepareMadeHome } from "./support/made-home.ts";
 import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/run-test-file.ts";
 
@@ -39,15 +40,6 @@ const LONG = [
   "security",
   "channels/email/mail-log/postfix",
   "operators/dashboard-in-browser",
-];
-
-/**
- * What takes long and is run by itself: what a neighbour feels of a heavy load, in seconds (`npm run prove`, on the whole machine),
- * and the planted mistakes that the simulation must notice (`npm test -- canaries`, after a change to it or to the engine).
- */
-const APART = [
-  ...["floods", "joining-leaving", "large-backlog", "many-tenants"].map((name) => `test/faults/${name}.test.ts`),
-  "test/simulation/canaries.test.ts",
 ];
 
 const filters = process.argv.slice(2);

@@ -23,13 +23,13 @@ export function startPassSweep(
 }
 
 export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
-  audit.start();
-  shutdown.add("history", "audit sweep", () => audit.stop());
+  audit.oldRows.start();
+  shutdown.add("history", "audit sweep", () => audit.oldRows.stop());
 }
 
 export function startNewsSweep(shutdown: Shutdown, { webhookNews }: OpenRegistry): void {
-  webhookNews.start();
-  shutdown.add("history", "news sweep", () => webhookNews.stop());
+  webhookNews.oldRows.start();
+  shutdown.add("history", "news sweep", () => webhookNews.oldRows.stop());
 }
 
 /** Removes what deleted tenants leave behind. */

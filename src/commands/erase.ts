@@ -8,7 +8,7 @@ import { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { processTelemetry, UsageError } from "./command-line.ts";
-import { withOpenRegistry } from "./with-registry.ts";
+import { withRegistry } from "./with-registry.ts";
 
 export interface EraseOptions {
   readonly tenant?: string | undefined;
@@ -38,7 +38,7 @@ function run(config: Config, request: EraseRequest): Promise<Json> {
   const { redis } = config;
   if (hasEmbeddedStore(config) || redis === null)
     return runningStart(config.home).ask("erase", { ...request }, () => undefined);
-  return withOpenRegistry(config, async (registry) => {
+  return withRegistry(config, async (registry) => {
     const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
     const common = { clock: systemClock, random: systemRandom, telemetry: processTelemetry(config) };
     const queue = new RedisQueue({ channels: CHANNELS, address: redis, ...common });

@@ -9,14 +9,7 @@ import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./command-line.ts";
 
 /** For a command that no other process of ours can do: opens the registry itself. */
-export function withRegistry(
-  config: Config,
-  act: (registry: Pick<OpenRegistry, "registry" | "audit">) => Promise<unknown>,
-): Promise<unknown> {
-  return withOpenRegistry(config, act);
-}
-
-export async function withOpenRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
+export async function withRegistry<T>(config: Config, act: (registry: OpenRegistry) => Promise<T>): Promise<T> {
   const database = await openDatabase(config, "leave");
   try {
     const opened = await openRegistry({

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { NO_CONTROL_PATTERN } from "../domain/control-characters.ts";
 
 /** Schemas that several rooms build bodies and answers from. A schema's `$id` is its name in the document. */
 
@@ -18,8 +19,7 @@ export const NOT_BLANK = { allOf: [{ type: "string", pattern: "\\S" }] } as cons
 
 /** A text without control characters, and therefore without line breaks, that is not blank. For bodies. */
 export function oneLine(description: string, maxLength: number, minLength: number) {
-  const pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
-  return Type.String({ minLength, maxLength, pattern, description, ...NOT_BLANK });
+  return Type.String({ minLength, maxLength, pattern: NO_CONTROL_PATTERN, description, ...NOT_BLANK });
 }
 
 /** A member of a body that may be left out: null counts as absent. */

@@ -1,22 +1,19 @@
 import { and, desc, eq, gte, inArray, lt, type SQL } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { Page } from "../domain/page.ts";
-import { Repeated } from "../domain/repeated.ts";
 import { type Done, done, type InvalidCursor } from "../domain/store-result.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
 import type { Database } from "../storage/database.ts";
+import { OldRows } from "../storage/old-rows.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { audit } from "./tables.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long a row is kept. */
 export const AUDIT_KEPT_DAYS = 400;
-const SWEEP_MS = 60 * 60 * 1000;
-const SWEPT_AT_ONCE = 1_000;
-const SWEEPS_MAX = 100;
+const PIECES_MAX = 100;
 
 export interface AuditRecord {
   readonly audit_id: number;
@@ -49,10 +46,23 @@ export interface AuditOptions {
 
 /** The audit log in the registry. Rows are kept for 400 days. */
 export class AuditRepository implements AuditLog {
-  private readonly sweeps: Repeated;
+  readonly oldRows: OldRows;
 
   constructor(private readonly options: AuditOptions) {
-    this.sweeps = new Repeated(() => this.sweep(), options.clock, SWEEP_MS);
+    this.oldRows = new OldRows({
+      ...options,
+      name: "old rows of the audit log",
+      piecesMax: PIECES_MAX,
+      remove: async (transaction, limit) => {
+        const before = new Date(options.clock.nowMs() - AUDIT_KEPT_DAYS * DAY_MS);
+        const old = transaction.select({ id: audit.id }).from(audit).where(lt(audit.at, before));
+        const removed = await transaction
+          .delete(audit)
+          .where(inArray(audit.id, old.orderBy(audit.at).limit(limit)))
+          .returning({ id: audit.id });
+        return removed.length;
+      },
+    });
   }
 
   async begin({ operator, action, tenantId, target, requestId }: AuditedCall): Promise<number> {
@@ -106,37 +116,6 @@ export class AuditRepository implements AuditLog {
         .limit(rowsToRead(limit)),
     );
     return done(pageOf(rows, limit, { item: recordOf, cursor: ({ id }) => String(id) }));
-  }
-
-  /** Starts removing old rows. Call once only. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Safe to repeat. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Removes rows that are too old, in bounded pieces. Never rejects. */
-  async sweep(): Promise<void> {
-    const { database, clock, telemetry } = this.options;
-    const before = new Date(clock.nowMs() - AUDIT_KEPT_DAYS * DAY_MS);
-    try {
-      for (let sweeps = 0; sweeps < SWEEPS_MAX && !this.sweeps.isStopping; sweeps += 1) {
-        const removed = await database.write((transaction) => {
-          const old = transaction.select({ id: audit.id }).from(audit).where(lt(audit.at, before));
-          return transaction
-            .delete(audit)
-            .where(inArray(audit.id, old.orderBy(audit.at).limit(SWEPT_AT_ONCE)))
-            .returning({ id: audit.id });
-        });
-        if (removed.length < SWEPT_AT_ONCE) return;
-      }
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "old rows of the audit log could not be removed", { error: String(error) });
-    }
   }
 }
 

@@ -7,13 +7,14 @@ import { analystLimits } from "./limits.ts";
  *
  * Every session of the in-process engine belongs to the same user, which may do anything. But a session can take on a role
  * (`SET ROLE`); roles must be defined in a file that the engine reads as it opens. The engine itself refuses what a role
- * forbids: writing, DDL, tables of files and of other hosts. `read-statement.ts` refuses what roles do not cover.
+ * forbids: writing, DDL, tables of files and of other hosts. `read-statement.ts` refuses what roles do not cover. Answers the
+ * path of that file.
  */
-export function writeAnalystAccess(folder: string, database: string): { readonly usersFile: string } {
+export function writeAnalystAccess(folder: string, database: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const usersFile = join(folder, "users.xml");
   writeFileSync(usersFile, users(database), { mode: 0o600 });
-  return { usersFile };
+  return usersFile;
 }
 
 /** How a statement's result is returned: in one piece, which must fit into memory, or as a stream. */

@@ -68,7 +68,7 @@ export interface AnalystAccess {
 }
 
 function openConfigured(path: string, access: AnalystAccess | null): Session {
-  const usersFile = access === null ? null : writeAnalystAccess(access.folder, access.database).usersFile;
+  const usersFile = access === null ? null : writeAnalystAccess(access.folder, access.database);
   return new Session(path, { connectionArgs: [`--config-file=${writeEngineConfig(path, usersFile)}`] });
 }
 

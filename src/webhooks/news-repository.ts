@@ -1,11 +1,10 @@
 import { and, asc, desc, eq, gt, inArray, isNull, lt, lte, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
-import { isOutage } from "../domain/errors.ts";
 import { firstEventIdAt, nextEventId } from "../domain/event.ts";
-import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantNews } from "../domain/tenant-news.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
+import { OldRows } from "../storage/old-rows.ts";
 import { tenants } from "../storage/tables.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Told, toldNews } from "./message.ts";
@@ -19,9 +18,7 @@ export interface NewsRepositoryOptions {
   readonly telemetry: Telemetry;
 }
 
-const SWEEP_MS = 60 * 60 * 1000;
-const SWEPT_AT_ONCE = 1_000;
-const SWEEPS_MAX = 1_000;
+const PIECES_MAX = 1_000;
 /** A tenant's rows are counted again after this many of them. */
 const TRIM_AFTER = 500;
 
@@ -35,10 +32,27 @@ const TRIM_AFTER = 500;
  */
 export class NewsRepository {
   private readonly untrimmed = new Map<string, number>();
-  private readonly sweeps: Repeated;
+  readonly oldRows: OldRows;
 
   constructor(private readonly options: NewsRepositoryOptions) {
-    this.sweeps = new Repeated(() => this.sweep(), options.clock, SWEEP_MS);
+    this.oldRows = new OldRows({
+      ...options,
+      name: "old news for webhooks",
+      piecesMax: PIECES_MAX,
+      remove: async (transaction, limit) => {
+        const before = firstEventIdAt(options.clock.nowMs() - webhookLimits.newsKeptMs);
+        const old = await transaction
+          .select({ id: webhookNews.id })
+          .from(webhookNews)
+          .where(lt(webhookNews.id, before))
+          .orderBy(asc(webhookNews.id))
+          .limit(limit);
+        const last = old.at(-1);
+        // Tenants' ids can be the same, so a piece may have some rows more.
+        if (last !== undefined) await transaction.delete(webhookNews).where(lte(webhookNews.id, last.id));
+        return old.length;
+      },
+    });
   }
 
   /**
@@ -137,41 +151,5 @@ export class NewsRepository {
         .limit(limit),
     );
     return rows.map(({ at, ...row }) => toldNews({ ...row, atMs: at.getTime() }));
-  }
-
-  /** Starts removing old rows. Call once only. */
-  start(): void {
-    this.sweeps.start();
-  }
-
-  /** Safe to repeat. */
-  stop(): Promise<void> {
-    return this.sweeps.stop();
-  }
-
-  /** Removes rows that are too old, in bounded pieces. Never rejects. */
-  async sweep(): Promise<void> {
-    const { database, clock, telemetry } = this.options;
-    const before = firstEventIdAt(clock.nowMs() - webhookLimits.newsKeptMs);
-    try {
-      for (let sweeps = 0; sweeps < SWEEPS_MAX && !this.sweeps.isStopping; sweeps += 1) {
-        const removed = await database.write(async (transaction) => {
-          // Tenants' ids can be the same, so a piece may have some rows more.
-          const old = await transaction
-            .select({ id: webhookNews.id })
-            .from(webhookNews)
-            .where(lt(webhookNews.id, before))
-            .orderBy(asc(webhookNews.id))
-            .limit(SWEPT_AT_ONCE);
-          const last = old.at(-1);
-          if (last !== undefined) await transaction.delete(webhookNews).where(lte(webhookNews.id, last.id));
-          return old.length;
-        });
-        if (removed < SWEPT_AT_ONCE) return;
-      }
-    } catch (error) {
-      const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "old news for webhooks could not be removed", { error: String(error) });
-    }
   }
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { NO_CONTROL_PATTERN } from "../domain/control-characters.ts";
 import type { ChannelName } from "../domain/job.ts";
 import { limits } from "../domain/limits.ts";
 import { enumOf, listOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
@@ -46,7 +47,7 @@ function membersOf(channels: readonly ChannelName[]) {
           Type.String({
             minLength: 1,
             maxLength: webhookLimits.descriptionCharsMax,
-            pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+            pattern: NO_CONTROL_PATTERN,
           }),
           Type.Null(),
         ],

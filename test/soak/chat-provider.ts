@@ -4,6 +4,7 @@ import { FaultProxy } from "../support/fault-proxy.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import type { Book } from "./book.ts";
+import { Silence } from "./silence.ts";
 
 /**
  * How the provider answers: as it should; 503 to everything; not at all; that the number sends too fast; it takes the message and
@@ -31,7 +32,7 @@ export function isGoodPhone(seq: number): boolean {
  */
 export class ChatProvider {
   mood: ChatMood = "ok";
-  private readonly hung = new Set<() => void>();
+  private readonly silence = new Silence();
   private server!: Bun.Server<undefined>;
   proxy!: FaultProxy;
 
@@ -73,9 +74,7 @@ export class ChatProvider {
 
   setMood(mood: ChatMood): void {
     this.mood = mood;
-    if (mood === "silent") return;
-    for (const release of this.hung) release();
-    this.hung.clear();
+    if (mood !== "silent") this.silence.end();
   }
 
   async stop(): Promise<void> {
@@ -88,7 +87,7 @@ export class ChatProvider {
   private async answer(request: Request): Promise<Response> {
     const body = await request.text();
     const { method, headers, url } = request;
-    if (this.mood === "silent") await new Promise<void>((resolve) => this.hung.add(resolve));
+    if (this.mood === "silent") await this.silence.wait();
     if (this.mood === "broken") return new Response("upstream is away", { status: 503 });
     if (this.mood === "throttled") return Response.json(TOO_FAST, { status: 429 });
     const answer = await fetch(`${this.sandbox.url}${new URL(url).pathname}`, { method, headers, body });

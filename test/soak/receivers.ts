@@ -1,4 +1,5 @@
 import type { Book } from "./book.ts";
+import { Silence } from "./silence.ts";
 
 /** How tenants' receivers answer: as they should, with 503, slowly, or not at all. */
 export type ReceiverMood = "ok" | "broken" | "slow" | "silent";
@@ -12,7 +13,7 @@ export class Receivers {
   mood: ReceiverMood = "ok";
   calls = 0;
   private readonly server: Bun.Server<undefined>;
-  private readonly hung = new Set<() => void>();
+  private readonly silence = new Silence();
 
   constructor(private readonly book: Book) {
     this.server = Bun.serve({
@@ -31,9 +32,7 @@ export class Receivers {
 
   setMood(mood: ReceiverMood): void {
     this.mood = mood;
-    if (mood === "silent") return;
-    for (const release of this.hung) release();
-    this.hung.clear();
+    if (mood !== "silent") this.silence.end();
   }
 
   async stop(): Promise<void> {
@@ -47,7 +46,7 @@ export class Receivers {
     this.calls += 1;
     if (this.mood === "broken")
       return new Response(null, { status: 503, headers: { "retry-after": String(RETRY_SECONDS) } });
-    if (this.mood === "silent") await new Promise<void>((resolve) => this.hung.add(resolve));
+    if (this.mood === "silent") await this.silence.wait();
     if (this.mood === "slow") await Bun.sleep(SLOW_MS);
     this.book.tookEvents(tenant, eventIdsOf(text));
     return new Response(null, { status: 204 });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { endGroup } from "./end-group.ts";
 
 export interface FileResult {
   readonly file: string;
@@ -21,7 +22,7 @@ const running = new Set<Bun.Subprocess>();
 export function endTestFilesOnSignal(): void {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      for (const child of running) end(child);
+      for (const child of running) endGroup(child);
       process.exit(1);
     });
   }
@@ -48,13 +49,13 @@ export async function runTestFile(
   let timedOut = false;
   const limit = setTimeout(() => {
     timedOut = true;
-    end(child);
+    endGroup(child);
   }, limitMs);
   const output = readUntilExit(child);
   const exitCode = await child.exited;
   clearTimeout(limit);
   // Ends everything that the file left running in its group.
-  end(child);
+  endGroup(child);
   running.delete(child);
   const text = (await output) + (timedOut ? `\nended after ${limitMs / 60_000} minutes\n` : "");
   const passed = countOf(text, "pass");
@@ -90,12 +91,4 @@ async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): P
 function countOf(output: string, word: string): number {
   const matches = Array.from(output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm")));
   return Number(matches.at(-1)?.[1] ?? 0);
-}
-
-function end(child: Bun.Subprocess): void {
-  try {
-    process.kill(-child.pid, "SIGKILL");
-  } catch {
-    // Its group is already gone.
-  }
 }

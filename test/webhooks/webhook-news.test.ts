@@ -130,15 +130,11 @@ test("a call that failed is repeated as it was, before anything else, and one th
   receiver.reply = () => new Response(null, { status: 500 });
   const store = world.store();
   const dead = world.start({
-    store: {
-      ofShards: (shards) => store.ofShards(shards),
-      ofTenants: (ids) => store.ofTenants(ids),
-      secretsOf: (webhook) => store.secretsOf(webhook),
-      trim: (one) => store.trim(one),
+    store: world.storeWith({
       // Its receiver's successes are lost with it.
       note: (notes) =>
         notes.some(({ progress }) => progress.failures === 0) ? new Promise(() => undefined) : store.note(notes),
-    },
+    }),
   });
   await world.desk().tell(written("acme", "1", "2"));
   const failure = async () => {
@@ -217,7 +213,7 @@ describe("what is kept", () => {
     world.clock.forward(6 * DAY_MS);
     await news.add("globex", written("globex", "young"));
     world.clock.forward(DAY_MS + MINUTE_MS);
-    await news.sweep();
+    await news.oldRows.sweep();
     expect((await world.database.db.select().from(webhookNews)).map(({ data }) => JSON.parse(data).text)).toEqual([
       "young",
     ]);

@@ -101,17 +101,8 @@ test("arrays have as many events as the webhook takes, and only those that it as
 test("a process that dies between the answer and its note leaves no gap: its successor tells the same under the same ids", async () => {
   const receiver = world.receiver();
   const { id } = await world.webhook("initech", receiver.url);
-  const store = world.store();
-  const dead = world.start({
-    store: {
-      ofShards: (shards) => store.ofShards(shards),
-      ofTenants: (ids) => store.ofTenants(ids),
-      secretsOf: (webhook) => store.secretsOf(webhook),
-      trim: (one) => store.trim(one),
-      // The answers came; nothing was written down.
-      note: () => new Promise(() => undefined),
-    },
-  });
+  // The answers came; nothing was written down.
+  const dead = world.start({ store: world.storeWith({ note: () => new Promise(() => undefined) }) });
   const ids = world.record("initech", 20);
   await eventually("the first process has told them", has(receiver, ids));
   await dead.stop();
@@ -280,16 +271,12 @@ test("two thousand webhooks without news ask for nothing but a look at the regis
   const store = quiet.store();
   let reads = 0;
   const process = quiet.start({
-    store: {
+    store: quiet.storeWith({
       ofShards: (shards) => {
         reads += 1;
         return store.ofShards(shards);
       },
-      ofTenants: (ids) => store.ofTenants(ids),
-      secretsOf: (webhook) => store.secretsOf(webhook),
-      trim: (one) => store.trim(one),
-      note: (notes) => store.note(notes),
-    },
+    }),
   });
   await eventually("they are known", () => reads > 0 && quiet.events.follows > 0);
   const [readsBefore, followsBefore] = [reads, quiet.events.follows];

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CONTROL } from "../../domain/control-characters.ts";
 import { normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
@@ -117,8 +118,6 @@ function readMore(body: JsonObject): More | string {
   const attached = attachments === undefined ? null : readAttachments(attachments);
   return typeof attached === "string" ? attached : { ...further, attached, tags };
 }
-/** C0, DEL and C1: none of them belongs in a header, and CR and LF would end it. */
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const QUOTED_CHARS_MAX = 100;
 
 function wrongType(body: JsonObject): Refusal | null {
@@ -137,6 +136,7 @@ function readAddress(address: Json | undefined): string | null {
 function badAddress(address: Json | undefined, read: string | null): Refusal | null {
   if (read !== null) return null;
   if (typeof address !== "string" || address === "") return malformed("to_address is required");
+  // None of them belongs in a header, and CR and LF would end it.
   if (CONTROL.test(address)) return malformed("to_address must not contain control characters");
   return malformed(
     `to_address must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com`,

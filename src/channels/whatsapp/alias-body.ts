@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
+import { NO_CONTROL_PATTERN } from "../../domain/control-characters.ts";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
 import { NOT_BLANK } from "../../http/schemas.ts";
 import { chatLimits } from "./limits.ts";
 
-const PLAIN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 const STRICT = { additionalProperties: false } as const;
 
 const header = Type.Object(
@@ -30,7 +30,7 @@ const header = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 240,
-        pattern: PLAIN,
+        pattern: NO_CONTROL_PATTERN,
         description: "1 to 240 characters without control characters, for documents only",
       }),
     ),
@@ -52,7 +52,7 @@ export const aliasBody = Type.Object(
     meta_name: Type.String({
       minLength: 1,
       maxLength: chatLimits.chatTemplateNameCharsMax,
-      pattern: PLAIN,
+      pattern: NO_CONTROL_PATTERN,
       description: `the provider's name of the template, 1 to ${chatLimits.chatTemplateNameCharsMax} characters`,
       ...NOT_BLANK,
     }),
@@ -63,7 +63,13 @@ export const aliasBody = Type.Object(
     ),
     params: Type.Optional(
       Type.Array(
-        Type.String({ minLength: 1, maxLength: 200, pattern: PLAIN, description: "1 to 200 characters", ...NOT_BLANK }),
+        Type.String({
+          minLength: 1,
+          maxLength: 200,
+          pattern: NO_CONTROL_PATTERN,
+          description: "1 to 200 characters",
+          ...NOT_BLANK,
+        }),
         {
           maxItems: chatLimits.chatParamsMax,
           description: `what each position holds: at most ${chatLimits.chatParamsMax} texts`,

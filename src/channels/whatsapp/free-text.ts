@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
+import { CONTROL_IN_LINES } from "../../domain/control-characters.ts";
 import { isJsonObject, type Json } from "../../domain/json.ts";
 import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import { optional } from "../../http/schemas.ts";
@@ -37,8 +38,6 @@ export const FreeTextSchema = Type.Union(
 );
 
 const MEMBERS = ["body", "preview_url"];
-/** C0 without tab and line breaks, DEL and C1. */
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 /** What is wrong with a request's `text`, in a sentence; null: nothing. */
 export function complaintAboutText(value: Json | undefined): string | null {
@@ -60,7 +59,7 @@ function complaintAboutBody(value: Json, member: string): string | null {
   if (isLonger(value, chatLimits.chatTextCharsMax)) {
     return `${member} must not be longer than ${chatLimits.chatTextCharsMax} characters`;
   }
-  return CONTROL.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
+  return CONTROL_IN_LINES.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
 }
 
 /** The text that a checked request gives. */

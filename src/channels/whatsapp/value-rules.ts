@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { CONTROL } from "../../domain/control-characters.ts";
 import { chatLimits } from "./limits.ts";
 
 /** A value that fills a place in a template. */
@@ -8,8 +9,6 @@ export const TemplateValue = Type.Union([
   Type.Boolean(),
 ]);
 
-/** C0, DEL and C1. */
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const BLANKS_IN_A_ROW = / {5}/;
 
 /**

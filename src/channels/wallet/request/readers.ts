@@ -1,3 +1,4 @@
+import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
@@ -57,9 +58,6 @@ export function checkMembers<V>(
 
 /** Checks a value and returns its canonical form, or a fault that begins with `field`. */
 export type Reader = (value: Json, field: string) => Checked<Json>;
-
-/** C0 except tab and line breaks, DEL and C1: no device shows them, and PostgreSQL stores no NUL. */
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/;
 
 export function readText(value: Json, field: string): Checked<string> {
   if (typeof value !== "string") return fault(field, "must be a string");
@@ -180,7 +178,8 @@ function checkText(text: string, field: string): Fault | null {
   if (text.length > walletLimits.passTextCharsMax) {
     return fault(field, `must not be longer than ${walletLimits.passTextCharsMax} characters`);
   }
-  if (CONTROL.test(text)) return fault(field, "must not contain control characters");
+  // No device shows them, and PostgreSQL stores no NUL.
+  if (CONTROL_IN_LINES.test(text)) return fault(field, "must not contain control characters");
   return text.isWellFormed() ? null : fault(field, "must be valid Unicode");
 }
 
