@@ -176,6 +176,7 @@ class EndingJobs {
       survey: false,
       bytesMax: PULL_BYTES,
       shardTimeMs: null,
+      confirmedSkewMs: null,
     });
     if (pulled === FENCED) throw new Error("the shard is lost");
     await this.queue.settle(lease, (pulled.tenantQueues[0]?.jobs ?? []).map(sent), null);

@@ -107,7 +107,13 @@ async function handOver(queue: RedisQueue, { tenant, lease, count }: Filling): P
   const jobs: HandedOver[] = [];
   for (let after: string | null = null; ; ) {
     const tenantQueues = [{ tenantQueue, after, entriesMax: 256, bytesMax: PULL_BYTES }];
-    const pulled = await queue.pull(lease, { tenantQueues, survey: false, bytesMax: PULL_BYTES, shardTimeMs: null });
+    const pulled = await queue.pull(lease, {
+      tenantQueues,
+      survey: false,
+      bytesMax: PULL_BYTES,
+      shardTimeMs: null,
+      confirmedSkewMs: null,
+    });
     const mail = pulled === FENCED ? [] : (pulled.tenantQueues[0]?.jobs ?? []);
     if (mail.length === 0) return jobs;
     after = mail.at(-1)?.entryId ?? null;

@@ -237,6 +237,11 @@ export interface PullRequest {
    * none. Null on the first pull of a lease: the owner knows nothing yet.
    */
   readonly shardTimeMs: number | null;
+  /**
+   * `estimatedSkewMs` of the last answer, if that came so promptly that its call was not on its way for long: the store's
+   * clock was set forward. Null: nothing is known of such a step.
+   */
+  readonly confirmedSkewMs: number | null;
 }
 
 export interface PullResult {
@@ -257,6 +262,12 @@ export interface PullResult {
   readonly nextDueMs: number | null;
   /** The shard's time at this answer (about unix ms, but without the steps of any clock). */
   readonly shardTimeMs: number;
+  /**
+   * How far the shard's time is ahead of the store's clock by the owner's estimate, where that is clearly behind the
+   * shard's time: the clock was set forward, or the call was long on its way. Only the owner can tell which. Null: it is
+   * not behind.
+   */
+  readonly estimatedSkewMs: number | null;
 }
 
 export type Settlement =

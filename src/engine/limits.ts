@@ -22,6 +22,8 @@ export const engineLimits = {
   pullDueMax: 256,
   /** How far a shard's time may be from its owner's estimate: more than a call takes, less than most retries' waits. */
   shardTimeSlackMs: 1_000,
+  /** A pull that is answered within this was not on its way for long. */
+  promptPullMs: 250,
   pullReadyMax: 256,
   /** An actor pulls more when fewer entries than this wait for a slot. */
   refillEntries: 48,

@@ -104,7 +104,13 @@ async function accept(more: Partial<NewJob> = {}): Promise<string> {
 async function pull(): Promise<readonly QueuedJob[]> {
   const tenantQueue = { tenantId: "acme", channel: "email" };
   const asked = { tenantQueue, after: null, entriesMax: 64, bytesMax: 4e6 };
-  const result = await queue.pull(owner, { tenantQueues: [asked], survey: true, bytesMax: 4e6, shardTimeMs: null });
+  const result = await queue.pull(owner, {
+    tenantQueues: [asked],
+    survey: true,
+    bytesMax: 4e6,
+    shardTimeMs: null,
+    confirmedSkewMs: null,
+  });
   if (result === FENCED) throw new Error("fenced");
   return result.tenantQueues[0]?.jobs ?? [];
 }

@@ -433,8 +433,14 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a step of the queue's clock moves due times",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= engineLimits.shardTimeSlackMs;",
-    replace: "const isNear = reckonedMs !== null;",
+    find: "const isBehind = reckoned !== null && timeMs - reckoned > SLACK_MS;",
+    replace: "const isBehind = false;",
+  },
+  {
+    name: "a pull that was long on its way sets the shard's time back",
+    file: `${MEMORY_QUEUE}-pull.ts`,
+    find: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n",
+    replace: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n  shard.skewMs = shard.agreedMs - nowMs;\n",
   },
   {
     name: "finished jobs stay in the queue",

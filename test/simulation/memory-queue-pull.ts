@@ -1,20 +1,23 @@
 import type { PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
+  alive,
   enqueue,
   entryText,
   isBeyond,
   type QueueEntry,
   type ShardState,
-  shardTimeMs,
   storedJob,
   tenantQueueName,
   tenantQueueOf,
 } from "./memory-queue-shard.ts";
 
+const SLACK_MS = engineLimits.shardTimeSlackMs;
+const ESTIMATE_MS = 45_000;
+
 /** Hands the owner its next jobs. The caller has checked the lease. */
 export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
-  const timeMs = agree(shard, request.shardTimeMs, nowMs);
+  const { timeMs, estimatedSkewMs } = agree(shard, request, nowMs);
   if (request.shardTimeMs === null) renewLoans(shard, timeMs);
   if (request.survey) for (const tenantQueue of shard.held) shard.ready.add(tenantQueue);
   const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
@@ -32,21 +35,31 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
     more: more || moved === engineLimits.pullDueMax || ready.length === engineLimits.pullReadyMax,
     nextDueMs: next === undefined ? null : Math.max(0, next[1] - timeMs),
     shardTimeMs: timeMs,
+    estimatedSkewMs,
   };
 }
 
-/** The shard's time, which follows the owner's reckoning where the two differ by more than calls take. */
-function agree(shard: ShardState, reckonedMs: number | null, nowMs: number): number {
-  const timeMs = shardTimeMs(shard, nowMs);
-  // Who reckons with nothing yet goes on from the last pull at the earliest.
-  const reckoned = reckonedMs === null ? Math.max(timeMs, shard.agreedMs ?? timeMs) : Math.round(reckonedMs);
+/** The shard's time, which is never behind the owner's reckoning, and no further ahead of it than calls take. */
+function agree(
+  shard: ShardState,
+  { shardTimeMs: reckonedMs, confirmedSkewMs }: PullRequest,
+  nowMs: number,
+): { readonly timeMs: number; readonly estimatedSkewMs: number | null } {
+  const reckoned = reckonedMs === null ? null : Math.round(reckonedMs);
   // A call that comes late reckons with a time that has passed, and agrees on nothing.
-  if (shard.agreedMs !== null && reckoned < shard.agreedMs - engineLimits.shardTimeSlackMs) return shard.agreedMs;
-  const isNear = reckonedMs !== null && Math.abs(timeMs - reckoned) <= engineLimits.shardTimeSlackMs;
-  const agreedMs = isNear ? timeMs : reckoned;
-  shard.skewMs = agreedMs - nowMs;
-  shard.agreedMs = agreedMs;
-  return agreedMs;
+  if (shard.agreedMs !== null && reckoned !== null && reckoned < shard.agreedMs - SLACK_MS)
+    return { timeMs: shard.agreedMs, estimatedSkewMs: null };
+  // Who reckons with nothing yet goes on from the last pull at the earliest, and from what its predecessor left unsaid.
+  const leftMs = reckoned === null ? alive(shard.estimatedSkew ?? undefined, nowMs)?.value : undefined;
+  const knownMs = nowMs + (confirmedSkewMs ?? leftMs ?? shard.skewMs);
+  const timeMs = Math.max(knownMs, reckoned ?? shard.agreedMs ?? knownMs);
+  shard.skewMs = timeMs - nowMs;
+  // It may be the clock that was set forward, or this call that was long on its way: the owner says in its next one.
+  const isBehind = reckoned !== null && timeMs - reckoned > SLACK_MS;
+  shard.agreedMs = isBehind ? reckoned : timeMs;
+  const estimatedSkewMs = isBehind ? reckoned - nowMs : null;
+  shard.estimatedSkew = estimatedSkewMs === null ? null : { value: estimatedSkewMs, expiresMs: nowMs + ESTIMATE_MS };
+  return { timeMs: shard.agreedMs, estimatedSkewMs };
 }
 
 /** Earliest first. */

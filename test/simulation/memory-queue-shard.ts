@@ -134,6 +134,8 @@ export interface ShardState {
   skewMs: number;
   /** The shard's time at the last pull. */
   agreedMs: number | null;
+  /** `skewMs` by the estimate of an owner that was clearly behind, until it has said why. */
+  estimatedSkew: Expiring<number> | null;
   readonly jobs: Map<string, StoredJob>;
   /** What each tenant has unfinished. */
   readonly load: Map<string, QueueQuota>;
@@ -172,6 +174,7 @@ export function emptyShard(): ShardState {
     parked: new Map(),
     skewMs: 0,
     agreedMs: null,
+    estimatedSkew: null,
     jobs: new Map(),
     load: new Map(),
     outbox: emptyStream(),

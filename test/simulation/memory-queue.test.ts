@@ -34,6 +34,7 @@ function world() {
       survey: true,
       bytesMax: 1_000_000,
       shardTimeMs: null,
+      confirmedSkewMs: null,
     });
   return { state, accept, acquire, pull };
 }

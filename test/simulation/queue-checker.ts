@@ -39,11 +39,13 @@ interface ShardSteps {
   reckonedMs: number;
   /** Since that pull. */
   pendingMs: number;
+  /** Since a pull that was not long on its way. */
+  isSetBack: boolean;
   unnoticedMs: number;
   /** Those that an owner noticed last, and when. */
   noticedMs: number;
   noticedAtMs: number;
-  /** When the last pull came, and how long it had been on its way: the shard's time is behind by as much until the next. */
+  /** When the last pull came, and how long it had been on its way. */
   pulledAtMs: number;
   onItsWayMs: number;
   /** The shard's time then. */
@@ -100,7 +102,10 @@ export class QueueChecker {
   /** The queue's clock is set. */
   clockStepped(byMs: number): void {
     this.clockSteps += 1;
-    for (const steps of this.steps.values()) steps.pendingMs += Math.abs(byMs);
+    for (const steps of this.steps.values()) {
+      steps.pendingMs += Math.abs(byMs);
+      steps.isSetBack ||= byMs < 0;
+    }
   }
 
   /** Steps of the queue's clock that no owner of the shard could notice, because each had yet to come or was gone. */
@@ -124,7 +129,7 @@ export class QueueChecker {
 
   /** What the queue hands out. */
   pulled(lease: Lease, request: PullRequest & { readonly sentAtMs: number }, result: PullResult): void {
-    this.noticeSteps(lease, request);
+    this.noticeSteps(lease, request, result);
     const jobs = result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -233,11 +238,10 @@ export class QueueChecker {
   scheduled(shard: number, jobId: string, waitMs: number): void {
     const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
     const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
-    const { unnoticedMs, pendingMs, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
-    // A clock that was set back is passed over: the shard's time stands still until its owner pulls.
+    const { unnoticedMs, pendingMs, isSetBack, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
     this.scheduledBehindMs = Math.max(this.scheduledBehindMs, pendingMs);
-    const stoodStillMs = pendingMs > 0 ? this.parts.clock.nowMs - pulledAtMs : 0;
-    const behindMs = onItsWayMs + stoodStillMs;
+    // A clock that was set back is passed over: the shard's time stands still, as of its owner's last pull, until the next.
+    const behindMs = isSetBack ? onItsWayMs + this.parts.clock.nowMs - pulledAtMs : 0;
     this.due.set(jobId, { laterMs, fromMs: atMs, atMs, unnoticedMs, steps: this.clockSteps, behindMs });
   }
 
@@ -260,21 +264,25 @@ export class QueueChecker {
     }
   }
 
-  /** A pull that reckons with a time of its own notices the steps before it; one that comes late does not. */
+  /**
+   * A pull that reckons with a time of its own notices the steps before it; one that comes late does not, and one that may
+   * be late leaves it to the next.
+   */
   private noticeSteps(
     { shard, token }: Lease,
     { shardTimeMs: reckonedMs, sentAtMs }: Pick<PullRequest, "shardTimeMs"> & { readonly sentAtMs: number },
+    { estimatedSkewMs }: Pick<PullResult, "estimatedSkewMs">,
   ): void {
     const { nowMs } = this.parts.clock;
     const steps = this.stepsOf(shard);
     const isNew = steps.token !== token || reckonedMs === null;
-    // One that comes late can set the shard's time back by a little all the same.
     if (isNew || reckonedMs >= steps.agreedMs - TIME_SLACK_MS) {
       steps.pulledAtMs = nowMs;
       steps.onItsWayMs = isNew ? 0 : nowMs - sentAtMs;
+      steps.isSetBack &&= nowMs - sentAtMs > TIME_SLACK_MS;
       steps.agreedMs = this.parts.state.look(shard).agreedMs ?? 0;
     }
-    if (!isNew && reckonedMs < steps.reckonedMs) return;
+    if (!isNew && (reckonedMs < steps.reckonedMs || estimatedSkewMs !== null)) return;
     if (isNew) steps.unnoticedMs += steps.pendingMs;
     else if (steps.pendingMs > 0) {
       const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
@@ -291,6 +299,7 @@ export class QueueChecker {
       token: null,
       reckonedMs: 0,
       pendingMs: 0,
+      isSetBack: false,
       unnoticedMs: 0,
       noticedMs: 0,
       noticedAtMs: 0,

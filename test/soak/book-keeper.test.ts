@@ -189,17 +189,15 @@ describe("the book-keeper notices", () => {
     nowMs -= 10_000;
     faults.begin("clock step", "main").shiftMs = 60_000;
     expect(broken()).toEqual([]);
-    // So does a Redis that was silent for some time, by as much.
+    // A Redis that was silent for some time is no excuse.
     faults.spans.length = 0;
     const silence = faults.begin("SIGSTOP", "redis");
-    silence.isDelay = true;
     nowMs += 30_000;
     faults.end(silence);
     message.timedMs = [nowMs];
     message.dueMs = nowMs + 5_000;
-    expect(broken()).toEqual([]);
-    message.dueMs = nowMs + 60_000;
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
+    message.dueMs = 0;
     message.canceledMs = nowMs;
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
   });

@@ -22,8 +22,6 @@ export interface FaultSpan {
   recoveryMs: number | null;
   /** By how much the processes' clocks were wrong (ms). */
   shiftMs: number;
-  /** Calls to Redis may have been as long on their way as it lasted. */
-  isDelay: boolean;
   /** What else there is to say. */
   note: string;
 }
@@ -52,7 +50,6 @@ export class FaultLog {
       channel,
       recoveryMs: null,
       shiftMs: 0,
-      isDelay: false,
       note: "",
     };
     this.spans.push(span);
@@ -90,14 +87,11 @@ export class FaultLog {
     );
   }
 
-  /**
-   * By how much a time that was told to the service at that moment can have been misunderstood (ms): its clock was wrong, or a call
-   * that was long on its way had set a shard's time back until the next one (docs/promises.md, "What is not promised").
-   */
+  /** By how much a time that was told to the service at that moment can have been misunderstood (ms): its clock was wrong. */
   timeErrorMs(atMs: number): number {
     const errors = this.spans
       .filter(({ fromMs, toMs }) => fromMs <= atMs + TOLD_MS && toMs >= atMs - TOLD_MS)
-      .map(({ fromMs, toMs, shiftMs, isDelay }) => Math.abs(shiftMs) + (isDelay ? toMs - fromMs + TOLD_MS : 0));
+      .map(({ shiftMs }) => Math.abs(shiftMs));
     return Math.max(0, ...errors);
   }
 

@@ -23,7 +23,6 @@ export interface Lasting {
   readonly excuse?: Excuse | null;
   readonly channel?: SoakChannel | null;
   readonly shiftMs?: number;
-  readonly isDelay?: boolean;
   begin(): unknown;
   end(): unknown;
 }
@@ -32,7 +31,6 @@ export interface Lasting {
 export async function lasting({ faults }: SoakWorld, fault: Lasting): Promise<void> {
   const span = faults.begin(fault.kind, fault.target, fault.excuse ?? null, fault.channel ?? null);
   span.shiftMs = fault.shiftMs ?? 0;
-  span.isDelay = fault.isDelay ?? false;
   try {
     await fault.begin();
     await Bun.sleep(fault.ms);

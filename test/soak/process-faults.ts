@@ -70,7 +70,6 @@ async function pauseProcess(world: SoakWorld, dice: Dice): Promise<void> {
     kind: "SIGSTOP",
     target: name,
     ms,
-    isDelay: true,
     // A child that is silent for half a minute is killed and replaced.
     excuse: isAlone && ms > LEASE_MS ? "cut_off" : null,
     begin: () => signal(pid, "SIGSTOP"),

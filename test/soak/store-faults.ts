@@ -26,7 +26,6 @@ function hasServers({ stores }: SoakWorld): boolean {
 async function killRedis(world: SoakWorld): Promise<void> {
   const { stores, service, faults } = world;
   const span = faults.begin("kill -9", "redis");
-  span.isDelay = true;
   if (stores.servers === null) {
     const pid = service.processes().get("redis");
     if (pid !== undefined) process.kill(pid, "SIGKILL");
@@ -67,7 +66,6 @@ async function diskFull(world: SoakWorld, dice: Dice): Promise<void> {
   const { stores } = world;
   await lasting(world, {
     kind: "full disk",
-    isDelay: true,
     target: stores.servers === null ? "all stores" : "redis and event store",
     ms: dice.between(1_000, 8_000),
     begin: async () => {
@@ -92,7 +90,6 @@ async function redisNetwork(world: SoakWorld, dice: Dice): Promise<void> {
   await lasting(world, {
     kind: `Redis ${way}`,
     target: "network",
-    isDelay: true,
     ms: way === "thin" ? 10_000 : dice.between(1_000, 20_000),
     begin: async () => {
       if (way === "silent") proxy.silence();

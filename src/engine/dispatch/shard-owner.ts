@@ -1,7 +1,13 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { AskedJob, OwnersAnswer } from "../../domain/job-questions.ts";
-import { FENCED, type PullResult, type TenantQueue, type TenantQueuePull } from "../../domain/queue.ts";
+import {
+  FENCED,
+  type PullRequest,
+  type PullResult,
+  type TenantQueue,
+  type TenantQueuePull,
+} from "../../domain/queue.ts";
 import type { LeaseTerm } from "../leases/lease-term.ts";
 import { engineLimits } from "../limits.ts";
 import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
@@ -173,10 +179,10 @@ export class ShardOwner {
     if (place === null) return null;
     const tenantQueues = this.beginPulls();
     try {
-      const shardTimeMs = this.time.nowMs();
-      const result = await queue.pull(this.term.lease, { tenantQueues, survey, bytesMax: PULL_BYTES_MAX, shardTimeMs });
+      const asked = { tenantQueues, survey, bytesMax: PULL_BYTES_MAX, ...this.time.ask() };
+      const result = await queue.pull(this.term.lease, asked);
       this.isSuspect = false;
-      if (result !== FENCED) this.time.heard(result.shardTimeMs);
+      if (result !== FENCED) this.time.heard(result);
       return result;
     } catch (error) {
       this.isSuspect = isOutage(error);
@@ -296,6 +302,8 @@ function keyOf({ tenantId, channel }: TenantQueue): string {
 /** Estimates a shard's time from the queue's answers and this process's monotonic clock. */
 class ShardTime {
   private base: { readonly shardMs: number; readonly atMs: number } | null = null;
+  private askedAtMs = 0;
+  private confirmedSkewMs: number | null = null;
 
   constructor(private readonly clock: Clock) {}
 
@@ -305,12 +313,22 @@ class ShardTime {
     return Math.floor(this.base.shardMs + this.clock.monotonicMs() - this.base.atMs);
   }
 
+  /** What a pull that is sent now says of the time. */
+  ask(): Pick<PullRequest, "shardTimeMs" | "confirmedSkewMs"> {
+    const { confirmedSkewMs } = this;
+    this.confirmedSkewMs = null;
+    this.askedAtMs = this.clock.monotonicMs();
+    return { shardTimeMs: this.nowMs(), confirmedSkewMs };
+  }
+
   /**
-   * Takes the time from an answer of the queue that has just arrived. The later of two estimates is nearer: an answer
-   * takes a while to arrive, and the shard's time never goes back, not even after the queue has lost its state.
+   * Takes the time from the answer to the last pull, which has just arrived. The later of two estimates is nearer: an
+   * answer takes a while to arrive, and the shard's time never goes back, not even after the queue has lost its state.
    */
-  heard(shardMs: number): void {
+  heard({ shardTimeMs: shardMs, estimatedSkewMs }: PullResult): void {
     const estimate = this.nowMs();
-    if (estimate === null || estimate < shardMs) this.base = { shardMs, atMs: this.clock.monotonicMs() };
+    const atMs = this.clock.monotonicMs();
+    if (estimate === null || estimate < shardMs) this.base = { shardMs, atMs };
+    if (atMs - this.askedAtMs <= engineLimits.promptPullMs) this.confirmedSkewMs = estimatedSkewMs;
   }
 }

@@ -20,6 +20,8 @@
 --                                  token
 --   P:loans                hash    job id -> how long (ms) it was lent for, while it waits in P:later
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
+--   P:estimated-skew       string  the first of these by the estimate of an owner that was clearly behind, until it has said why:
+--                                  expires after 45 s
 --   P:jobs:<bucket>        hash    job records (below)
 --   P:tenants              hash    tenant -> "<jobs> <bytes of their payloads>" that are unfinished, and of its rate
 --                                  window " <first slice> <total> <slice> <requests in that slice>";

@@ -10,7 +10,8 @@
 --   1       lease token
 --   2       1 names every tenant queue with queued jobs again (survey)
 --   3       the shard's time as the owner estimates it ("" none)
---   4       number of its tenant queues
+--   4       the skew that its last answer named, if that came promptly ("" none)
+--   5       number of its tenant queues
 -- and for each tenant queue:
 --   1       its name
 --   2       the last entry that was read ("" none)
@@ -26,6 +27,7 @@
 --           behind it, of a job that an operator retried, "@<unix ms>"
 --   5       the shard's time (ms)
 --   6       what was quarantined
+--   7       the skew by the owner's estimate, if that is clearly behind the shard's time (false: it is not)
 --
 -- *Running* is not stored per job: a job at or before its tenant queue's cursor is running. That costs one write per
 -- shard.
@@ -36,7 +38,9 @@
 
 local slack, due_max, ready_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local call_room, is_call_first = tonumber(ARGV[4]), true
-local SHARD_ARGS, QUEUE_ARGS = 4, 4
+-- Longer than a shard is without an owner.
+local ESTIMATE_MS = 45000
+local SHARD_ARGS, QUEUE_ARGS = 5, 4
 -- As many bytes may come back into the tenant queues as may be read.
 local due_room = call_room
 
@@ -51,24 +55,39 @@ local function saw(bytes) seen, seen_bytes = seen + 1, seen_bytes + bytes end
 
 -- Pulls for one shard: ARGV from `at` on. `readers`: shards that read from here on, including this one.
 local function pull(prefix, at, readers)
-  local token, survey, reckoned, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
+  local token, survey, reckoned, confirmed, count = unpack(ARGV, at, at + SHARD_ARGS - 1)
   local first_queue, last_queue = at + SHARD_ARGS, at + SHARD_ARGS + QUEUE_ARGS * (count - 1)
-  reckoned = tonumber(reckoned)
+  reckoned, confirmed = tonumber(reckoned), tonumber(confirmed)
   if not holds_lease(prefix, 'dispatcher', token) then return false end
 
   local later, parked, ready_key = prefix .. ':later', prefix .. ':parked', prefix .. ':ready'
   local said = {}
 
-  -- The shard's time follows neither a step of Redis' clock nor the duration of calls. A call that comes late carries
+  -- The shard's time follows neither a step of Redis' clock nor the duration of calls: it is never behind an estimate,
+  -- which is from before the call, and no more than the slack ahead of it. A call that comes late carries
   -- an outdated estimate: it is answered as of the last pull and sets nothing, which keeps it from hiding a clock step.
   -- An owner without an estimate continues from the last pull at the earliest: no job waits for a clock that was set
   -- back.
+  -- An estimate that is clearly behind means that Redis' clock was set forward, or that this call was long on its way.
+  -- Only the owner can tell, by how soon its answer comes, and says so in its next call. Until then the estimate holds
+  -- for this call alone: had it become the shard's time, what is scheduled meanwhile would come early by the delay. An
+  -- owner that went without a word leaves its estimate to the next, for which late is better than early.
   local time, agreed = shard_clock(prefix)
+  local estimate_key, estimated = prefix .. ':estimated-skew', false
   if reckoned and reckoned < agreed - slack then
     time = agreed
   else
-    if not reckoned then time = math.max(time, agreed) elseif math.abs(time - reckoned) > slack then time = reckoned end
-    redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', time - now_ms(), time))
+    local known = redis.call('GET', estimate_key)
+    if confirmed or (known and not reckoned) then time = now_ms() + (confirmed or tonumber(known)) end
+    time = math.max(time, reckoned or agreed)
+    local skew = time - now_ms()
+    if reckoned and time - reckoned > slack then
+      time, estimated = reckoned, reckoned - now_ms()
+      redis.call('SET', estimate_key, string.format('%.0f', estimated), 'PX', ESTIMATE_MS)
+    elseif known then
+      redis.call('DEL', estimate_key)
+    end
+    redis.call('SET', prefix .. ':skew', string.format('%.0f %.0f', skew, time))
   end
 
   -- A lent delivery may go on for the time of its loan. While nobody owned the shard, a step of Redis' clock can have
@@ -240,7 +259,7 @@ local function pull(prefix, at, readers)
 
   local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
   local wait = next_due[2] and math.max(0, next_due[2] - time) or -1
-  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, lists, time, said }
+  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, lists, time, said, estimated }
 end
 
 local starts, reads, readers, at = {}, {}, 0, 5

@@ -19,9 +19,9 @@ const script = new Script(pullLua, "run");
 
 /**
  * More, ms until the next retry, ready tenant queues, one flat list per tenant queue (more, then entry id, entry,
- * suppression), time, quarantined.
+ * suppression), time, quarantined, estimated skew.
  */
-type PullReply = [number, number, string[], [number, ...string[]][], number, string[]];
+type PullReply = [number, number, string[], [number, ...string[]][], number, string[], number | null];
 
 interface PullCall {
   readonly lease: Lease;
@@ -48,7 +48,7 @@ export class Puller {
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     const reply = await this.calls.submit(lease.shard, { lease, request });
     if (reply === null) return FENCED;
-    const [more, nextDueMs, ready, lists, shardTimeMs, said] = reply;
+    const [more, nextDueMs, ready, lists, shardTimeMs, said, estimatedSkewMs] = reply;
     this.ports.quarantine.tell(lease.shard, said);
     const tenantQueues = [];
     for (const [i, { tenantQueue }] of request.tenantQueues.entries()) {
@@ -63,6 +63,7 @@ export class Puller {
       ready: decodeTenantQueues(this.ports.letters, ready),
       tenantQueues,
       shardTimeMs,
+      estimatedSkewMs,
     };
   }
 
@@ -117,9 +118,9 @@ function encodeRequest(
   isRepeat: boolean,
   args: ScriptArgument[],
 ): void {
-  const { tenantQueues, survey, shardTimeMs } = request;
+  const { tenantQueues, survey, shardTimeMs, confirmedSkewMs } = request;
   const reckoned = shardTimeMs === null ? "" : Math.round(shardTimeMs);
-  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, tenantQueues.length);
+  args.push(lease.token, survey || isRepeat ? 1 : 0, reckoned, confirmedSkewMs ?? "", tenantQueues.length);
   for (const pull of tenantQueues)
     args.push(encodeTenantQueue(letters, pull.tenantQueue), pull.after ?? "", pull.entriesMax, pull.bytesMax);
 }

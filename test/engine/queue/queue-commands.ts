@@ -26,6 +26,8 @@ export type Command =
       readonly bytesMax: number;
       /** How far the owner's reckoning is from the time that it was answered last; null: it knows nothing. */
       readonly reckonsMs: number | null;
+      /** Whether its last answer came promptly. */
+      readonly isPrompt: boolean;
     }
   | {
       readonly kind: "settle" | "settle lent";
@@ -340,7 +342,8 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         survey: fc.boolean(),
         tenantQueues: fc.array(tenantQueue, { maxLength: 3 }),
         bytesMax: fc.constantFrom(1_000_000, 1_000_000, 2_000, 200),
-        reckonsMs: fc.constantFrom(null, 0, 0, 0, -400, 700.5, 90_000),
+        reckonsMs: fc.constantFrom(null, 0, 0, 0, -400, -3_000, 700.5, 90_000),
+        isPrompt: fc.boolean(),
       }),
     },
     {

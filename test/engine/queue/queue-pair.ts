@@ -62,6 +62,7 @@ export class QueuePair {
   private readonly beats = new Map<string, number[]>();
   /** The shard's time by its owner's reckoning, while time has passed since it was answered. */
   private readonly reckoned = new Map<number, number>();
+  private readonly estimated = new Map<number, number | null>();
   private readonly pieces = new Map<number, RecordPiece[]>();
 
   private constructor(
@@ -250,7 +251,14 @@ export class QueuePair {
     return new JobIds(clock, this.chance).next();
   }
 
-  private async pull({ lease: pick, survey, tenantQueues: picks, bytesMax, reckonsMs }: Pulling): Promise<void> {
+  private async pull({
+    lease: pick,
+    survey,
+    tenantQueues: picks,
+    bytesMax,
+    reckonsMs,
+    isPrompt,
+  }: Pulling): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
     const shardTimeMs = this.reckons(lease, reckonsMs);
     const tenantQueues = picks.map(({ tenant, channel, goesOn, ...most }) => {
@@ -258,7 +266,8 @@ export class QueuePair {
       const after = goesOn ? (this.lastRead.get(`${tenantQueue.tenantId}/${channel}`) ?? null) : null;
       return { tenantQueue, after, ...most };
     });
-    const request = { tenantQueues, survey, bytesMax, shardTimeMs };
+    const confirmedSkewMs = isPrompt ? (this.estimated.get(lease.shard) ?? null) : null;
+    const request = { tenantQueues, survey, bytesMax, shardTimeMs, confirmedSkewMs };
     const answer = await this.redis.queue.pull(lease, request);
     const expected = await this.port.pull(lease, request);
     if (answer === FENCED || expected === FENCED) return expect(answer).toBe(expected);
@@ -266,6 +275,7 @@ export class QueuePair {
     const byName = (ready: readonly object[]) => ready.map((tenantQueue) => JSON.stringify(tenantQueue)).toSorted();
     expect({ ...answer, ready: byName(answer.ready) }).toEqual({ ...expected, ready: byName(expected.ready) });
     this.reckoned.set(lease.shard, answer.shardTimeMs);
+    this.estimated.set(lease.shard, answer.estimatedSkewMs);
     for (const { tenantQueue, jobs } of answer.tenantQueues) {
       for (const job of jobs) this.pulled.push({ shard: lease.shard, job });
       const last = jobs.at(-1)?.entryId;
@@ -443,7 +453,14 @@ export class QueuePair {
     );
     const before = this.pulled.length;
     const own = tenantQueues.filter((tenantQueue) => tenantQueue.shard === shard);
-    await this.pull({ lease: pick, survey: true, tenantQueues: own, bytesMax: 10_000_000, reckonsMs: 0 });
+    await this.pull({
+      lease: pick,
+      survey: true,
+      tenantQueues: own,
+      bytesMax: 10_000_000,
+      reckonsMs: 0,
+      isPrompt: true,
+    });
     const outcomes = Array.from({ length: this.pulled.length - before }, (_, job) => {
       return { job, outcome: "sent", delayMs: 0, providerRef: null } as const;
     });

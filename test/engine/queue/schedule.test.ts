@@ -70,7 +70,7 @@ test("neither a step of Redis' clock nor a repeated accept moves a scheduled job
   await queue.accept(at.tenant, null, job);
   const shardTimeMs = Date.now();
   await stepClock(at.prefix, 60 * MINUTE_MS);
-  const asked = { tenantQueues: [], survey: false, bytesMax: 1_000, shardTimeMs };
+  const asked = { tenantQueues: [], survey: false, bytesMax: 1_000, shardTimeMs, confirmedSkewMs: null };
   const answer = await queue.pull(at.lease, asked);
   expect(typeof answer === "symbol" ? null : Math.round((answer.nextDueMs ?? 0) / MINUTE_MS)).toBe(10);
   // Set back before the next pull, the clock counts from the last one.

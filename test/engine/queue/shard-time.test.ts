@@ -1,12 +1,17 @@
 import { expect, test } from "bun:test";
 import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
+import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, first, pullOne, queue, redis, stepClock, world } from "./queue-world.ts";
+import { accept, first, newJob, pullOne, queue, redis, stepClock, world } from "./queue-world.ts";
 
 const HOUR_MS = 3_600_000;
 
-async function pull(lease: Lease, shardTimeMs: number | null): Promise<PullResult> {
-  const result = await queue.pull(lease, { ...PULL, shardTimeMs });
+async function pull(
+  lease: Lease,
+  shardTimeMs: number | null,
+  confirmedSkewMs: number | null = null,
+): Promise<PullResult> {
+  const result = await queue.pull(lease, { ...PULL, shardTimeMs, confirmedSkewMs });
   if (result === FENCED) throw new Error("fenced");
   return result;
 }
@@ -93,3 +98,32 @@ test("a late pull after a clock step does not make the step the shard's time", a
   expect(result.ready).toEqual([]);
   expect(Math.abs(result.shardTimeMs - reckonedMs - 5_000)).toBeLessThan(1_001);
 });
+
+test("a pull that was long on its way brings nothing early that is scheduled behind it", async () => {
+  const { lease, prefix, tenant } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  // To the scripts it is the same whether ten seconds pass or the clock is set forward by as much.
+  await stepClock(prefix, 10_000);
+  expect(await pull(lease, shardTimeMs)).toMatchObject({ shardTimeMs });
+  const dueMs = await dueInAnHour(prefix, tenant);
+  expect(dueMs - shardTimeMs - HOUR_MS).toBeGreaterThanOrEqual(10_000);
+  // Its answer came late, too, so the owner confirms nothing.
+  expect(await pull(lease, shardTimeMs + 10_000)).toMatchObject({ estimatedSkewMs: null });
+  expect((await dueInAnHour(prefix, tenant)) - dueMs).toBeLessThan(2_000);
+});
+
+test("a clock that was set forward delays nothing that is scheduled once the shard's owner knows", async () => {
+  const { lease, prefix, tenant } = await world();
+  const { shardTimeMs } = await pull(lease, null);
+  await stepClock(prefix, HOUR_MS);
+  const { estimatedSkewMs } = await pull(lease, shardTimeMs);
+  expect(await pull(lease, shardTimeMs + 250, estimatedSkewMs)).toMatchObject({ estimatedSkewMs: null });
+  expect((await dueInAnHour(prefix, tenant)) - shardTimeMs - HOUR_MS).toBeLessThan(2_000);
+});
+
+/** Accepts a job that is due in an hour. Returns when it is due by the shard's time. */
+async function dueInAnHour(prefix: string, tenant: TenantRef): Promise<number> {
+  const job = newJob({ dueMs: Date.now() + HOUR_MS });
+  await queue.accept(tenant, null, job);
+  return Number(await redis.client.zscore(`${prefix}:later`, job.jobId));
+}

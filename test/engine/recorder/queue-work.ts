@@ -44,7 +44,13 @@ async function pullSome(
   const tenantQueue = { tenantId, channel: "email" } as const;
   const bytesMax = 1024 * 1024;
   const tenantQueues = [{ tenantQueue, after, entriesMax: 64, bytesMax }];
-  const pulled = await queue.pull(lease, { tenantQueues, survey: false, bytesMax, shardTimeMs: null });
+  const pulled = await queue.pull(lease, {
+    tenantQueues,
+    survey: false,
+    bytesMax,
+    shardTimeMs: null,
+    confirmedSkewMs: null,
+  });
   if (pulled === FENCED) throw new Error("fenced");
   const jobs = pulled.tenantQueues[0]?.jobs ?? [];
   expect(jobs.length).toBeGreaterThan(0);

@@ -91,7 +91,13 @@ test("a job that waits for another try ends when the MTA's log says that its mes
   expect(ended.events.map(({ type }) => type)).toEqual(["sent", "delivered"]);
   // Its next try was due at once.
   expect(
-    await queue.pull(lease, { tenantQueues: [], survey: true, bytesMax: 1 << 20, shardTimeMs: null }),
+    await queue.pull(lease, {
+      tenantQueues: [],
+      survey: true,
+      bytesMax: 1 << 20,
+      shardTimeMs: null,
+      confirmedSkewMs: null,
+    }),
   ).toMatchObject({
     ready: [],
     nextDueMs: null,
