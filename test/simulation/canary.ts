@@ -441,6 +441,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-pull.ts`,
     find: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n",
     replace: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n  shard.skewMs = shard.agreedMs - nowMs;\n",
+    seed: 535,
   },
   {
     name: "finished jobs stay in the queue",

@@ -26,6 +26,7 @@ export class DeliveryReports {
   private readonly stopping = new AbortController();
   private readonly inFlight = new Set<Promise<unknown>>();
   private readonly failures: FailureLog;
+  private repeating = 0;
 
   constructor(private readonly ports: DeliveryReportsPorts) {
     this.failures = new FailureLog(ports.telemetry, ports.clock);
@@ -61,19 +62,36 @@ export class DeliveryReports {
   }
 
   private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
-    const { clock, telemetry } = this.ports;
-    for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
-      try {
-        return await observeReport(this.ports, report);
-      } catch (error) {
-        const expected = isOutage(error);
-        telemetry.log(expected ? "warn" : "error", "a report could not be recorded and is repeated", {
-          error: String(error),
-        });
+    let isRepeated = false;
+    try {
+      for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
+        try {
+          return await observeReport(this.ports, report);
+        } catch (error) {
+          if (!isRepeated) this.beginRepeating(error);
+          isRepeated = true;
+        }
+        if (this.stopping.signal.aborted) return "given up";
+        await sleep(this.ports.clock, waitMs, this.stopping.signal);
       }
-      if (this.stopping.signal.aborted) return "given up";
-      await sleep(clock, waitMs, this.stopping.signal);
+    } finally {
+      if (isRepeated) this.endRepeating();
     }
+  }
+
+  /** One line for an outage, however many reports wait for its end; what is no outage gets a line for each report. */
+  private beginRepeating(error: unknown): void {
+    const isExpected = isOutage(error);
+    this.repeating += 1;
+    if (isExpected && this.repeating > 1) return;
+    const message = "a report could not be recorded and is repeated";
+    this.ports.telemetry.log(isExpected ? "warn" : "error", message, { error: String(error) });
+  }
+
+  private endRepeating(): void {
+    this.repeating -= 1;
+    if (this.repeating === 0 && !this.stopping.signal.aborted)
+      this.ports.telemetry.log("info", "reports are recorded again");
   }
 }
 

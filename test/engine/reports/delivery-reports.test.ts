@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test";
+import { TransportError } from "../../../src/domain/errors.ts";
+import type { Labels } from "../../../src/domain/telemetry.ts";
+import { DeliveryReports } from "../../../src/engine/reports/delivery-reports.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { aTenant, directoryOf } from "../../support/tenants.ts";
+import { accept, queue, world } from "../queue/queue-world.ts";
+
+class CountingTelemetry extends QuietTelemetry {
+  readonly results: string[] = [];
+  override count(_name?: string, { result = "" }: Labels = {}): void {
+    this.results.push(result);
+  }
+}
+
+/** Takes a report about each of three jobs, while the first look-ups of their tenant fail. Returns the log. */
+async function linesWhile(failedLookUps: number, error: Error): Promise<readonly string[]> {
+  const { tenant } = await world();
+  const telemetry = new CountingTelemetry();
+  const known = directoryOf([aTenant({ shard: tenant.shard })]);
+  let left = failedLookUps;
+  const byId = async (tenantId: string) => {
+    left -= 1;
+    if (left >= 0) throw error;
+    return known.byId(tenantId);
+  };
+  const reports = new DeliveryReports({
+    queue,
+    directory: { ...known, byId },
+    eventStore: { job: async () => null },
+    clock: systemClock,
+    telemetry,
+  });
+  const jobIds = [await accept(tenant), await accept(tenant), await accept(tenant)];
+  const report = { tenantId: tenant.tenantId, type: "delivered", result: {}, suppressRecipient: null } as const;
+  await Promise.all(jobIds.map((jobId) => reports.take({ ...report, jobId })));
+  // Each waits for the end of its job.
+  expect(telemetry.results).toEqual(["kept", "kept", "kept"]);
+  await reports.stop();
+  return telemetry.lines;
+}
+
+test("an outage is told once and its end once, however many reports wait and however often they are tried", async () => {
+  expect(await linesWhile(9, new TransportError("the registry is away"))).toEqual([
+    "warn: a report could not be recorded and is repeated",
+    "info: reports are recorded again",
+  ]);
+});
+
+test("what is no outage is told for each report, not for each try", async () => {
+  expect(await linesWhile(9, new Error("a bug"))).toEqual([
+    ...Array.from({ length: 3 }, () => "error: a report could not be recorded and is repeated"),
+    "info: reports are recorded again",
+  ]);
+});
