@@ -105,6 +105,19 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(code).toBe(0);
   });
 
+  test("begin work on a full Redis, which would not drain otherwise, but not on a new one", async () => {
+    const redis = await newRedis();
+    const environment = await dispatcher(redis);
+    await start(environment);
+    for (const waybill of running.splice(0)) await waybill.kill();
+    await redis.client.config("SET", "maxmemory", "1");
+    await start(environment);
+    const empty = await newRedis("--maxmemory", "1");
+    const { code, errors } = await runCommand(["serve"], await dispatcher(empty));
+    expect(refusals(errors)).toEqual([expect.stringContaining("the queue refuses writes: OOM")]);
+    expect(code).toBe(1);
+  }, 60_000);
+
   test("refuse a master key that does not belong to the data, and follow its rotation", async () => {
     const redis = await newRedis();
     await start(await dispatcher(redis));

@@ -94,7 +94,8 @@ const REFUSALS = /^(OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|CLUSTERDOWN|TRY
 export function redisFailure(error: unknown): Error {
   if (!(error instanceof Error)) return new Error("redis failed", { cause: error });
   if (error.name === "ReplyError") {
-    return REFUSALS.test(error.message) ? new UnavailableError("the queue refuses writes", { cause: error }) : error;
+    if (!REFUSALS.test(error.message)) return error;
+    return new UnavailableError(`the queue refuses writes: ${error.message}`, { cause: error });
   }
   return new TransportError("the queue did not answer", { cause: error });
 }

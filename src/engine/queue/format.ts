@@ -42,8 +42,13 @@ export class Meta {
     return this.connection.hgetall(META_KEY).catch(fail);
   }
 
-  /** Sets a field unless it is set already; returns its value afterwards. */
+  /**
+   * Sets a field unless it is set already; returns its value afterwards. Reads first: a full Redis refuses this write even
+   * where it would change nothing, and a process that could not start could not drain it.
+   */
   async claim(field: string, value: string): Promise<string> {
+    const claimed = await this.connection.hget(META_KEY, field).catch(fail);
+    if (claimed !== null) return claimed;
     await this.connection.hsetnx(META_KEY, field, value).catch(fail);
     return (await this.connection.hget(META_KEY, field).catch(fail)) ?? value;
   }
