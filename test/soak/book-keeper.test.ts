@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { EVENT_EPOCH_MS } from "../../src/domain/event.ts";
 import { Book, type ExportedEvent, type Message } from "./book.ts";
 import { EventAudit } from "./event-audit.ts";
 import { FaultLog } from "./fault-log.ts";
@@ -200,6 +201,32 @@ describe("the book-keeper notices", () => {
     message.dueMs = 0;
     message.canceledMs = nowMs;
     expect(broken()).toEqual(["scheduled messages come in time, cancelled ones not at all"]);
+  });
+
+  test("a fallback that is sent although its message was sent in time", () => {
+    const message = good();
+    const fallback = accepted();
+    fallback.fallbackOf = message;
+    fallback.dueMs = EVENT_EPOCH_MS + 60_000;
+    record(fallback, "suppressed");
+    expect(broken()).toEqual([]);
+    nowMs = fallback.dueMs;
+    book.arrived(fallback.seq, fallback.jobId);
+    expect(broken()).toEqual(["a fallback is sent only where it is needed"]);
+    // It was sent after its fallback's time.
+    fallback.dueMs = EVENT_EPOCH_MS;
+    expect(broken()).toEqual([]);
+  });
+
+  test("an event of a job that was tried again, once too often", () => {
+    const message = accepted("email", "refused");
+    record(message, "failed");
+    record(message, "failed");
+    expect(broken()).toEqual(["every event once, in order"]);
+    book.retries.set(message.jobId ?? "", 1);
+    expect(broken()).toEqual([]);
+    record(message, "failed");
+    expect(broken()).toEqual(["every event once, in order"]);
   });
 
   test("a message to a suppressed recipient", () => {

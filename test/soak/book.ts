@@ -31,6 +31,8 @@ export interface Message {
   timedMs: readonly number[];
   /** When the service answered that it is cancelled; 0: it is not. `NaN`: nobody knows. */
   canceledMs: number;
+  /** Of a fallback: the message that it stands behind. */
+  fallbackOf: Message | null;
   /** Other job ids that a repeat under the same Idempotency-Key was answered with: there must be none. */
   otherJobIds: readonly string[] | null;
 }
@@ -72,6 +74,8 @@ export class Book {
   readonly confirmed = new Set<number>();
   readonly told = new Map<string, Told>();
   readonly misdeeds: Misdeed[] = [];
+  /** How often an operator asked for another life of a failed job, by its id. */
+  readonly retries = new Map<string, number>();
   private readonly polled = new Map<string, { rank: number; status: string }>();
   polls = 0;
   /** Keys that requests were sent under. Redis keeps each for a day. */
@@ -91,6 +95,7 @@ export class Book {
       dueMs: 0,
       timedMs: [],
       canceledMs: 0,
+      fallbackOf: null,
       otherJobIds: null,
     };
     this.messages.push(message);
@@ -123,6 +128,8 @@ export class Book {
 
   /** What a poll of a job showed. Polls of one job must not overlap. */
   polledJob(jobId: string, status: string): void {
+    // One that is tried again is pending again.
+    if (this.retries.has(jobId)) return;
     this.polls += 1;
     const rank = RANKS.indexOf(status === "failed" || status === "suppressed" ? "success" : status);
     const before = this.polled.get(jobId);

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from "../../src/domain/event.ts";
+import { EVENT_TYPES, eventTimeMs } from "../../src/domain/event.ts";
 import type { Book, ExportedEvent } from "./book.ts";
 
 /** What the export says of a job: the types of its events, one bit each. */
@@ -6,6 +6,7 @@ interface JobEvents {
   bits: number;
   readonly tenant: string;
   error: string | null;
+  sentMs: number | null;
 }
 
 /** Goes through an export of all events, in its order: by tenant, then by event id. */
@@ -16,10 +17,12 @@ export class EventAudit {
   total = 0;
   private tenant = "";
   private lastId = 0;
+  /** Of jobs that were tried again: how often each of their events may still come, by type and job. */
+  private readonly laterLives = new Map<string, number>();
   /** Events of the tenants with a webhook. */
   private readonly exported = new Map<string, Set<number>>();
 
-  constructor(private readonly book: Pick<Book, "told">) {}
+  constructor(private readonly book: Pick<Book, "told" | "retries">) {}
 
   take(event: ExportedEvent): void {
     const { tenant_id: tenant, event_id: id, job_id: jobId, event_type: type } = event;
@@ -29,18 +32,26 @@ export class EventAudit {
     }
     this.tenant = tenant;
     this.lastId = id;
-    const job = this.jobs.get(jobId) ?? { bits: 0, tenant, error: null };
+    const job = this.jobs.get(jobId) ?? { bits: 0, tenant, error: null, sentMs: null };
     this.jobs.set(jobId, job);
     const bit = bitOf(type);
     // A reader can follow many links of one message.
-    if ((job.bits & bit) !== 0 && type !== "clicked") this.repeated.push(`${type} of job ${jobId} of ${tenant}`);
+    if ((job.bits & bit) !== 0 && type !== "clicked" && !this.isOfALaterLife(jobId, type))
+      this.repeated.push(`${type} of job ${jobId} of ${tenant}`);
     job.bits |= bit;
+    if (type === "sent") job.sentMs ??= eventTimeMs(id);
     if (type === "failed" || type === "bounced") job.error = event.result.error ?? event.result.reason ?? type;
     const told = this.book.told.get(tenant);
     if (told === undefined || id <= told.sinceEventId) return;
     const ids = this.exported.get(tenant) ?? new Set();
     this.exported.set(tenant, ids.add(id));
     if (!told.taken.has(id)) this.untold.push(`${tenant}: ${type} of job ${jobId}, event ${id}`);
+  }
+
+  private isOfALaterLife(jobId: string, type: ExportedEvent["event_type"]): boolean {
+    const left = this.laterLives.get(`${type} ${jobId}`) ?? this.book.retries.get(jobId) ?? 0;
+    this.laterLives.set(`${type} ${jobId}`, left - 1);
+    return left > 0;
   }
 
   /** Events that a webhook was told and that the export does not have. */

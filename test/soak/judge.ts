@@ -47,6 +47,7 @@ export function judge(evidence: Evidence, dispatchers: number): readonly Verdict
     invented(evidence),
     onceUnderKey(evidence),
     scheduled(evidence),
+    fallbacks(evidence),
     suppressed(evidence),
     ends(evidence),
     once(evidence),
@@ -69,6 +70,8 @@ function lost({ book, events, faults, asked }: Evidence): Verdict {
     if (LAWFUL_WAITS.has(waitsFor)) waiting += 1;
     // Its time was told to a clock that was slow.
     else if (waitsFor === "schedule" && timeErrorOf(message, faults) > 0) waiting += 1;
+    // Its message is tried still.
+    else if (message.fallbackOf?.jobId != null && !events.isOver(message.fallbackOf.jobId)) waiting += 1;
     else broken.push(`${nameOf(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
   }
   const note = waiting === 0 ? "" : `${waiting} still wait for their next try or their time`;
@@ -192,6 +195,22 @@ function scheduled({ book, faults }: Evidence): Verdict {
 /** A wall-clock time means what the clock of the process that takes it says. Later steps change nothing. */
 function timeErrorOf({ timedMs }: Message, faults: FaultLog): number {
   return Math.max(0, ...timedMs.map((atMs) => faults.timeErrorMs(atMs)));
+}
+
+/** What stands behind a message that was sent in time is not sent. */
+function fallbacks({ book, events, faults }: Evidence): Verdict {
+  const all = book.messages.filter(({ fallbackOf, fate }) => fallbackOf !== null && fate === "accepted");
+  const broken: string[] = [];
+  for (const message of all) {
+    const jobId = message.fallbackOf?.jobId ?? "";
+    const sentMs = events.jobs.get(jobId)?.sentMs ?? Number.POSITIVE_INFINITY;
+    const isReceived = !events.has(jobId, "bounced") && !events.has(jobId, "failed");
+    const isInTime = sentMs < message.dueMs - EARLY_MS - timeErrorOf(message, faults);
+    if (isReceived && isInTime && book.arrivals.has(message.seq))
+      broken.push(`${nameOf(message)} stood behind job ${jobId}, which was sent at ${timeOf(sentMs)}`);
+  }
+  const sent = all.filter(({ seq }) => book.arrivals.has(seq)).length;
+  return { promise: "a fallback is sent only where it is needed", checked: all.length, broken, note: `${sent} sent` };
 }
 
 function suppressed({ book, events }: Evidence): Verdict {

@@ -19,7 +19,8 @@ export async function sendEmail(context: LoadContext): Promise<void> {
   const size = dice.chance(0.004) ? dice.between(300_000, LARGE_BYTES_MAX) : dice.skewed(4_000);
   const body = mail(message, `${address}${message.seq}@example.com`, size);
   const key = dice.chance(0.2) ? `soak-${message.seq}` : null;
-  await post(context, message, body, key);
+  const copies = dice.chance(0.05) ? { cc: [`cc${message.seq}@example.com`] } : {};
+  await post(context, message, { ...body, ...copies }, key);
 }
 
 export function mail({ seq }: Message, to_address: string, bytes: number): Record<string, unknown> {
@@ -147,6 +148,37 @@ async function move(context: LoadContext, message: Message): Promise<void> {
   context.did(status === 200 ? "moved" : "moved too late or without an answer");
   if (status === 200) message.dueMs = toMs;
   else if (status >= 400 && status < 500) message.dueMs = before;
+}
+
+/** A message that another one stands behind; of some, the recipient does not exist. */
+export async function sendWithFallback(context: LoadContext): Promise<void> {
+  const { dice, book, tenants } = context;
+  const tenant = tenants.sender(dice).id;
+  const isGood = dice.chance(0.6);
+  const message = book.ask(tenant, "email", isGood ? "sent" : "refused");
+  const fallback = book.ask(tenant, "email", "any");
+  const afterS = dice.between(30, 90);
+  fallback.fallbackOf = message;
+  fallback.dueMs = Date.now() + 1_000 * afterS;
+  fallback.timedMs = [Date.now()];
+  const send = { channel: "email", ...mail(fallback, `f${fallback.seq}@example.com`, 100) };
+  const body = {
+    ...mail(message, `${isGood ? "u" : "nouser"}${message.seq}@example.com`, 100),
+    fallback: [{ after: `${afterS}s`, unless: ["sent"], send }],
+  };
+  const answer = await post(context, message, body, null);
+  book.answered(fallback, answer.status, answer.body?.fallback?.[0]?.job_id);
+  if (!isGood && dice.chance(0.5)) context.later(dice.between(5_000, 60_000), () => retry(context, message));
+}
+
+/** An operator has a failed job tried again, in vain. */
+async function retry({ api, book, did }: LoadContext, { tenant, jobId }: Message): Promise<void> {
+  if (jobId === null) return;
+  // Without an answer, nobody knows.
+  book.retries.set(jobId, 1);
+  const { status } = await api.operator("POST", `/tenants/${tenant}/jobs/${jobId}/retry`);
+  if (status >= 400 && status < 500) book.retries.delete(jobId);
+  did(`failed job tried again: ${status}`);
 }
 
 /** An address is suppressed, by its tenant or an operator; what is sent to it afterwards is not. */

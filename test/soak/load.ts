@@ -1,6 +1,6 @@
 import { Dice } from "../simulation/dice.ts";
 import { sendChat } from "./load-chat.ts";
-import { open, sendBatch, sendEmail, sendScheduled, suppress, unsubscribe } from "./load-email.ts";
+import { open, sendBatch, sendEmail, sendScheduled, sendWithFallback, suppress, unsubscribe } from "./load-email.ts";
 import { attack } from "./load-hostile.ts";
 import { change } from "./load-operator.ts";
 import { ReadLoad } from "./load-reads.ts";
@@ -41,6 +41,7 @@ export class SoakLoad {
       [48, () => sendEmail(context)],
       [1.5, () => sendBatch(context)],
       [4, () => sendScheduled(context)],
+      [1.5, () => sendWithFallback(context)],
       [1, () => suppress(context)],
       [0.5, () => unsubscribe(context)],
       [0.7, () => open(context)],
