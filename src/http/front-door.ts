@@ -19,6 +19,7 @@ import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
+import { OutageLog } from "./outage-log.ts";
 import type { Readiness } from "./readiness.ts";
 import { type BodyBounds, type JsonBody, RequestBodies } from "./request-body.ts";
 import type { MessageKind } from "./sending/acceptance.ts";
@@ -105,6 +106,7 @@ export class FrontDoor {
   readonly ofPages: AnswerHeaders;
   /** By the channels that fallbacks may be on. */
   readonly messageKinds: ReadonlyMap<string, MessageKind>;
+  readonly outages: OutageLog;
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
   private readonly known: KnownLimits;
@@ -116,6 +118,7 @@ export class FrontDoor {
   ) {
     this.messageKinds = new Map(messageKinds.map((kind) => [kind.channel, kind]));
     this.ofPages = transportSecurity(ports.publicUrl);
+    this.outages = new OutageLog(ports.telemetry, ports.clock);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);
     this.known = new KnownLimits(ports.clock);
@@ -267,11 +270,14 @@ export class FrontDoor {
   private toApiError(route: string, exchange: Exchange, error: unknown): ApiError {
     if (error instanceof ApiError) return error;
     const { requestId: request_id, span } = exchange;
-    const away = isOutage(error);
+    const fields = { route, request_id, ...traceInLog(span?.traceparent) };
+    if (isOutage(error)) {
+      this.outages.note("a request failed", { ...fields, error: String(error) });
+      return new ApiError(500, "a part of the service cannot be reached at the moment: try again");
+    }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const ids = { request_id, ...traceInLog(span?.traceparent) };
-    this.ports.telemetry.log("error", "a request failed", { route, ...ids, error: text });
-    return away ? new ApiError(500, "a part of the service cannot be reached at the moment: try again") : INTERNAL;
+    this.ports.telemetry.log("error", "a request failed", { ...fields, error: text });
+    return INTERNAL;
   }
 }
 

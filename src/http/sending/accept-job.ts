@@ -88,7 +88,7 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
     if (!(error instanceof TransportError)) await accepting.onNotQueued?.();
     const ids = { job_id: job.jobId, tenant_id: tenant.tenantId, request_id: exchange.requestId };
     const trace = traceInLog(job.traceparent);
-    door.ports.telemetry.log("error", "a job could not be queued", { ...ids, ...trace, error: String(error) });
+    door.outages.note("a job could not be queued", { ...ids, ...trace, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
     throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);

@@ -122,7 +122,7 @@ async function queueBatch(door: FrontDoor, exchange: Exchange, batch: Batch): Pr
     if (!isOutage(error)) throw error;
     const ids = { tenant_id: batch.tenant.tenantId, request_id: exchange.requestId };
     const trace = traceInLog(exchange.span?.traceparent);
-    door.ports.telemetry.log("error", "a batch could not be queued", { ...ids, ...trace, error: String(error) });
+    door.outages.note("a batch could not be queued", { ...ids, ...trace, error: String(error) });
     const what =
       batch.idempotency === null
         ? "it is not known whether messages were queued: try again, with an Idempotency-Key if none must be sent twice"

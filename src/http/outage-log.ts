@@ -1,0 +1,36 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Json } from "../domain/json.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+
+const WINDOW_MS = 1_000;
+const LINES_MAX = 5;
+
+/**
+ * Tells of requests that fail because a store is away: some of them each second, however many there are. What was left out is
+ * counted in the next line, as `more`.
+ */
+export class OutageLog {
+  private windowEndsMs = 0;
+  private lines = 0;
+  private more = 0;
+
+  constructor(
+    private readonly telemetry: Pick<Telemetry, "log">,
+    private readonly clock: Pick<Clock, "monotonicMs">,
+  ) {}
+
+  note(message: string, fields: Readonly<Record<string, Json>>): void {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs >= this.windowEndsMs) {
+      this.windowEndsMs = nowMs + WINDOW_MS;
+      this.lines = 0;
+    }
+    if (this.lines >= LINES_MAX) {
+      this.more += 1;
+      return;
+    }
+    this.lines += 1;
+    this.telemetry.log("error", message, this.more > 0 ? { ...fields, more: this.more } : fields);
+    this.more = 0;
+  }
+}
