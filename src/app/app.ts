@@ -334,7 +334,7 @@ function measured(
 async function startRegistry(
   { channels, config, telemetry }: AppOptions,
   shutdown: Shutdown,
-  { database: { db }, queue }: Pick<Stores, "database" | "queue">,
+  { database: { db, onSilence }, queue }: Pick<Stores, "database" | "queue">,
 ): Promise<OpenRegistry> {
   const vault = new Vault(config.masterKeys, systemRandom);
   const { shards } = config;
@@ -343,6 +343,7 @@ async function startRegistry(
     ...common,
     channels,
     db,
+    onSilence,
     shards,
     vault,
     feed: queue,

@@ -45,6 +45,8 @@ import { type AppChannel, credentialKindsOf, sealedColumnsOf, templateKindsOf, t
 export interface RegistryOptions {
   readonly channels: readonly AppChannel[];
   readonly db: AnyDb;
+  /** Told when it leaves a call unanswered. */
+  readonly onSilence?: (() => void) | undefined;
   /** How many virtual shards the tenants are spread over; fixed when the data is first created. */
   readonly shards: number;
   /** Of the platform's own sender: lower case, ASCII. */
@@ -94,7 +96,7 @@ const FIRST_PLANS = [
  */
 export async function openRegistry(options: RegistryOptions): Promise<OpenRegistry> {
   const { clock, random, feed, telemetry, vault, shards } = options;
-  const database = new Database(options.db, clock);
+  const database = new Database(options.db, clock, options.onSilence);
   const version = await prepare(database, shards);
   await requireMasterKeys(database, vault, sealedColumnsOf(options.channels));
   const recipients = await openRecipientIndex(database, vault, random);

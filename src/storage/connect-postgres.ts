@@ -2,6 +2,7 @@ import { SQL } from "bun";
 import { drizzle } from "drizzle-orm/bun-sql";
 import { ConfigurationError, UnavailableError } from "../domain/errors.ts";
 import type { OpenDatabase } from "./database.ts";
+import { PostgresPool } from "./postgres-pool.ts";
 import { sqlState } from "./sql-state.ts";
 
 const CONNECTIONS_MAX = 10;
@@ -18,24 +19,25 @@ const SESSION = {
 
 /**
  * Connects to a PostgreSQL server (15 or later) and checks that it accepts the login. Rejects with `ConfigurationError` if the
- * URL, the login or the database is wrong, with `UnavailableError` if nothing answers. The pool later reconnects by itself.
+ * URL, the login or the database is wrong, with `UnavailableError` if nothing answers. The pool later reconnects by itself, and
+ * replaces connections that went silent when it is told.
  */
 export async function connectPostgres(url: string): Promise<OpenDatabase> {
   const place = placeOf(url);
-  const client = new SQL({
-    url,
-    adapter: "postgres",
-    max: CONNECTIONS_MAX,
-    connectionTimeout: CONNECT_TIMEOUT_SECONDS,
-    connection: SESSION,
-  });
-  try {
-    await client`select 1`;
-  } catch (error) {
-    await client.close({ timeout: 0 }).catch(() => undefined);
+  const connect = () =>
+    new SQL({
+      url,
+      adapter: "postgres",
+      max: CONNECTIONS_MAX,
+      connectionTimeout: CONNECT_TIMEOUT_SECONDS,
+      connection: SESSION,
+    });
+  const pool = await PostgresPool.open(connect).catch((error: unknown) => {
     throw connectFailure(error, place);
-  }
-  return { db: drizzle({ client }), close: () => client.close({ timeout: 5 }) };
+  });
+  // Drizzle's driver calls only the methods that the pool passes on.
+  const client = pool.client as SQL;
+  return { db: drizzle({ client }), close: () => pool.close(), onSilence: () => pool.replace() };
 }
 
 /** `host:port/database` of the URL: the part that may be shown. */

@@ -10,6 +10,8 @@ export type AnyDb = PgDatabase<PgQueryResultHKT>;
 export interface OpenDatabase {
   readonly db: AnyDb;
   close(): Promise<void>;
+  /** To be called when an answer did not come in time. */
+  onSilence?(): void;
 }
 
 const READ_TIMEOUT_MS = 2_000;
@@ -23,6 +25,7 @@ export class Database {
   constructor(
     private readonly db: AnyDb,
     private readonly clock: Clock,
+    private readonly onSilence: () => void = () => {},
   ) {}
 
   /** Rejects with `UnavailableError` if PostgreSQL cannot be reached or does not answer in time. */
@@ -53,6 +56,7 @@ export class Database {
   private async within<T>(timeoutMs: number, call: Promise<T>, late: () => Error): Promise<T> {
     const settled = new AbortController();
     const deadline = sleep(this.clock, timeoutMs, settled.signal).then(() => {
+      if (!settled.signal.aborted) this.onSilence();
       throw late();
     });
     try {

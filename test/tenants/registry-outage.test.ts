@@ -8,6 +8,7 @@ import { migrate } from "../../src/storage/migrate.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { newApiKey } from "../../src/tenants/api-key.ts";
 import { eventually } from "../support/eventually.ts";
+import { FaultProxy } from "../support/fault-proxy.ts";
 import { must } from "../support/must.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -24,11 +25,12 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
   const clock = new SkippingClock();
   const telemetry = new GaugingTelemetry();
 
-  const open = (db: AnyDb) => {
+  const open = (db: AnyDb, onSilence?: () => void) => {
     const vault = new Vault([new Uint8Array(32).fill(7)], machineRandom);
     return openRegistry({
       channels: CHANNELS,
       db,
+      onSilence,
       senderDomain: "waybill.test",
       shards: 4,
       vault,
@@ -104,6 +106,31 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     });
     expect((await opened.directory.byId(id))?.tenantId).toBe(id);
   });
+
+  test("connections that went silent are replaced", async () => {
+    const proxy = await FaultProxy.start({ port: Number(new URL(server.url).port) });
+    const url = new URL(server.url);
+    url.port = String(proxy.port);
+    const through = await connectPostgres(url.href);
+    const registry = await open(through.db, through.onSilence);
+    try {
+      const { id } = await must(registry.registry.createTenant({ name: "Silent" }));
+      const isThere = async () => (await registry.registry.tenant(id).catch(() => null)) !== null;
+      expect(await isThere()).toBe(true);
+      expect(proxy.silenceExisting()).toBeGreaterThan(0);
+      await eventually("the registry answers again", isThere, 20_000);
+      // And once more, and when nobody answers for a while.
+      proxy.silenceExisting();
+      proxy.silence();
+      expect(await isThere()).toBe(false);
+      await proxy.pass();
+      await eventually("the registry answers again", isThere, 30_000);
+    } finally {
+      await registry.stop();
+      await through.close();
+      await proxy.stop();
+    }
+  }, 60_000);
 
   test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();

@@ -1,0 +1,74 @@
+import type { SQL } from "bun";
+
+/** Least time between two replacements: a server that is merely slow is not drowned in new connections. */
+const REPLACED_EVERY_MS = 5_000;
+/** What was begun on the former connections has ended by then, or was given up. */
+const FORMER_CLOSE_SECONDS = 15;
+const CLOSE_SECONDS = 5;
+/** From the beginning of a new connection to the answer of a first statement. */
+const ANSWER_MS = 10_000;
+
+/**
+ * Connections to a PostgreSQL server that can be replaced. One that a firewall or a fail-over has forgotten says nothing for many
+ * minutes, and the driver sends it call after call: whoever misses an answer asks for others (`replace`).
+ */
+export class PostgresPool {
+  /** What drizzle's driver calls. */
+  readonly client: Pick<SQL, "unsafe" | "begin">;
+  private replacing: Promise<void> | null = null;
+  private replacedAtMs = Number.NEGATIVE_INFINITY;
+  private isClosed = false;
+
+  private constructor(
+    private pool: SQL,
+    private readonly connect: () => SQL,
+  ) {
+    this.client = {
+      unsafe: (...call) => this.pool.unsafe(...call),
+      begin: (...call: Parameters<SQL["begin"]>) => this.pool.begin(...call),
+    } as typeof this.client;
+  }
+
+  /** Rejects with the driver's error if the server does not answer. */
+  static async open(connect: () => SQL): Promise<PostgresPool> {
+    return new PostgresPool(await answering(connect()), connect);
+  }
+
+  /** Moves to new connections if the server answers on one. The calls under way on the former ones may end there. */
+  replace(): void {
+    if (this.replacing !== null || this.isClosed || performance.now() - this.replacedAtMs < REPLACED_EVERY_MS) return;
+    this.replacing = this.moveToOthers().finally(() => {
+      this.replacing = null;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.replacing;
+    await this.pool.close({ timeout: CLOSE_SECONDS });
+  }
+
+  private async moveToOthers(): Promise<void> {
+    // A server that is silent on new connections, too, is away: then the former ones are as good.
+    const next = await answering(this.connect()).catch(() => null);
+    if (next === null) return;
+    const former = this.pool;
+    this.pool = next;
+    this.replacedAtMs = performance.now();
+    void former.close({ timeout: FORMER_CLOSE_SECONDS }).catch(() => undefined);
+  }
+}
+
+async function answering(pool: SQL): Promise<SQL> {
+  const deadline = Promise.withResolvers<never>();
+  const timer = setTimeout(() => deadline.reject(new Error("PostgreSQL did not answer")), ANSWER_MS);
+  try {
+    await Promise.race([pool`select 1`, deadline.promise]);
+    return pool;
+  } catch (error) {
+    await pool.close({ timeout: 0 }).catch(() => undefined);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
