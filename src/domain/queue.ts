@@ -13,7 +13,7 @@ import type {
 import type { JsonObject } from "./json.ts";
 import type { FailureCause, FurtherEvent } from "./outcome.ts";
 import type { Tag } from "./tags.ts";
-import type { TenantRef } from "./tenant.ts";
+import type { Plan, TenantRef } from "./tenant.ts";
 
 /**
  * The queue: holds an accepted job until it is settled and recorded. Five verbs change a job: accept (with `RetryQueue`,
@@ -62,6 +62,11 @@ export interface NewJob {
 export interface QueueQuota {
   readonly jobs: number;
   readonly bytes: number;
+}
+
+/** What a tenant on this plan may have in the queue. */
+export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
+  return { jobs: queuedJobsMax, bytes: queuedBytesMax };
 }
 
 /** A caller's key for a request, and a fingerprint of the request. */

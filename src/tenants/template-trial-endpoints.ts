@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
+import { quotaOf } from "../domain/queue.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -10,8 +11,8 @@ import type { FrontDoor } from "../http/front-door.ts";
 import { managedEndpoints, type Self } from "../http/managed-endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { acceptJob } from "../http/sending/accept-job.ts";
+import { answerAccepted } from "../http/sending/accepted-answer.ts";
 import { PendingJob } from "../http/sending/send-endpoint.ts";
-import { answerAccepted, quotaOf } from "../http/sending/serve-send.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantRegistry } from "./registry.ts";

@@ -7,7 +7,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassType } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { keyConflict } from "../../http/sending/serve-send.ts";
+import { keyConflict } from "../../http/sending/accepted-answer.ts";
 import { resultOf } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";

@@ -1,5 +1,6 @@
 import type { JobIds } from "../../domain/ids.ts";
 import { googleIssuerOf } from "../../domain/platform.ts";
+import { quotaOf } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { GoogleKind } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
@@ -7,9 +8,10 @@ import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { acceptJob } from "../../http/sending/accept-job.ts";
+import { answerAccepted, keyConflict, replay } from "../../http/sending/accepted-answer.ts";
 import { schedulable, takeSchedule } from "../../http/sending/schedule.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
-import { answerAccepted, keyConflict, quotaOf, readSend, replay } from "../../http/sending/serve-send.ts";
+import { readSend } from "../../http/sending/serve-send.ts";
 import {
   newPass,
   type PassTakingPorts,

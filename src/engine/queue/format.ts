@@ -26,9 +26,7 @@ export function foreignFormat(format: number): ConfigurationError {
     format < QUEUE_FORMAT
       ? "Stop all processes of the former release and run `waybill migrate` (npm start -- migrate)."
       : "Start a release that reads it.";
-  return new ConfigurationError(
-    `REDIS_URL: the queue has format ${format}, this release reads ${QUEUE_FORMAT}. ${remedy}`,
-  );
+  return new ConfigurationError(`The queue has format ${format}, and this release reads ${QUEUE_FORMAT}. ${remedy}`);
 }
 
 /** Settings that all processes of a queue must agree on. */

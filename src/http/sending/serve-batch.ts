@@ -1,6 +1,7 @@
 import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/batch.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
+import { quotaOf } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
 import { ApiError } from "../api-error.ts";
@@ -9,8 +10,9 @@ import { type FrontDoor, queueFullText } from "../front-door.ts";
 import { isLargeBody } from "../request-body.ts";
 import { countAccepted, logAccepted } from "./accept-job.ts";
 import type { Acceptance } from "./acceptance.ts";
+import { keyConflict, REPLAYED } from "./accepted-answer.ts";
 import { BatchMessages, readBatchBody, refusalText } from "./batch-messages.ts";
-import { acceptTimed, keyConflict, quotaOf, REPLAYED, readSend, type SendKind } from "./serve-send.ts";
+import { acceptTimed, readSend, type SendKind } from "./serve-send.ts";
 
 const MIB = 1024 * 1024;
 /** More values than other bodies may have: a hundred for each of a thousand messages. */

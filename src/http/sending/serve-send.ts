@@ -1,9 +1,7 @@
 import type { Content } from "../../domain/content-store.ts";
-import { fallbackId } from "../../domain/fallback.ts";
 import type { Json } from "../../domain/json.ts";
-import { limits } from "../../domain/limits.ts";
-import type { AcceptResult, Idempotency, NewJob, QueueQuota } from "../../domain/queue.ts";
-import type { Plan, Tenant } from "../../domain/tenant.ts";
+import { type Idempotency, type NewJob, quotaOf } from "../../domain/queue.ts";
+import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
 import { SMALL_BODY_BYTES } from "../body-room.ts";
 import { requireSending } from "../endpoint.ts";
@@ -12,15 +10,11 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import {
-  type Acceptance,
-  type Charge,
-  confirmed,
-  type MessageKind,
-  type PlannedFallback,
-  type Refusal,
-} from "./acceptance.ts";
-import { acceptFallbacks, fallbackOf, shownFallbacks, takeFallbacks } from "./fallbacks.ts";
+import { type Acceptance, type Charge, confirmed, type MessageKind, type Refusal } from "./acceptance.ts";
+import { answerAccepted, keyConflict, pendingJob, REPLAYED, replay } from "./accepted-answer.ts";
+import { acceptFallbacks, takeFallbacks } from "./fallbacks.ts";
+import { readIdempotencyKey, under } from "./idempotency.ts";
+import { queueWithFallbacks } from "./queue-with-fallbacks.ts";
 import { takeSchedule } from "./schedule.ts";
 
 /** A kind of request that queues a job. */
@@ -63,7 +57,14 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   if (acceptance.fallbacks !== undefined) {
     if (!isCounted) await door.admit(exchange, tenant);
     const { fallbacks } = acceptance;
-    return queueWithFallbacks(door, exchange, { tenant, kind, body, idempotency, acceptance, fallbacks });
+    return queueWithFallbacks(door, exchange, {
+      tenant,
+      channel: kind.channel,
+      body,
+      idempotency,
+      acceptance,
+      fallbacks,
+    });
   }
   const { plan } = tenant;
   const jobId = door.ports.jobIds.next();
@@ -122,100 +123,6 @@ export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body
   return acceptance.ok && dueMs !== null ? { ...acceptance, job: { ...acceptance.job, dueMs } } : acceptance;
 }
 
-interface WithFallbacks {
-  readonly tenant: Tenant;
-  readonly kind: SendKind;
-  /** Parsed. */
-  readonly body: unknown;
-  readonly idempotency: Idempotency | null;
-  readonly acceptance: Acceptance & { readonly ok: true };
-  readonly fallbacks: readonly PlannedFallback[];
-}
-
-/**
- * Queues a message and what follows if it is not received. The request has been counted. Throws an `ApiError` 422, 429 or 500.
- *
- * The fallbacks come first: one whose message is not queued in the end, because it was refused or this process died, is never
- * sent. The message alone has the Idempotency-Key, so a repeat after such an end queues everything anew.
- */
-async function queueWithFallbacks(door: FrontDoor, exchange: Exchange, send: WithFallbacks): Promise<Response> {
-  const { tenant, kind, body, idempotency, acceptance, fallbacks } = send;
-  const before = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
-  if (before !== null && !before.isSame) throw keyConflict();
-  if (before !== null) return exchange.jsonText(202, pendingJob(before.jobId, body), REPLAYED);
-
-  const jobId = door.ports.jobIds.next();
-  exchange.queues(jobId);
-  const common = { tenant, requestsPerMinute: null, exchange };
-  const quota = quotaOf(tenant.plan);
-  const queued: string[] = [];
-  const withdraw = () => withdrawAll(door, tenant, queued);
-  for (const [at, { dueMs }] of shownFallbacks(jobId, body).entries()) {
-    const fallback = fallbacks[at];
-    if (fallback === undefined) break;
-    const id = fallbackId(jobId, at + 1);
-    const what = { ...fallback.accepted.job, dueMs, fallback: fallbackOf(jobId, fallback, at + 1) };
-    // Pending until it is known to be needed.
-    const job = {
-      jobId: id,
-      channel: fallback.channel,
-      ...what,
-      needsScreening: true,
-      quota,
-      idempotency: null,
-    } as const;
-    const { contents } = fallback.accepted;
-    const result = await acceptJob(door, { ...common, job, ...(contents && { contents }) }).catch(async (error) => {
-      await withdraw();
-      throw error;
-    });
-    if (result.kind !== "accepted") {
-      await withdraw();
-      return answerAccepted(door, exchange, tenant, result);
-    }
-    queued.push(id);
-  }
-  const job = { jobId, channel: kind.channel, ...acceptance.job, quota, idempotency };
-  const { contents } = acceptance;
-  const result = await acceptJob(door, { ...common, job, ...(contents && { contents }), onNotQueued: withdraw });
-  if (result.kind === "accepted") return exchange.jsonText(202, pendingJob(jobId, body));
-  await withdraw();
-  // Another call with the same key was faster.
-  if (result.kind === "replayed") return exchange.jsonText(202, pendingJob(result.jobId, body), REPLAYED);
-  return answerAccepted(door, exchange, tenant, result);
-}
-
-/** Those that this does not reach are not sent either: their message was never queued. */
-async function withdrawAll({ ports }: FrontDoor, tenant: Tenant, jobIds: readonly string[]): Promise<void> {
-  const withdrawn = await Promise.allSettled(jobIds.map((jobId) => ports.schedule.cancel(tenant, jobId)));
-  for (const each of withdrawn) {
-    if (each.status === "fulfilled") continue;
-    const fields = { tenant_id: tenant.tenantId, error: String(each.reason) };
-    ports.telemetry.log("warn", "a fallback without its message is left to its turn", fields);
-  }
-}
-
-/** The answer to a request whose job was offered to the queue. Throws an `ApiError` 422 or 429. */
-export function answerAccepted(door: FrontDoor, exchange: Exchange, tenant: Tenant, accepted: AcceptResult): Response {
-  switch (accepted.kind) {
-    case "accepted":
-      return exchange.jsonText(202, pendingJob(accepted.jobId));
-    case "replayed":
-      return replay(exchange, accepted.jobId);
-    case "conflict":
-      throw keyConflict();
-    case "limited":
-      throw door.overLimit(exchange, tenant);
-    case "queue_full":
-      throw door.queueFull(exchange, tenant, accepted.what);
-  }
-}
-
-/** What a tenant on this plan may have in the queue. */
-export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
-  return { jobs: queuedJobsMax, bytes: queuedBytesMax };
-}
-
 interface Send {
   /** Parsed. */
   readonly body: unknown;
@@ -238,17 +145,6 @@ export async function readSend(
   return { body: value, bytes: bytes.length, idempotency: under(key, scope, bytes) };
 }
 
-/** Of a request whose body has been parsed already. Throws an `ApiError` 400. */
-export function idempotencyOf({ request }: Exchange, scope: string, body: unknown): Idempotency | null {
-  return under(readIdempotencyKey(request), scope, JSON.stringify(body));
-}
-
-function under(key: string | null, scope: string, body: Uint8Array | string): Idempotency | null {
-  if (key === null) return null;
-  const fingerprint = new Bun.CryptoHasher("sha256").update(`${scope}\n`).update(body).digest("base64url");
-  return { key, fingerprint };
-}
-
 /**
  * The first answer to this same request, or null. A repeat gets the original answer even if the request would be refused now,
  * for example because a template is gone.
@@ -263,44 +159,8 @@ async function replayed(
   return exchange.jsonText(202, pendingJob(queued.jobId, body), REPLAYED);
 }
 
-export const REPLAYED = { "idempotency-replayed": "true" } as const;
-
-export function replay(exchange: Exchange, jobId: string): Response {
-  return exchange.jsonText(202, pendingJob(jobId), REPLAYED);
-}
-
 function refuse({ status, message, violations }: Refusal): never {
   throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
-}
-
-const IDEMPOTENCY_KEY = new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
-
-export function isIdempotencyKey(text: string): boolean {
-  return IDEMPOTENCY_KEY.test(text);
-}
-
-function readIdempotencyKey(request: Request): string | null {
-  const key = request.headers.get("idempotency-key");
-  if (key === null || isIdempotencyKey(key)) return key;
-  throw new ApiError(
-    400,
-    `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,
-  );
-}
-
-export function keyConflict(): ApiError {
-  return new ApiError(422, "this Idempotency-Key was used before with another body");
-}
-
-/** The answer to a send. `body`: as it was sent; absent: it has no fallbacks. */
-function pendingJob(jobId: string, body?: unknown): string {
-  const fallbacks = body === undefined ? [] : shownFallbacks(jobId, body);
-  if (fallbacks.length === 0) return `{"job_id":"${jobId}","status":"pending"}`;
-  const fallback = fallbacks.map((each) => ({
-    job_id: each.jobId,
-    scheduled_at: new Date(each.dueMs).toISOString(),
-  }));
-  return JSON.stringify({ job_id: jobId, status: "pending", fallback });
 }
 
 function toJson(violation: { readonly rule: string; readonly message: string }): Json {

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parseJson } from "../../../http/parse-json.ts";
-import { isIdempotencyKey } from "../../../http/sending/serve-send.ts";
+import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
 import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
