@@ -22,6 +22,12 @@ const UNUSED_MS = 15 * 60_000;
  * F3. A file gets its name only once it is completely on disk.
  */
 export class ContentFiles implements ContentStore {
+  /**
+   * The names of each job's files, while `all` goes through them: whoever removes jobs meanwhile does not read the folder for each.
+   * What came later is found by the next reading.
+   */
+  private listed: ReadonlyMap<string, readonly string[]> = new Map();
+
   private constructor(
     private readonly folder: string,
     /** Open as long as the process lives, to sync new names to disk. */
@@ -56,7 +62,8 @@ export class ContentFiles implements ContentStore {
   async remove({ jobId, tenantId }: PayloadRef): Promise<void> {
     const prefix = `${jobId}.${tenantId}.`;
     try {
-      for (const name of await readdir(this.folder)) {
+      const names = this.listed.get(jobId) ?? (await readdir(this.folder));
+      for (const name of names) {
         if (!name.startsWith(prefix)) continue;
         await rm(join(this.folder, name), { force: true });
         await this.removeUnused(this.shared(tenantId, name.slice(prefix.length)));
@@ -71,12 +78,20 @@ export class ContentFiles implements ContentStore {
       throw new UnavailableError("the folder of files cannot be read", { cause });
     });
     const refs = new Map<string, PayloadRef>();
+    const listed = new Map<string, string[]>();
     for (const name of names) {
       const [, jobId, tenantId] = OWN.exec(name) ?? [];
-      if (jobId !== undefined && tenantId !== undefined) refs.set(jobId, { jobId, tenantId });
+      if (jobId === undefined || tenantId === undefined) continue;
+      refs.set(jobId, { jobId, tenantId });
+      listed.set(jobId, [...(listed.get(jobId) ?? []), name]);
     }
     const all = [...refs.values()];
-    for (let at = 0; at < all.length; at += PIECE) yield all.slice(at, at + PIECE);
+    this.listed = listed;
+    try {
+      for (let at = 0; at < all.length; at += PIECE) yield all.slice(at, at + PIECE);
+    } finally {
+      this.listed = new Map();
+    }
     // Left by a process that died before its job had a link, or while a backup had one.
     for (const name of names) if (SHARED.test(name)) await this.removeUnused(join(this.folder, name), this.unusedMs);
   }

@@ -102,6 +102,21 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
   });
 
+  test("go with their job while all are gone through, and what comes meanwhile goes the next time", async () => {
+    const { store, stored } = opened;
+    const jobs = [ref(), ref(), ref()];
+    const late = jobs[1] ?? ref();
+    for (const job of jobs) await store.put(job, [A]);
+    let isFirst = true;
+    for await (const piece of store.all()) {
+      if (isFirst) await store.put(late, [B]);
+      isFirst = false;
+      for (const job of piece) await store.remove(job);
+    }
+    for await (const piece of store.all()) for (const job of piece) await store.remove(job);
+    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+  });
+
   test("are no other job's", async () => {
     const { store } = opened;
     const [mine, other] = [ref(), ref("globex")];
