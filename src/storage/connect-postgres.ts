@@ -8,11 +8,18 @@ import { sqlState } from "./sql-state.ts";
 const CONNECTIONS_MAX = 10;
 const CONNECT_TIMEOUT_SECONDS = 5;
 
-/** Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost process. */
+/**
+ * Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost process, and
+ * connections that went silent do not use up its `max_connections`. The pool opens what it needs again.
+ */
 const SESSION = {
   application_name: "waybill",
   statement_timeout: "9000",
   idle_in_transaction_session_timeout: "9000",
+  idle_session_timeout: "60000",
+  tcp_keepalives_idle: "30",
+  tcp_keepalives_interval: "10",
+  tcp_keepalives_count: "3",
   // Bun.SQL prints notices ("schema exists already, skipping") to stderr.
   client_min_messages: "warning",
 } as const;

@@ -117,6 +117,8 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       const { id } = await must(registry.registry.createTenant({ name: "Silent" }));
       const isThere = async () => (await registry.registry.tenant(id).catch(() => null)) !== null;
       expect(await isThere()).toBe(true);
+      // Else silent connections would stay open on the server, until it takes no others.
+      expect(await through.db.execute(sql`show idle_session_timeout`)).toEqual([{ idle_session_timeout: "1min" }]);
       expect(proxy.silenceExisting()).toBeGreaterThan(0);
       await eventually("the registry answers again", isThere, 20_000);
       // And once more, and when nobody answers for a while.
