@@ -69,11 +69,11 @@ export async function runTestFiles(
   // A file that contains no test has failed, even if none of its tests has, and so have files that crash or hang.
   const empty = files.filter((file) => !/\((?:pass|fail|skip|todo)\) /.test(told.get(file) ?? ""));
   const crashed = failed === 0 && (exitCode !== 0 || empty.length > 0);
-  const broken = files.filter((file) => empty.includes(file) || /\(fail\) |^error:/m.test(told.get(file) ?? ""));
+  const broken = files.filter((file) => empty.includes(file) || /\(fail\) /.test(told.get(file) ?? ""));
   const anyFailed = failed > 0 || crashed;
   return {
     files,
-    broken: anyFailed && broken.length === 0 ? files : broken,
+    broken: broken.length > 0 || !anyFailed ? broken : files,
     passed,
     failed: crashed ? Math.max(1, empty.length) : failed,
     seconds: (performance.now() - startedMs) / 1000,
@@ -109,7 +109,9 @@ async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): P
 
 /** What bun test says of each file, under a line with its path. */
 function toldByFile(report: string): ReadonlyMap<string, string> {
-  const [, ...parts] = report.split(/^(test\/\S+\.test\.ts):$/m);
+  // It repeats all failures under a last heading.
+  const [each = ""] = report.split(/^\d+ tests? failed:$/m);
+  const [, ...parts] = each.split(/^(test\/\S+\.test\.ts):$/m);
   const told = new Map<string, string>();
   for (let i = 0; i < parts.length; i += 2) {
     const file = parts[i] ?? "";
