@@ -3,7 +3,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Proof } from "./support/proof.ts";
-import { endTestFilesOnSignal, runTestFile } from "./support/run-test-file.ts";
+import { endTestFilesOnSignal, runTestFiles } from "./support/run-test-files.ts";
 
 /*
  * `npm run prove` runs every test that takes something away from whole processes, one after the other, and prints what
@@ -65,7 +65,7 @@ async function prove(file: string): Promise<Line> {
   const folder = mkdtempSync(join(tmpdir(), "waybill-prove-"));
   const results = join(folder, "results.jsonl");
   try {
-    const { failed, seconds, output } = await runTestFile(file, { PROVE_RESULTS: results }, FILE_LIMIT_MS);
+    const { failed, seconds, output } = await runTestFiles([file], { PROVE_RESULTS: results }, FILE_LIMIT_MS);
     const written = existsSync(results) ? readFileSync(results, "utf8").trim().split("\n").map(readProof) : [];
     const proofs = judged(written, output, failed === 0);
     console.log(`${failed === 0 ? "holds" : "DOES NOT HOLD"}  ${file}, ${Math.round(seconds)} s`);

@@ -2,12 +2,13 @@ import { cpus } from "node:os";
 import { relative } from "node:path";
 import { APART } from "./support/apart.ts";
 import { prepareMadeHome } from "./support/made-home.ts";
-import { endTestFilesOnSignal, type FileResult, runTestFile } from "./support/run-test-file.ts";
+import { processGroups } from "./support/process-groups.ts";
+import { endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
 
 /*
- * What `npm test` runs: every test file in a process of its own (chDB allows one data directory a process), three at a
- * time. Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the
- * last line is `N passed, N failed`.
+ * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
+ * one (`support/process-groups.ts`), three at a time. Arguments filter by path. Says more only of what fails, and how many attacks
+ * were tried (`test/security`); the last line is `N passed, N failed`.
  */
 
 /** One more than the cores that they are meant for: tests spend much of their time waiting. */
@@ -50,12 +51,12 @@ endTestFilesOnSignal();
 // Otherwise the first files would each make it.
 if (filters.length === 0) await prepareMadeHome();
 
-const results = await runAll(files);
+const results = await runAll(inOrder(processGroups(files, (file) => rankOf(file) < LONG.length)));
 if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
 // A filter that matches nothing is a mistake, not a success.
 const failed = results.reduce((sum, result) => sum + result.failed, files.length === 0 ? 1 : 0);
-for (const result of results.filter((each) => each.failed > 0)) console.log(`failed: ${result.file}`);
+for (const file of results.flatMap(({ broken }) => broken)) console.log(`failed: ${file}`);
 reportAttacks();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
@@ -65,12 +66,20 @@ function rankOf(file: string): number {
   return rank === -1 ? LONG.length : rank;
 }
 
-async function runAll(waiting: readonly string[]): Promise<readonly FileResult[]> {
+/** Files that share a process go between those that take long and the others, the most first. */
+function inOrder(groups: readonly string[][]): readonly string[][] {
+  const [long, others] = [true, false].map((isLong) =>
+    groups.filter(([file = ""]) => rankOf(file) < LONG.length === isLong),
+  );
+  return [...(long ?? []), ...(others ?? []).sort((a, b) => b.length - a.length)];
+}
+
+async function runAll(waiting: readonly string[][]): Promise<readonly FilesResult[]> {
   const queue = waiting.slice();
-  const done: FileResult[] = [];
+  const done: FilesResult[] = [];
   const worker = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const result = await runTestFile(file);
+    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+      const result = await runTestFiles(group);
       done.push(result);
       report(result);
     }
@@ -89,10 +98,10 @@ function reportAttacks(): void {
   console.log(`attacks: ${sumOf(1)} tried, ${sumOf(2)} got through`);
 }
 
-function report(result: FileResult): void {
+function report(result: FilesResult): void {
   const mark = result.failed === 0 ? "ok  " : "FAIL";
   const tests = `${result.passed} of ${result.passed + result.failed}`;
   const time = `${result.seconds.toFixed(1)} s (CPU ${result.cpuSeconds.toFixed(1)} s)`;
-  console.log(`${mark} ${relative("test", result.file)}  ${tests}, ${time}`);
+  console.log(`${mark} ${result.files.map((file) => relative("test", file)).join(" ")}  ${tests}, ${time}`);
   if (result.failed > 0) console.log(result.output);
 }

@@ -109,7 +109,7 @@ export interface ChannelContext {
 export function tenantPartOf(channels: readonly AppChannel[]): TenantPart<ChannelMembers> {
   const parts = channels.flatMap(({ tenantPart }) => tenantPart ?? []);
   return {
-    templates: Object.assign({}, ...parts.map(({ templates }) => templates)),
+    templates: Object.fromEntries(parts.flatMap(({ templates }) => Object.entries(templates))),
     tables: parts.flatMap(({ tables }) => tables),
     // Each member of the type is one of a listed channel's.
     members: (rows) => Object.assign({}, ...parts.map((part) => part.members(rows))) as ChannelMembers,

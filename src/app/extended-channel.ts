@@ -7,7 +7,8 @@ export function extended(channel: Channel, members: Partial<Channel>): Channel {
     get(target, member) {
       if (replaced.has(member)) return replaced.get(member);
       const value: unknown = Reflect.get(target, member, target);
-      return typeof value === "function" ? value.bind(target) : value;
+      const bound: unknown = typeof value === "function" ? value.bind(target) : value;
+      return bound;
     },
   });
 }

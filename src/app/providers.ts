@@ -45,7 +45,8 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   for (const channel of ports.delivers ? ports.channels : []) {
     started.push(await channel.start({ ...ports, ...common }, shutdown));
   }
-  const urls: ProviderUrls = Object.assign({}, config, googleUrls(config, google), ...started.map((one) => one.urls));
+  let urls: ProviderUrls = { ...config, ...googleUrls(config, google) };
+  for (const one of started) urls = { ...urls, ...one.urls };
   return {
     ...common,
     urls: urlsOf(urls),

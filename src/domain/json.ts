@@ -16,6 +16,11 @@ export function parseJsonObject(text: string): JsonObject | null {
   return isJsonObject(parsed) ? parsed : null;
 }
 
+/** `Array.isArray`, which makes a list of anything of a JSON value. */
+export function isJsonArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
 /** Whether a parsed JSON value is an object (neither null nor an array). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -81,7 +81,7 @@ SETTINGS ${this.settings}`,
 ${parts.join("\nUNION ALL\n")}
 )
 SETTINGS ${this.settings}`,
-      Object.fromEntries(params),
+      Object.fromEntries<string | number>(params),
     );
   }
 }

@@ -105,9 +105,9 @@ export class ClickHouse {
     try {
       const chunks = stream[Symbol.asyncIterator]();
       for (;;) {
-        const { done, value } = await this.answer(timeoutMs, () => chunks.next(), notAnswered);
-        if (done) return;
-        yield value;
+        const next = await this.answer(timeoutMs, () => chunks.next(), notAnswered);
+        if (next.done === true) return;
+        yield next.value;
       }
     } finally {
       signal.removeEventListener("abort", giveUp);

@@ -1,7 +1,7 @@
 import { toOpenAPISchema } from "@elysiajs/openapi/openapi";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../domain/json.ts";
 import {
   type Answer,
   type CallerKind,
@@ -105,7 +105,7 @@ class Components {
   }
 
   private hoisted(value: Json): Json {
-    if (Array.isArray(value)) return value.map((element) => this.hoisted(element));
+    if (isJsonArray(value)) return value.map((element) => this.hoisted(element));
     if (!isJsonObject(value)) return value;
     const { $id: name, ...rest } = value;
     const inner = Object.fromEntries(Object.entries(rest).map(([key, member]) => [key, this.hoisted(member)]));
@@ -138,8 +138,12 @@ const LIMITED: JsonObject = {
 function operationOf(endpoint: Endpoint, components: Components): JsonObject {
   const { operation, tag, summary, caller, answers, documentedBody } = endpoint;
   const description = descriptionOf(endpoint);
-  const successes = Object.entries(answers).map(([status, answer]) => [status, answerOf(answer, caller, components)]);
-  const failures = Object.entries(failuresOf(endpoint)).map(([status, one]) => [status, components.failure(one)]);
+  const successes = Object.entries(answers).map(
+    ([status, answer]) => [status, answerOf(answer, caller, components)] as const,
+  );
+  const failures = Object.entries(failuresOf(endpoint)).map(
+    ([status, one]) => [status, components.failure(one)] as const,
+  );
   return {
     operationId: operation,
     tags: [tag],
@@ -147,7 +151,7 @@ function operationOf(endpoint: Endpoint, components: Components): JsonObject {
     ...(description === undefined ? null : { description }),
     security: (endpoint.security ?? SECURITY_OF[caller]).map((name) => (name === null ? {} : { [name]: [] })),
     ...(documentedBody === undefined ? null : { requestBody: bodyOf(documentedBody, components) }),
-    responses: Object.fromEntries([...successes, ...failures]),
+    responses: Object.fromEntries<Json>([...successes, ...failures]),
   };
 }
 
@@ -203,7 +207,9 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
 
 function answerOf(answer: Answer, caller: CallerKind, components: Components): JsonObject {
   const { description, schema, mediaType, otherTypes, isBinary = false, examples, headers = {} } = answer;
-  const own = Object.entries(headers).map(([name, says]) => [name, { description: says, schema: { type: "string" } }]);
+  const own = Object.entries(headers).map(
+    ([name, says]) => [name, { description: says, schema: { type: "string" } }] as const,
+  );
   const all = { ...(caller === "tenant" ? LIMITED : TRACED), ...Object.fromEntries(own) };
   const media = { schema, mediaType, otherTypes, isBinary, examples };
   const content = contentOf(media, components);
@@ -286,7 +292,9 @@ function parametersOf({ params = {}, query = {}, headers = [] }: Endpoint): read
 
 /** The schema without TypeBox's symbols. */
 function plain(schema: TSchema): Json {
-  return JSON.parse(JSON.stringify(schema));
+  const read: unknown = JSON.parse(JSON.stringify(schema));
+  // Whatever was written as JSON.
+  return read as Json;
 }
 
 const REQUEST_ID = {

@@ -167,7 +167,7 @@ class TemplateBody {
     const channels = kinds.map(({ channel }) => channel).join(" or ");
     this.shapes = kinds.map((kind) => shapeOf(kind, channels));
     const schemas = this.shapes.map(({ schema }) => schema);
-    this.schema = Type.Union(schemas, { examples: schemas[0]?.["examples"] });
+    this.schema = Type.Union(schemas, { examples: this.shapes[0]?.examples });
   }
 
   /** Throws an `ApiError` 400 that names what is wrong. */
@@ -183,16 +183,15 @@ class TemplateBody {
 interface Shape {
   readonly kind: TemplateKind;
   readonly schema: TObject;
+  readonly examples: readonly object[];
   readonly body: OperatorBody<TObject>;
 }
 
 function shapeOf(kind: TemplateKind, channels: string): Shape {
   const channel = Type.Literal(kind.channel, { description: channels });
-  const schema = Type.Object(
-    { channel, ...kind.members },
-    { ...kind.ties, additionalProperties: false, examples: [{ channel: kind.channel, ...kind.example }] },
-  );
-  return { kind, schema, body: new OperatorBody(schema) };
+  const examples = [{ channel: kind.channel, ...kind.example }];
+  const schema = Type.Object({ channel, ...kind.members }, { ...kind.ties, additionalProperties: false, examples });
+  return { kind, schema, examples, body: new OperatorBody(schema) };
 }
 
 /** The router passes null for invalid percent-encoding. */

@@ -1,5 +1,5 @@
 import { type CarriedPass, type MadePass, valuesBefore } from "../../domain/carried-pass.ts";
-import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { acceptCarrying, type CarryingForm, type PassDesk } from "../../http/sending/carried-pass.ts";
 import { acceptEmail } from "./request.ts";
 
@@ -24,5 +24,5 @@ export function emailWithPass(message: JsonObject, { values, file }: MadePass): 
   if (file === null) return filled;
   const { filename, sha256, body } = file;
   const attached = { filename, contentType: "application/vnd.apple.pkpass", sha256, bytes: body.length };
-  return { ...filled, attachments: [...(Array.isArray(attachments) ? attachments : []), attached] };
+  return { ...filled, attachments: [...(isJsonArray(attachments) ? attachments : []), attached] };
 }

@@ -209,7 +209,7 @@ export class SmtpSession {
     socket.on("data", (chunk: Buffer) => this.heard(chunk));
     socket.on("end", () => this.fail(lostWith(this.replies.unfinished)));
     socket.on("close", () => this.fail(lostWith(this.replies.unfinished)));
-    socket.on("error", (error) => this.fail({ code: "ESOCKET", originalCode: Reflect.get(error, "code") }));
+    socket.on("error", (error: NodeJS.ErrnoException) => this.fail({ code: "ESOCKET", originalCode: error.code }));
   }
 
   /** From now on the server owes replies, and its silence is timed. */

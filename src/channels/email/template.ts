@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 
 /** How a value is escaped for its surroundings. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";
@@ -172,7 +172,7 @@ function isLongerThan(value: Json, chars: number): boolean {
   const left: Json[] = [value];
   for (let next = left.pop(); next !== undefined && least <= chars; next = left.pop()) {
     if (typeof next === "string") least += next.length + 2;
-    else if (Array.isArray(next)) {
+    else if (isJsonArray(next)) {
       // Its brackets and commas; each item has at least one character.
       least += next.length + 1;
       if (least + next.length > chars) return true;

@@ -1,5 +1,5 @@
 import { type CarriedPass, type MadePass, type PassValues, valueNamesOf } from "../../domain/carried-pass.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 
 /* A chat message names its pass in values that are a placeholder and nothing else: `{{.pass.save_link}}`. */
 
@@ -56,7 +56,7 @@ export function chatWithPass(message: JsonObject, { values }: MadePass): JsonObj
     ...message,
     ...(Array.isArray(params) && { params: params.map(fill) }),
     ...(isJsonObject(params) && { params: withEach(params, fill) }),
-    ...(Array.isArray(buttons) && {
+    ...(isJsonArray(buttons) && {
       buttons: buttons.map((button) =>
         isJsonObject(button) ? { ...button, value: fill(button["value"] ?? null) } : button,
       ),

@@ -102,7 +102,8 @@ async function readAtMost({ body }: Response, bytesMax: number): Promise<string 
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of body) {
+    const stream: AsyncIterable<Uint8Array> = body;
+    for await (const chunk of stream) {
       bytes += chunk.length;
       // Leaving the loop cancels the stream.
       if (bytes > bytesMax) return null;

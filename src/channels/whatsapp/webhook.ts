@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "../../domain/incoming-messages.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { chatErrorText } from "./chat-error-text.ts";
 import { chatLimits } from "./limits.ts";
 
@@ -180,7 +180,7 @@ function phoneNumberIdOf(metadata: Json | undefined): string | null {
 
 /** The error as shown to the tenant. Statuses use the same codes as replies to calls. */
 function failureOf(errors: Json | undefined): string {
-  const [error] = Array.isArray(errors) ? errors : [];
+  const [error] = isJsonArray(errors) ? errors : [];
   if (!isJsonObject(error)) return NO_REASON;
   const { code, title, message, error_data: data } = error;
   const details = isJsonObject(data) ? data["details"] : undefined;

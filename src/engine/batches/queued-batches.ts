@@ -116,7 +116,7 @@ class BatchRun {
     private readonly options: RunOptions,
   ) {
     const { baseId, known } = options;
-    this.outcomes = new Array(batch.size).fill(undefined);
+    this.outcomes = new Array<BatchOutcome | undefined>(batch.size).fill(undefined);
     this.isClaimed = known !== null;
     for (const index of indexesIn(known?.queued ?? [])) this.outcomes[index] = { jobId: idInBatch(baseId, index) };
   }

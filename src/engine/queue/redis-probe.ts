@@ -54,7 +54,9 @@ async function mastersOf(nodes: readonly Redis[], clock: Clock): Promise<readonl
  * answers.
  */
 function masterOfRange(range: unknown, teller: string): string {
-  const [host, port] = Array.isArray(range) && Array.isArray(range[2]) ? range[2] : [];
+  const parts: readonly unknown[] = Array.isArray(range) ? range : [];
+  const master: readonly unknown[] = Array.isArray(parts[2]) ? parts[2] : [];
+  const [host, port] = master;
   return `${typeof host === "string" && host !== "" ? host : teller}:${String(port)}`;
 }
 

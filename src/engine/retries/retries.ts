@@ -5,6 +5,7 @@ import type { JobRecord, KeptContent } from "../../domain/job.ts";
 import type { PayloadStore } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import type {
+  FailedJob,
   FailedJobs,
   JobContent,
   JobRetries,
@@ -79,7 +80,7 @@ export class Retries implements JobRetries {
     const here = wanted.filter((jobId) => queued.has(jobId));
     const unrecorded = here.length === 0 ? NOTHING : await queue.unrecordedContents(tenant, here);
     const missing = wanted.filter((jobId) => !unrecorded.has(jobId));
-    const recorded = missing.length === 0 ? new Map() : await eventStore.failedJobs(tenant.tenantId, missing);
+    const recorded = missing.length === 0 ? NONE_RECORDED : await eventStore.failedJobs(tenant.tenantId, missing);
     const found = new Map<string, FoundFailure>();
     for (const jobId of wanted) {
       const job = queued.get(jobId) ?? recorded.get(jobId)?.job;
@@ -140,3 +141,4 @@ export class Retries implements JobRetries {
 }
 
 const NOTHING: ReadonlyMap<string, KeptContent> = new Map();
+const NONE_RECORDED: ReadonlyMap<string, FailedJob> = new Map();

@@ -19,11 +19,12 @@ export function schedulable(schema: TSchema): TSchema {
 
 /** The schema of a body, or each of its alternatives, with one more member. */
 export function withMember(schema: TSchema, name: string, member: TSchema): TSchema {
-  const { properties, anyOf } = schema;
+  const properties: unknown = schema["properties"];
+  const anyOf: unknown = schema["anyOf"];
   if (properties === undefined && Array.isArray(anyOf)) {
-    return { ...schema, anyOf: anyOf.map((each: TSchema) => withMember(each, name, member)) };
+    return { ...schema, anyOf: anyOf.map((each: TSchema): TSchema => withMember(each, name, member)) };
   }
-  return { ...schema, properties: { ...properties, [name]: member } };
+  return { ...schema, properties: { ...(isJsonObject(properties) ? properties : {}), [name]: member } };
 }
 
 /** A send's body without `scheduled_at`, which no channel knows, and when it is to be sent (unix ms); null: at once. */

@@ -90,7 +90,8 @@ async function fill(
     await added((done) => {
       const entry = packing.entry({ name: path, size: bytes, mode: 0o600 }, done);
       if (bytes === 0) entry.end();
-      else copyInto(entry, file, bytes, (chunk) => counts.add(path, chunk)).catch((error) => entry.destroy(error));
+      else
+        copyInto(entry, file, bytes, (chunk) => counts.add(path, chunk)).catch((error: Error) => entry.destroy(error));
     });
   }
   const parts = counts.sums();
@@ -110,7 +111,9 @@ function added(add: (done: (error?: Error | null) => void) => unknown): Promise<
 
 async function copyInto(entry: Writable, file: string, bytes: number, onChunk: (chunk: Buffer) => void): Promise<void> {
   let copied = 0;
-  for await (const chunk of createReadStream(file, { end: bytes - 1, highWaterMark: 1 << 20 })) {
+  // Without an encoding it yields buffers.
+  const chunks: AsyncIterable<Buffer> = createReadStream(file, { end: bytes - 1, highWaterMark: 1 << 20 });
+  for await (const chunk of chunks) {
     onChunk(chunk);
     copied += chunk.length;
     if (!entry.write(chunk)) await new Promise((resolve) => entry.once("drain", resolve));

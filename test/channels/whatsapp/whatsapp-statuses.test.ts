@@ -12,12 +12,14 @@ import { limits } from "../../../src/domain/limits.ts";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { PULL, ROOM } from "../../engine/queue/queue-pulls.ts";
-import { accept, jobIds, queue, record, redis, world } from "../../engine/queue/queue-world.ts";
+import { accept, jobIds, queue, record, redis, useQueueWorld, world } from "../../engine/queue/queue-world.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { PHONE_NUMBER_ID, status, webhookBody } from "../../support/whatsapp-webhook.ts";
+
+useQueueWorld();
 
 const WORDS = ["sent", "delivered", "read", "failed"] as const;
 type Word = (typeof WORDS)[number];

@@ -4,7 +4,9 @@ import { Acceptor } from "../../../src/engine/queue/accept.ts";
 import { ChannelLetters } from "../../../src/engine/queue/codec.ts";
 import type { RedisConnection } from "../../../src/engine/queue/connection.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { accept, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, first, newJob, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 type Call = () => Promise<unknown>;
 

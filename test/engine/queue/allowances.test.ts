@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { FENCED } from "../../../src/domain/queue.ts";
-import { ACME_MAIL, queue, redis, world } from "./queue-world.ts";
+import { ACME_MAIL, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const DAY = 20_000;
 

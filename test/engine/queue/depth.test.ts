@@ -3,7 +3,9 @@ import { QueueMetrics } from "../../../src/app/queue-metrics.ts";
 import { jobTimeMs } from "../../../src/domain/ids.ts";
 import type { Series } from "../../../src/domain/telemetry.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
-import { accept, pullOne, queue, redis, sent, world } from "./queue-world.ts";
+import { accept, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 function shown(shards: number, changes: Partial<typeof queue> = {}) {
   const gauges = new Map<string, readonly Series[]>();

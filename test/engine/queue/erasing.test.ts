@@ -3,7 +3,9 @@ import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Settlement } from "../../../src/domain/queue.ts";
 import { recipientIndex } from "../../../src/storage/recipient-index.ts";
 import { redisUseOf } from "../../guard/redis-use.ts";
-import { accept, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const ANN = "ann@example.com";
 const index = recipientIndex(new Uint8Array(32).fill(7));

@@ -3,7 +3,9 @@ import { parsePayload as parseEmail } from "../../../src/channels/email/payload.
 import { parsePayload as parseChat } from "../../../src/channels/whatsapp/payload.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
-import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const TRACE = `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`;
 /** Past, so the job is sent at once. */

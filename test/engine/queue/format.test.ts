@@ -4,7 +4,9 @@ import { engineLimits } from "../../../src/engine/limits.ts";
 import { Meta, QUEUE_FORMAT } from "../../../src/engine/queue/format.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { PULL } from "./queue-pulls.ts";
-import { ACME_MAIL, accept, acquire, pullOne, queue, record, redis, sent } from "./queue-world.ts";
+import { ACME_MAIL, accept, acquire, pullOne, queue, record, redis, sent, useQueueWorld } from "./queue-world.ts";
+
+useQueueWorld();
 
 const P = "wb:{s00}";
 const TENANT = { tenantId: "acme", shard: 0 } as const;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Settlement } from "../../../src/domain/queue.ts";
-import { accept, first, pullOne, queue, sent, world } from "./queue-world.ts";
+import { accept, first, pullOne, queue, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 /* Events about recipients beside a job's own: their results begin with `recipient`. */
 

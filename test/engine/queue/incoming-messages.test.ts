@@ -3,7 +3,9 @@ import type { IncomingMessage, ReceivedMessage } from "../../../src/domain/incom
 import { limits } from "../../../src/domain/limits.ts";
 import type { Page } from "../../../src/domain/page.ts";
 import { must } from "../../support/must.ts";
-import { queue, redis } from "./queue-world.ts";
+import { queue, redis, useQueueWorld } from "./queue-world.ts";
+
+useQueueWorld();
 
 beforeEach(async () => {
   await redis.client.flushall();

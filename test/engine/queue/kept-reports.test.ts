@@ -7,7 +7,22 @@ import { JobNotes } from "../../../src/engine/dispatch/job-notes.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, acquire, failed, first, newJob, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import {
+  accept,
+  acquire,
+  failed,
+  first,
+  newJob,
+  pullOne,
+  queue,
+  record,
+  redis,
+  sent,
+  useQueueWorld,
+  world,
+} from "./queue-world.ts";
+
+useQueueWorld();
 
 function report(jobId: string, type: EventType, result = {}): Observation {
   return { jobId, type, result, suppress: null, known: null };

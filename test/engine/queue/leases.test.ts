@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { FENCED } from "../../../src/domain/queue.ts";
 import { eventually } from "../../support/eventually.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, acquire, first, nextShard, pullOne, queue, redis, sent, world } from "./queue-world.ts";
+import { accept, acquire, first, nextShard, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 test("a lease has one holder, and its token is never used again", async () => {
   const shard = nextShard();

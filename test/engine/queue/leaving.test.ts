@@ -15,8 +15,11 @@ import {
   redis,
   sent,
   stepClock,
+  useQueueWorld,
   world,
 } from "./queue-world.ts";
+
+useQueueWorld();
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

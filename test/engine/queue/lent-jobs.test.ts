@@ -3,7 +3,21 @@ import { type EventType } from "../../../src/domain/event.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { FENCED, type Observation, type Settlement } from "../../../src/domain/queue.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, acquire, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import {
+  accept,
+  acquire,
+  failed,
+  first,
+  pullOne,
+  queue,
+  record,
+  redis,
+  sent,
+  useQueueWorld,
+  world,
+} from "./queue-world.ts";
+
+useQueueWorld();
 
 const HOUR_MS = 3_600_000;
 

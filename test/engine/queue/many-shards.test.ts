@@ -2,7 +2,21 @@ import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
-import { ACME_MAIL, accept, acquire, first, passShardTime, pullOne, queue, redis, sent, world } from "./queue-world.ts";
+import {
+  ACME_MAIL,
+  accept,
+  acquire,
+  first,
+  passShardTime,
+  pullOne,
+  queue,
+  redis,
+  sent,
+  useQueueWorld,
+  world,
+} from "./queue-world.ts";
+
+useQueueWorld();
 
 const KIB = 1024;
 

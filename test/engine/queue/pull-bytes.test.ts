@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { FENCED, type Lease, type PullResult, type TenantQueuePull } from "../../../src/domain/queue.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
-import { accept, first, pullOne, queue, redis, world } from "./queue-world.ts";
+import { accept, first, pullOne, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const MIB = 1024 * 1024;
 

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { PULL } from "./queue-pulls.ts";
-import { accept, first, pullOne, queue, redis, world } from "./queue-world.ts";
+import { accept, first, pullOne, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const HOUR_MS = 3_600_000;
 

@@ -6,7 +6,21 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { PULL, ROOM } from "./queue-pulls.ts";
-import { ACME_MAIL, accept, first, jobIds, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import {
+  ACME_MAIL,
+  accept,
+  first,
+  jobIds,
+  pullOne,
+  queue,
+  record,
+  redis,
+  sent,
+  useQueueWorld,
+  world,
+} from "./queue-world.ts";
+
+useQueueWorld();
 
 /** Counts quarantined data. */
 class Counting implements Telemetry {

@@ -24,22 +24,26 @@ export function nextShard(): number {
   return shards++;
 }
 
-beforeAll(async () => {
-  redis = await startRedis();
-  queue = new RedisQueue({
-    channels: CHANNELS,
-    address: { kind: "socket", path: redis.path },
-    clock: systemClock,
-    random: systemRandom,
-    telemetry: new QuietTelemetry(),
+/** `redis` and `queue`, for the tests of the file that calls it. */
+export function useQueueWorld(): void {
+  beforeAll(async () => {
+    shards = 0;
+    redis = await startRedis();
+    queue = new RedisQueue({
+      channels: CHANNELS,
+      address: { kind: "socket", path: redis.path },
+      clock: systemClock,
+      random: systemRandom,
+      telemetry: new QuietTelemetry(),
+    });
+    await queue.start();
   });
-  await queue.start();
-});
 
-afterAll(async () => {
-  await queue.stop();
-  await redis.stop();
-});
+  afterAll(async () => {
+    await queue.stop();
+    await redis.stop();
+  });
+}
 
 /** A shard of the test's own, owned by it. */
 export async function world(tenantId = "acme") {

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Lease, RecordBatch, RecordPiece } from "../../../src/domain/queue.ts";
-import { accept, acquire, first, pullOne, queue, redis, sent, world } from "./queue-world.ts";
+import { accept, acquire, first, pullOne, queue, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 type World = Awaited<ReturnType<typeof world>>;
 

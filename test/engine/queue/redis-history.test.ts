@@ -15,8 +15,11 @@ import {
   record,
   redis,
   sent,
+  useQueueWorld,
   world,
 } from "./queue-world.ts";
+
+useQueueWorld();
 
 describe("settle", () => {
   test("ends a job once: its event, its result, its queue entry", async () => {

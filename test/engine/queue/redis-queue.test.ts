@@ -13,8 +13,11 @@ import {
   queue,
   redis,
   sent,
+  useQueueWorld,
   world,
 } from "./queue-world.ts";
+
+useQueueWorld();
 
 describe("accept", () => {
   test("queues a pending job, and names its tenant as ready", async () => {

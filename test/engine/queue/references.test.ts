@@ -8,7 +8,9 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { accept, acquire, first, jobIds, pullOne, queue, redis, world } from "./queue-world.ts";
+import { accept, acquire, first, jobIds, pullOne, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 function named(job: QueuedJob, providerRef: string): Settlement {
   return { kind: "final", job, status: "success", result: {}, event: { type: "sent", result: {} }, providerRef };

@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import { limits } from "../../../src/domain/limits.ts";
-import { queue, redis } from "./queue-world.ts";
+import { queue, redis, useQueueWorld } from "./queue-world.ts";
+
+useQueueWorld();
 
 const NUMBER = "106540352242922";
 const ADA = "5491122334455";

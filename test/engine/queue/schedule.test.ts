@@ -16,8 +16,11 @@ import {
   redis,
   sent,
   stepClock,
+  useQueueWorld,
   world,
 } from "./queue-world.ts";
+
+useQueueWorld();
 
 const MINUTE_MS = 60_000;
 const TAGS = [{ name: "campaign", value: "spring" }];

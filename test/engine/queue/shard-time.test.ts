@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, first, newJob, pullOne, queue, redis, stepClock, world } from "./queue-world.ts";
+import { accept, first, newJob, pullOne, queue, redis, stepClock, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const HOUR_MS = 3_600_000;
 

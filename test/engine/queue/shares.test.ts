@@ -3,7 +3,21 @@ import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { NewJob, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { PULL } from "./queue-pulls.ts";
-import { accept, failed, first, newJob, PER_MINUTE, pullOne, queue, redis, sent, world } from "./queue-world.ts";
+import {
+  accept,
+  failed,
+  first,
+  newJob,
+  PER_MINUTE,
+  pullOne,
+  queue,
+  redis,
+  sent,
+  useQueueWorld,
+  world,
+} from "./queue-world.ts";
+
+useQueueWorld();
 
 const PAYLOAD = '{"é":1}';
 const BYTES = Buffer.byteLength(PAYLOAD);

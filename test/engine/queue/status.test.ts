@@ -6,7 +6,9 @@ import { RedisStatuses } from "../../../src/engine/queue/status.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { queue, redis } from "./queue-world.ts";
+import { queue, redis, useQueueWorld } from "./queue-world.ts";
+
+useQueueWorld();
 
 const MINUTE_MS = 60_000;
 const loop = { start: () => {}, stop: () => {}, take: () => 3.26 };

@@ -5,7 +5,9 @@ import { limits } from "../../../src/domain/limits.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { findJobs } from "../../../src/events/find-jobs.ts";
 import { redisUseOf } from "../../guard/redis-use.ts";
-import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const idsOf = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
 const newestFirst = (ids: readonly string[]) => ids.toSorted().toReversed();

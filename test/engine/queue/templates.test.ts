@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Observation } from "../../../src/domain/queue.ts";
-import { accept, failed, first, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 /** All that JSON escapes, and what a line or a pattern could stumble over. */
 const NAMES = ["welcome", 'a "quoted\\" / 名 % é one', "\u2028", ""];

@@ -72,7 +72,9 @@ export class RspamdFilter implements SpamFilter {
 async function readBounded(response: Response, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body ?? []) {
+  const stream: AsyncIterable<Uint8Array> | null = response.body;
+  if (stream === null) return "";
+  for await (const chunk of stream) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw new Error(`its answer is longer than ${bytesMax} bytes`);
     chunks.push(chunk);

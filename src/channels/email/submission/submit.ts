@@ -84,7 +84,8 @@ async function sendOne(
 /** The API's refusal in the words of SMTP. */
 function refusalOf({ status, headers }: Response, members: Readonly<Record<string, unknown>>): SmtpRefusal {
   const { error, violations } = members;
-  const [first]: readonly unknown[] = Array.isArray(violations) ? violations : [];
+  const all: readonly unknown[] = Array.isArray(violations) ? violations : [];
+  const [first] = all;
   const violation = isJsonObject(first) && typeof first["message"] === "string" ? `: ${first["message"]}` : "";
   const why = `${typeof error === "string" ? error : "the message was refused"}${violation}`;
   switch (status) {

@@ -29,7 +29,9 @@ export async function signedBundle(
     if (image === undefined) return null;
     files[name] = image;
   }
-  const hashes = await Promise.all(Object.entries(files).map(async ([name, bytes]) => [name, await sha1(bytes)]));
+  const hashes = await Promise.all(
+    Object.entries(files).map(async ([name, bytes]) => [name, await sha1(bytes)] as const),
+  );
   const manifest = jsonBytes(Object.fromEntries(hashes));
   const signature = await cmsSignature(signer.cms, manifest, nowMs);
   // Not compressed: PNGs already are, and the rest is small.

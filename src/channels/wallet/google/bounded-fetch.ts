@@ -50,18 +50,15 @@ function hasNotLeft(error: unknown): boolean {
 }
 
 async function textOf(response: Response, bytesMax: number): Promise<string> {
-  if (response.body === null) return "";
-  const reader = response.body.getReader();
+  const stream: AsyncIterable<Uint8Array> | null = response.body;
+  if (stream === null) return "";
   const chunks: Uint8Array[] = [];
   let length = 0;
-  while (true) {
-    const chunk = await reader.read();
-    if (chunk.done) return Buffer.concat(chunks, length).toString("utf8");
-    length += chunk.value.length;
-    if (length > bytesMax) {
-      await reader.cancel();
-      throw new TransportError("the answer is too long");
-    }
-    chunks.push(chunk.value);
+  for await (const chunk of stream) {
+    length += chunk.length;
+    // Leaving the loop cancels the stream.
+    if (length > bytesMax) throw new TransportError("the answer is too long");
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks, length).toString("utf8");
 }

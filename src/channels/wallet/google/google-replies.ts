@@ -51,7 +51,8 @@ export interface GoogleRefusal {
 /** Classifies an unsuccessful response. */
 export function refusalOf(status: number, text: string): GoogleRefusal {
   const error = errorIn(text);
-  const [first] = Array.isArray(error["errors"]) ? error["errors"] : [];
+  const errors: readonly unknown[] = Array.isArray(error["errors"]) ? error["errors"] : [];
+  const [first] = errors;
   const reason = isJsonObject(first) ? textOf(first["reason"]) : "";
   const rule = RULES.find(
     ({ statuses: [from, to], reasons }) => status >= from && status <= to && (reasons?.includes(reason) ?? true),

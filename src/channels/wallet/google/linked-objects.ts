@@ -1,4 +1,4 @@
-import type { Json } from "../../../domain/json.ts";
+import { isJsonArray, type Json } from "../../../domain/json.ts";
 import { isGoogleIssuerShared, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent } from "../../../domain/wallet.ts";
@@ -41,6 +41,6 @@ export class LinkedObjects {
 function linkedIn({ object }: GoogleContent): ReadonlySet<string> {
   const named = Object.entries(object)
     .filter(([name]) => LINKS.has(name.replaceAll("_", "").toLowerCase()))
-    .flatMap(([, value]): readonly Json[] => (Array.isArray(value) ? value : [value]));
+    .flatMap(([, value]): readonly Json[] => (isJsonArray(value) ? value : [value]));
   return new Set(named.map(String).filter((id) => id !== object["id"]));
 }

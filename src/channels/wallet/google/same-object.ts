@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /**
  * Whether the object that Google holds is the one that was sent: it has every member sent, and no others except those
@@ -29,8 +29,8 @@ function isEmpty(value: Json): boolean {
 
 function isSame(sent: Json, held: Json): boolean {
   if (isJsonObject(sent)) return isJsonObject(held) && areSameMembers(sent, held);
-  if (Array.isArray(sent)) {
-    return Array.isArray(held) && sent.length === held.length && sent.every((item, at) => isSame(item, held[at]));
+  if (isJsonArray(sent)) {
+    return isJsonArray(held) && sent.length === held.length && sent.every((item, at) => isSame(item, held[at] ?? null));
   }
   if (typeof sent === "string" && typeof held === "string") return sent === held || isSameEnum(sent, held);
   // 64-bit numbers come back as strings.

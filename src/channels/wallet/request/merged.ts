@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { FIELD_PLACES } from "./apple-fields.ts";
 import type { AppleMembers } from "./apple-pass.ts";
 
@@ -46,7 +46,7 @@ function merged(
 
 /** A value that is not a list is not merged: checking the result reports it. */
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
-  if (!Array.isArray(under) || !Array.isArray(over)) return over;
+  if (!isJsonArray(under) || !isJsonArray(over)) return over;
   const items: Json[] = [...under];
   for (const item of over) {
     const at = isJsonObject(item) && Object.hasOwn(item, by) ? indexOf(under, by, item[by]) : -1;

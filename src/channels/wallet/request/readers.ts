@@ -1,5 +1,5 @@
 import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
@@ -149,7 +149,7 @@ export const readGoogleColour: Reader = (value, field) => {
 export function checkJson(value: Json, field: string): Fault | null {
   if (typeof value === "string") return checkText(value, field);
   if (typeof value === "number") return Number.isFinite(value) ? null : fault(field, "must be a smaller number");
-  if (Array.isArray(value)) return firstFault(value.entries(), ([i, item]) => checkJson(item, `${field}[${i}]`));
+  if (isJsonArray(value)) return firstFault(value.entries(), ([i, item]) => checkJson(item, `${field}[${i}]`));
   if (!isJsonObject(value)) return null;
   return firstFault(
     Object.entries(value),

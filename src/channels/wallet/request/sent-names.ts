@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { type Checked, Fault, snakeCase } from "./readers.ts";
 
 /** The path that a fault's sentence begins with: `pass_data.back_fields[2].key`. */
@@ -22,7 +22,7 @@ function sentPath(path: string, body: JsonObject): string {
   for (const [segment, index] of path.matchAll(SEGMENT)) {
     if (index !== undefined) {
       sent += segment;
-      at = Array.isArray(at) ? at[Number(index)] : undefined;
+      at = isJsonArray(at) ? at[Number(index)] : undefined;
       continue;
     }
     let name = spelling(at, segment);

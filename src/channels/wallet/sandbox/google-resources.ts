@@ -1,5 +1,5 @@
 import type { Clock } from "../../../domain/clock.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /** A response of the wallet's REST API. */
 export interface Reply {
@@ -99,7 +99,7 @@ export class GoogleResources {
     if (alerts && alertsMs.length >= ALERTS_A_DAY) {
       return failure(429, "quotaExceeded", "Quota of notifications exceeded");
     }
-    const messages = Array.isArray(resource.data["messages"]) ? resource.data["messages"] : [];
+    const messages = isJsonArray(resource.data["messages"]) ? resource.data["messages"] : [];
     const reply = this.keep(kind, id, { ...resource.data, messages: [...messages, message] });
     const kept = this.held.get(`${kind}/${id}`);
     if (kept !== undefined) kept.alertsMs = alerts ? [...alertsMs, nowMs] : alertsMs;

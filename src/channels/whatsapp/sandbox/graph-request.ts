@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 
 /** A message in the form that the Graph API accepts. */
 export interface MessageRequest {
@@ -121,7 +121,7 @@ function componentRefusal(component: unknown, path: string): GraphRefusal | null
   if (type !== "header" && type !== "body" && type !== "button") {
     return invalid(`Param ${path}['type'] must be one of {HEADER, BODY, BUTTON}.`);
   }
-  if (!Array.isArray(parameters)) return invalid(`Param ${path}['parameters'] must be an array.`);
+  if (!isJsonArray(parameters)) return invalid(`Param ${path}['parameters'] must be an array.`);
   if (parameters.length === 0) return wrongNumber(type, 0, null);
   if (type !== "body" && parameters.length > 1) return wrongNumber(type, parameters.length, 1);
   if (type === "button") return buttonRefusal(component, parameters[0], path);

@@ -8,12 +8,14 @@ import { messageIdOf } from "../../../../src/channels/email/message-id.ts";
 import type { Labels } from "../../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../../src/runtime/system-clock.ts";
-import { accept, first, pullOne, queue, world } from "../../../engine/queue/queue-world.ts";
+import { accept, first, pullOne, queue, useQueueWorld, world } from "../../../engine/queue/queue-world.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 import { startScriptedSmtp } from "../../../support/scripted-smtp.ts";
 import { aTenant, directoryOf } from "../../../support/tenants.ts";
 import { LINKS } from "../email-world.ts";
+
+useQueueWorld();
 
 const NEVER = new AbortController().signal;
 const PAYLOAD = JSON.stringify({ to: "ok@good.test", subject: "Hello", html: "<p>Hi</p>" });

@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+/** A failure or a crash is looked for among so many; and they run one after another, also at the end of a run. */
+const FILES_MAX = 12;
+const ROOT = join(import.meta.dir, "../..");
+/**
+ * What a test file must have a process of its own for: chDB allows one data directory a process, whoever starts the whole program
+ * is ended together with it, and two registries that do hundreds of transactions at once have deadlines to meet.
+ */
+const ALONE: ReadonlySet<string> = new Set([
+  "src/storage/chdb.ts",
+  "test/support/waybill.ts",
+  "test/tenants/two-processes.ts",
+]);
+
+/**
+ * The test files that share a process, in the order given: those of a room, except for what `isLong` says of and what must be
+ * alone. Loading the sources costs such a file more than its tests do, and so does opening a registry, which a process keeps for
+ * its next file.
+ */
+export function processGroups(files: readonly string[], isLong: (file: string) => boolean): readonly string[][] {
+  const groups: string[][] = [];
+  const open = new Map<string, string[]>();
+  const imports = new Imports();
+  for (const file of files) {
+    if (isLong(file) || imports.reachesAny(file, ALONE)) {
+      groups.push([file]);
+      continue;
+    }
+    const room = file.split("/")[1] ?? "";
+    const group = open.get(room);
+    if (group !== undefined && group.length < FILES_MAX) group.push(file);
+    else groups.push(fresh(open, room, file));
+  }
+  return groups;
+}
+
+function fresh(open: Map<string, string[]>, room: string, file: string): string[] {
+  const group = [file];
+  open.set(room, group);
+  return group;
+}
+
+/** Which of our modules import which; types do not count. */
+class Imports {
+  private readonly transpiler = new Bun.Transpiler({ loader: "ts" });
+  private readonly direct = new Map<string, readonly string[]>();
+
+  reachesAny(file: string, wanted: ReadonlySet<string>): boolean {
+    const seen = new Set([file]);
+    for (const each of seen) {
+      if (wanted.has(each)) return true;
+      for (const imported of this.of(each)) seen.add(imported);
+    }
+    return false;
+  }
+
+  private of(file: string): readonly string[] {
+    const known = this.direct.get(file);
+    if (known !== undefined) return known;
+    const paths = this.transpiler
+      .scanImports(readFileSync(join(ROOT, file)))
+      .filter(({ path }) => path.startsWith(".") && path.endsWith(".ts"))
+      .map(({ path }) => relative(ROOT, join(ROOT, dirname(file), path)))
+      .filter((path) => existsSync(join(ROOT, path)));
+    this.direct.set(file, paths);
+    return paths;
+  }
+}

@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { endGroup } from "./end-group.ts";
+
+export interface FilesResult {
+  readonly files: readonly string[];
+  /** Those in which something failed; all of them where that cannot be said. */
+  readonly broken: readonly string[];
+  readonly passed: number;
+  readonly failed: number;
+  readonly seconds: number;
+  /** Of the test's process and the children that it has waited for. */
+  readonly cpuSeconds: number;
+  /** Shown after a failure. */
+  readonly output: string;
+}
+
+/** For one test or hook: enough on a busy machine too. */
+const TEST_TIMEOUT_MS = 30_000;
+const FILE_LIMIT_MS = 5 * 60_000;
+/** For files that share a process, which are short. */
+const FILES_LIMIT_MS = 10 * 60_000;
+const ROOT = join(import.meta.dir, "../..");
+const running = new Set<Bun.Subprocess>();
+
+/** A signal that ends this process also ends its test files. */
+export function endTestFilesOnSignal(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      for (const child of running) endGroup(child);
+      process.exit(1);
+    });
+  }
+}
+
+/** Runs test files one after another in a separate process, with a time limit for all of them. */
+export async function runTestFiles(
+  files: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  limitMs = files.length > 1 ? FILES_LIMIT_MS : FILE_LIMIT_MS,
+): Promise<FilesResult> {
+  const startedMs = performance.now();
+  const paths = files.map((file) => `./${file}`);
+  const child = Bun.spawn([process.execPath, "test", `--timeout=${TEST_TIMEOUT_MS}`, ...paths], {
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    // The closing lines are parsed below, so they must have no colours.
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...environment },
+    // A separate process group, so that a hanging file is ended together with the servers that it started.
+    detached: true,
+  });
+  running.add(child);
+  let timedOut = false;
+  const limit = setTimeout(() => {
+    timedOut = true;
+    endGroup(child);
+  }, limitMs);
+  const output = readUntilExit(child);
+  const exitCode = await child.exited;
+  clearTimeout(limit);
+  // Ends everything that the file left running in its group.
+  endGroup(child);
+  running.delete(child);
+  const { all, report } = await output;
+  const passed = countOf(report, "pass");
+  const failed = countOf(report, "fail");
+  const told = toldByFile(report);
+  // A file that contains no test has failed, even if none of its tests has, and so have files that crash or hang.
+  const empty = files.filter((file) => !/\((?:pass|fail|skip|todo)\) /.test(told.get(file) ?? ""));
+  const crashed = failed === 0 && (exitCode !== 0 || empty.length > 0);
+  const broken = files.filter((file) => empty.includes(file) || /\(fail\) /.test(told.get(file) ?? ""));
+  const anyFailed = failed > 0 || crashed;
+  return {
+    files,
+    broken: broken.length > 0 || !anyFailed ? broken : files,
+    passed,
+    failed: crashed ? Math.max(1, empty.length) : failed,
+    seconds: (performance.now() - startedMs) / 1000,
+    cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
+    output: all + (timedOut ? `\nended after ${limitMs / 60_000} minutes\n` : ""),
+  };
+}
+
+interface Output {
+  /** Standard output and error, in order of arrival. */
+  readonly all: string;
+  /** Standard error alone: what bun test says. */
+  readonly report: string;
+}
+
+async function readUntilExit(child: Bun.Subprocess<"ignore", "pipe", "pipe">): Promise<Output> {
+  const chunks: string[] = [];
+  const reported: string[] = [];
+  const read = async (stream: ReadableStream<Uint8Array>, into: readonly string[][]) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true });
+      for (const one of into) one.push(text);
+    }
+  };
+  await Promise.race([
+    Promise.all([read(child.stdout, [chunks]), read(child.stderr, [chunks, reported])]),
+    // A server in a separate session can keep the pipes open after the test is over.
+    child.exited.then(() => Bun.sleep(1_000)),
+  ]);
+  return { all: chunks.join(""), report: reported.join("") };
+}
+
+/** What bun test says of each file, under a line with its path. */
+function toldByFile(report: string): ReadonlyMap<string, string> {
+  // It repeats all failures under a last heading.
+  const [each = ""] = report.split(/^\d+ tests? failed:$/m);
+  const [, ...parts] = each.split(/^(test\/\S+\.test\.ts):$/m);
+  const told = new Map<string, string>();
+  for (let i = 0; i < parts.length; i += 2) {
+    const file = parts[i] ?? "";
+    told.set(file, (told.get(file) ?? "") + (parts[i + 1] ?? ""));
+  }
+  return told;
+}
+
+/** The number in bun test's closing line ` 12 pass`. */
+function countOf(report: string, word: string): number {
+  const matches = Array.from(report.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm")));
+  return Number(matches.at(-1)?.[1] ?? 0);
+}
