@@ -348,9 +348,7 @@ async function startRegistry(
     feed: queue,
     senderDomain: senderDomainOf(config),
   });
-  registry.start();
-  shutdown.add("clients", "registry", () => registry.stop());
-  return registry;
+  return shutdown.start("clients", "registry", registry);
 }
 
 function startRecorder(
@@ -432,19 +430,15 @@ async function startDelivering(
     logShare: config.logJobs,
     ...(tracer !== undefined && { tracer }),
   });
-  dispatcher.start();
   away.addRelays(dispatcher);
   status.delivers(dispatcher);
   queue.questions.onQuestion((shard, job) => dispatcher.whyWaits(shard, job));
-  shutdown.add("work", "dispatcher", () => dispatcher.stop());
+  shutdown.start("work", "dispatcher", dispatcher);
 }
 
 /** Tells the other processes how this one is. */
 function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown: Shutdown, queue: RedisQueue) {
   const name = `${hostname()}/${place.kind === "child" ? place.order.name : "main"}:${process.pid}`;
   const own = { name, roles: config.roles, clock: systemClock, loop: new LoopDelay(), telemetry };
-  const status = new StatusReport({ statuses: queue.statuses, ...own });
-  status.start();
-  shutdown.add("clients", "status", () => status.stop());
-  return status;
+  return shutdown.start("clients", "status", new StatusReport({ statuses: queue.statuses, ...own }));
 }
