@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { EVENT_IDS_PER_MS } from "../../src/domain/event.ts";
+import { retryAfterMs } from "../../src/webhooks/progress.ts";
 import type { Progress, SealedWebhook } from "../../src/webhooks/webhook.ts";
 import { FIRST_SPAN, type TurnOrder, type TurnPorts, WebhookTurns } from "../../src/webhooks/webhook-turn.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -79,6 +80,19 @@ class QuietWebhook {
     this.notedPosition = end.notedPosition;
   }
 }
+
+test.each([
+  ["120", 120_000],
+  ["0", 0],
+  ["Sun, 22 Nov 2026 05:02:00 GMT", 120_000],
+  ["Sun, 22 Nov 2026 04:00:00 GMT", 0],
+  ["2026-11-22T05:02:00Z", null],
+  ["soon", null],
+  ["1.5", null],
+  [null, null],
+])("Retry-After: %p asks for %p ms", (text, expected) => {
+  expect(retryAfterMs(text, Date.UTC(2026, 10, 22, 5))).toBe(expected);
+});
 
 test("a position that moves without a call is written down once an hour", async () => {
   const webhook = new QuietWebhook();
