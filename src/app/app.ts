@@ -366,13 +366,10 @@ function startRecorder(
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
   const sender = ports.webhooks();
   const recorder = new Recorder({ ...common, ...ports, follower: sender });
-  sender.start();
-  recorder.start();
+  // It stops after the recorder, whose end hands the shards over to other processes' senders.
+  shutdown.start("clients", "webhooks", sender);
+  shutdown.start("history", "recorder", recorder);
   ports.status.records(recorder);
-  shutdown.add("history", "recorder", async () => {
-    await recorder.stop();
-    await sender.stop();
-  });
 }
 
 /** Lets commands reach the engines that this process holds. */

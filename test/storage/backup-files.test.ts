@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
 import { mirror } from "../../src/storage/backup/mirror.ts";
+import { entriesOf } from "../../src/storage/backup/parts.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -42,6 +43,20 @@ test("a mirror has what the folder has now, and copies only what may have change
   await mirror(from, to, sinceMs);
   expect(await contentsOf(to)).toEqual({ old: "ours!", changed: "again", "parts/old": "first", "parts/new": "first" });
   expect((await stat(to)).mode & 0o777).toBe(0o700);
+});
+
+test("of a data folder's parts an empty one is backed up, and one that is missing is not", async () => {
+  for (const path of ["payloads", "postgres/base"]) await mkdir(join(folder, path), { recursive: true });
+  for (const file of ["operator-token", "lock", "postgres/base/1"]) await writeFile(join(folder, file), "12345");
+  const found: (readonly [path: string, bytes: number | null])[] = [];
+  for await (const { path, bytes } of entriesOf(folder, new Map([["postgres/base/1", 3]]))) found.push([path, bytes]);
+  expect(found).toEqual([
+    ["operator-token", 5],
+    ["postgres", null],
+    ["postgres/base", null],
+    ["postgres/base/1", 3],
+    ["payloads", null],
+  ]);
 });
 
 test("a backup whose content differs from its manifest is refused, even if it can be read to its end", async () => {

@@ -249,6 +249,11 @@ test("410 disables at once; a redirect is not followed; Retry-After is kept to",
   world.clock.forward(HOUR_MS);
   await eventually("both others are tried again", () => moved.calls.length > 1 && busy.calls.length > 1);
   expect(gone.calls).toHaveLength(1);
+  const told = async () => (await world.store().disabled()).filter(({ webhookId }) => webhookId === ofGone);
+  world.clock.forward(6.9 * 24 * HOUR_MS);
+  expect(await told()).toMatchObject([{ tenantId: "initech", reason: "gone" }]);
+  world.clock.forward(0.1 * 24 * HOUR_MS);
+  expect(await told()).toEqual([]);
 });
 
 test("receivers that never answer cost other tenants nothing", async () => {

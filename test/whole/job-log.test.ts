@@ -85,6 +85,6 @@ test("everything that works by itself was started, for it stops with the program
   expect(await waybill.stop()).toBe(0);
   const stopped = lines().flatMap(({ msg, part }) => (msg === "stopped" ? [part] : []));
   const own = ["audit sweep", "news sweep", "pass sweep", "payload sweep", "tenant removals"];
-  const others = ["dispatcher", "readiness", "recorder", "registry", "status", "usage"];
+  const others = ["dispatcher", "readiness", "recorder", "registry", "status", "usage", "webhooks"];
   expect(stopped).toEqual(expect.arrayContaining([...own, ...others]));
 });
