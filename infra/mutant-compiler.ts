@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import ts from "typescript";
 
 /** What a forgotten call or condition leaves unused would give it away. */
@@ -7,19 +7,18 @@ const LENIENT: ts.CompilerOptions = { noUnusedLocals: false, noUnusedParameters:
 /** Asks the compiler about one changed source after the other; it reads what they import once. */
 export class MutantCompiler {
   private readonly options: ts.CompilerOptions;
+  /** Also what declares modules that are no TypeScript. */
+  private readonly rootNames: readonly string[];
   private readonly host: ts.CompilerHost;
   private readonly known = new Map<string, ts.SourceFile | undefined>();
   private changed: { readonly path: string; readonly text: string } | null = null;
   private program: ts.Program | null = null;
 
-  constructor(
-    private readonly root: string,
-    /** Paths from the root. */
-    private readonly sources: readonly string[],
-  ) {
-    const path = join(root, "tsconfig.json");
-    const config = ts.readConfigFile(path, ts.sys.readFile);
-    this.options = { ...ts.parseJsonConfigFileContent(config.config, ts.sys, dirname(path)).options, ...LENIENT };
+  constructor(private readonly root: string) {
+    const config = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+    const { options, fileNames } = ts.parseJsonConfigFileContent(config.config, ts.sys, root);
+    this.options = { ...options, ...LENIENT };
+    this.rootNames = fileNames.filter((file) => file.startsWith(join(root, "src/")));
     const host = ts.createCompilerHost(this.options);
     const read = host.getSourceFile.bind(host);
     this.host = {
@@ -36,8 +35,7 @@ export class MutantCompiler {
   accepts(file: string, text: string): boolean {
     const path = join(this.root, file);
     this.changed = { path, text };
-    const rootNames = this.sources.map((source) => join(this.root, source));
-    const program = ts.createProgram(rootNames, this.options, this.host, this.program ?? undefined);
+    const program = ts.createProgram(this.rootNames, this.options, this.host, this.program ?? undefined);
     this.program = program;
     const source = program.getSourceFile(path);
     return program.getSyntacticDiagnostics(source).length === 0 && program.getSemanticDiagnostics(source).length === 0;

@@ -60,7 +60,7 @@ const tests = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT)).filte
   (file) => !APART.includes(file) && !SLOW.test(file),
 );
 const reach = new TestReach(ROOT, tests);
-const compiler = new MutantCompiler(ROOT, Object.values(ROOMS).flat().flatMap(sourcesIn).filter(isTypeScript));
+const compiler = new MutantCompiler(ROOT);
 const trials = new MutantTrials();
 const queue = drawn(Number(values.count));
 const fates: Fate[] = [];
