@@ -20,7 +20,10 @@ export class TestReach {
     private readonly tests: readonly string[],
   ) {}
 
-  /** The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. */
+  /**
+   * The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. Those
+   * that start the whole program take longer, and come later.
+   */
   testsOf(file: string): readonly string[] {
     const source = file.endsWith(".lua") ? SCRIPTS : file;
     const room = dirname(file).replace(/^src/, "test");
@@ -29,9 +32,15 @@ export class TestReach {
       const depth = this.depthsOf(test).get(source);
       if (depth === undefined) return [];
       const isNamedLikeIt = words.some((word) => basename(test).includes(word));
-      return [{ test, rank: (isNamedLikeIt ? 0 : 100) + (test.startsWith(room) ? 0 : 150) + depth }];
+      const distance = (isNamedLikeIt ? 0 : 100) + (test.startsWith(room) ? 0 : 150) + depth;
+      return [{ test, rank: distance * (this.startsProcesses(test) ? 3 : 1) }];
     });
     return reaching.sort((a, b) => a.rank - b.rank || (a.test < b.test ? -1 : 1)).map(({ test }) => test);
+  }
+
+  /** Whether it starts the program as a process, whose lines its own process does not count. */
+  startsProcesses(test: string): boolean {
+    return Object.keys(STARTS).some((module) => this.depthsOf(test).has(module));
   }
 
   private depthsOf(test: string): ReadonlyMap<string, number> {

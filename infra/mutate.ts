@@ -1,21 +1,23 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Dice } from "../test/simulation/dice.ts";
 import { APART } from "../test/support/apart.ts";
-import { endGroup } from "../test/support/end-group.ts";
+import { MutantCompiler } from "./mutant-compiler.ts";
 import { TestReach } from "./mutant-tests.ts";
+import { MutantTrials } from "./mutant-trials.ts";
 import { type Mutation, mutationsOf, planted } from "./mutations.ts";
 
 /*
  * `npm run mutate` plants small mistakes into copies of the sources, one at a time, and runs the tests that are nearest
  * to each until one notices it. What no test notices is listed: it wants a test, or makes no difference.
  *
- *   npm run mutate -- [--count N] [--seed S] [--tests K] [--only WORD,…] [--json FILE]
+ *   npm run mutate -- [--count N] [--seed S] [--tests K] [--workers W] [--only WORD,…] [--json FILE]
  *
- * `--tests`: how many test files are tried for each mistake. The compiler is asked about what they all let pass: what it
- * refuses was no mistake that could be made, and is not counted.
+ * `--tests`: how many test files are tried for each mistake, of those that come by its line. What the compiler refuses
+ * is no mistake that could be made, and is not counted. A test that fails because a time is over counts only if it
+ * passes right after without the mistake: the machine may have been busy.
  */
 
 /** The rooms in which mistakes are made, with their names in the table. */
@@ -28,11 +30,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Sources of pages, made by tools, or that hold nothing but declarations and chosen numbers. */
 const LEFT_OUT = /migrations|dashboard|\/docs\.ts|schemas?\.ts|tables\.ts|limits\.ts|\.d\.ts|drizzle\.config/;
-const TEST_LIMIT_MS = 120_000;
 /** They reach everything, and take long. */
 const SLOW = /^test\/(soak|upgrade)\//;
-/** What a forgotten call or condition leaves unused would give it away. */
-const LENIENT = ["--noUnusedLocals", "false", "--noUnusedParameters", "false"];
+/** So many times the tests that are tried are looked at, whether they come by the line. */
+const LOOKED_AT = 3;
 const ROOT = join(import.meta.dir, "..");
 
 interface Fate {
@@ -49,6 +50,7 @@ const { values } = parseArgs({
     count: { type: "string", default: "200" },
     seed: { type: "string", default: "1" },
     tests: { type: "string", default: "6" },
+    workers: { type: "string", default: "2" },
     only: { type: "string" },
     json: { type: "string" },
   },
@@ -58,9 +60,17 @@ const tests = Array.from(new Bun.Glob("test/**/*.test.ts").scanSync(ROOT)).filte
   (file) => !APART.includes(file) && !SLOW.test(file),
 );
 const reach = new TestReach(ROOT, tests);
+const compiler = new MutantCompiler(ROOT);
+const trials = new MutantTrials();
 const queue = drawn(Number(values.count));
 const fates: Fate[] = [];
-await Promise.all(Array.from({ length: Math.min(2, cpus().length) }, work));
+const copies: string[] = [];
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
+process.on("exit", () => {
+  trials.endAll();
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+});
+await Promise.all(Array.from({ length: Number(values.workers) }, work));
 report();
 
 /** So many mistakes, the same number in each room, all different. */
@@ -89,53 +99,57 @@ function sourcesIn(folder: string): string[] {
     .sort();
 }
 
+function isTypeScript(file: string): boolean {
+  return file.endsWith(".ts");
+}
+
 /** Takes mistakes from the queue and plants them in a copy of its own. */
 async function work(): Promise<void> {
   const copy = mkdtempSync(join(tmpdir(), "waybill-mutants-"));
-  try {
-    for (const name of readdirSync(ROOT)) {
-      if (name === "node_modules" || name === ".git" || name === ".waybill") continue;
-      cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-    }
-    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const fate = await fateOf(copy, next);
-      fates.push(fate);
-      tell(fate);
-    }
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
+  copies.push(copy);
+  for (const name of readdirSync(ROOT)) {
+    if (name === "node_modules" || name === ".git" || name === ".waybill") continue;
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const fate = await fateOf(copy, next);
+    fates.push(fate);
+    tell(fate);
+    if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(fates, null, 1));
   }
 }
 
 async function fateOf(copy: string, { room, mutation }: { room: string; mutation: Mutation }): Promise<Fate> {
   const path = join(copy, mutation.file);
   const text = readFileSync(path, "utf8");
+  const wrong = planted(text, mutation);
   const tried: string[] = [];
-  writeFileSync(path, planted(text, mutation));
-  try {
-    for (const test of reach.testsOf(mutation.file).slice(0, Number(values.tests))) {
-      tried.push(test);
-      if (!(await passes(copy, [process.execPath, "test", "--bail", "--timeout=30000", `./${test}`]))) {
-        return { room, mutation, tried, noticedBy: test, compiles: true };
-      }
-    }
-    const compiles = await passes(copy, ["node_modules/.bin/tsc", "--noEmit", "-p", ".", ...LENIENT]);
-    return { room, mutation, tried, noticedBy: null, compiles };
-  } finally {
-    writeFileSync(path, text);
+  if (isTypeScript(mutation.file) && !compiler.accepts(mutation.file, wrong)) {
+    return { room, mutation, tried, noticedBy: null, compiles: false };
   }
+  const wanted = Number(values.tests);
+  for (const test of reach.testsOf(mutation.file).slice(0, LOOKED_AT * wanted)) {
+    if (tried.length === wanted) break;
+    if (!(await comesBy(copy, test, mutation))) continue;
+    tried.push(test);
+    writeFileSync(path, wrong);
+    const ending = await trials.ending(copy, test, "--bail");
+    writeFileSync(path, text);
+    const isNoticed =
+      (ending === "failed" && (await trials.soundOf(copy, test)).passes) ||
+      (ending === "late" && (await trials.ending(copy, test)) === "passed");
+    if (isNoticed) return { room, mutation, tried, noticedBy: test, compiles: true };
+  }
+  return { room, mutation, tried, noticedBy: null, compiles: true };
 }
 
-/** Whether it ends well, and in time: what hangs has noticed something. */
-async function passes(cwd: string, command: string[]): Promise<boolean> {
-  const child = Bun.spawn(command, { cwd, stdin: "ignore", stdout: "ignore", stderr: "ignore", detached: true });
-  const limit = setTimeout(() => endGroup(child), TEST_LIMIT_MS);
-  const code = await child.exited;
-  clearTimeout(limit);
-  // Also the servers that it has left.
-  endGroup(child);
-  return code === 0;
+/** Whether the test's process, or one that it starts, can come by the mistake's line. */
+async function comesBy(copy: string, test: string, { file, line }: Mutation): Promise<boolean> {
+  if (!isTypeScript(file) || reach.startsProcesses(test)) return true;
+  const counts = (await trials.soundOf(copy, test)).lines.get(file);
+  // A line without a count of its own belongs to one that has.
+  return counts !== undefined && counts.get(line) !== 0;
 }
 
 function tell({ mutation: { file, line, before, after }, noticedBy, compiles }: Fate): void {
@@ -153,5 +167,4 @@ function report(): void {
       console.log(`| ${room} | ${own.length} | ${noticed} | ${Math.round((100 * noticed) / own.length)} % |`);
     }
   }
-  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(fates, null, 1));
 }

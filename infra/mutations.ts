@@ -90,17 +90,17 @@ function ofNode(node: ts.Node, source: ts.SourceFile): Found[] {
   return [];
 }
 
-/** A call that is forgotten, or not waited for. */
+/** A call that is forgotten, or not waited for. As the body of an `if`, an empty statement would not compile. */
 function ofStatement(node: ts.ExpressionStatement, at: (part: ts.Node, after: string) => Found): Found[] {
   const { expression } = node;
   if (ts.isCallExpression(expression))
-    return expression.expression.kind === ts.SyntaxKind.SuperKeyword ? [] : [at(node, ";")];
+    return expression.expression.kind === ts.SyntaxKind.SuperKeyword ? [] : [at(node, "{}")];
   if (ts.isAwaitExpression(expression))
-    return [at(node, ";"), at(expression, `void ${expression.expression.getText()}`)];
-  if (ts.isPostfixUnaryExpression(expression) || ts.isDeleteExpression(expression)) return [at(node, ";")];
+    return [at(node, "{}"), at(expression, `void ${expression.expression.getText()}`)];
+  if (ts.isPostfixUnaryExpression(expression) || ts.isDeleteExpression(expression)) return [at(node, "{}")];
   const isChange =
     ts.isBinaryExpression(expression) && expression.operatorToken.kind >= ts.SyntaxKind.FirstCompoundAssignment;
-  return isChange && expression.operatorToken.kind <= ts.SyntaxKind.LastCompoundAssignment ? [at(node, ";")] : [];
+  return isChange && expression.operatorToken.kind <= ts.SyntaxKind.LastCompoundAssignment ? [at(node, "{}")] : [];
 }
 
 const LUA_OPERATORS: Readonly<Record<string, string>> = {

@@ -349,9 +349,7 @@ async function startRegistry(
     feed: queue,
     senderDomain: senderDomainOf(config),
   });
-  registry.start();
-  shutdown.add("clients", "registry", () => registry.stop());
-  return registry;
+  return shutdown.start("clients", "registry", registry);
 }
 
 function startRecorder(
@@ -369,13 +367,10 @@ function startRecorder(
   const common = { clock: systemClock, random: systemRandom, telemetry, shards: config.shards };
   const sender = ports.webhooks();
   const recorder = new Recorder({ ...common, ...ports, follower: sender });
-  sender.start();
-  recorder.start();
+  // It stops after the recorder, whose end hands the shards over to other processes' senders.
+  shutdown.start("clients", "webhooks", sender);
+  shutdown.start("history", "recorder", recorder);
   ports.status.records(recorder);
-  shutdown.add("history", "recorder", async () => {
-    await recorder.stop();
-    await sender.stop();
-  });
 }
 
 /** Lets commands reach the engines that this process holds. */
@@ -433,19 +428,15 @@ async function startDelivering(
     logShare: config.logJobs,
     ...(tracer !== undefined && { tracer }),
   });
-  dispatcher.start();
   away.addRelays(dispatcher);
   status.delivers(dispatcher);
   queue.questions.onQuestion((shard, job) => dispatcher.whyWaits(shard, job));
-  shutdown.add("work", "dispatcher", () => dispatcher.stop());
+  shutdown.start("work", "dispatcher", dispatcher);
 }
 
 /** Tells the other processes how this one is. */
 function startStatus({ config, telemetry, place = ALONE }: AppOptions, shutdown: Shutdown, queue: RedisQueue) {
   const name = `${hostname()}/${place.kind === "child" ? place.order.name : "main"}:${process.pid}`;
   const own = { name, roles: config.roles, clock: systemClock, loop: new LoopDelay(), telemetry };
-  const status = new StatusReport({ statuses: queue.statuses, ...own });
-  status.start();
-  shutdown.add("clients", "status", () => status.stop());
-  return status;
+  return shutdown.start("clients", "status", new StatusReport({ statuses: queue.statuses, ...own }));
 }

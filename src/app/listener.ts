@@ -182,8 +182,5 @@ export function startReadiness(
   shutdown: Shutdown,
   options: ConstructorParameters<typeof Readiness>[0] & { readonly telemetry: Telemetry },
 ): Readiness {
-  const readiness = new Readiness(options);
-  readiness.start();
-  shutdown.add("work", "readiness", () => readiness.stop());
-  return readiness;
+  return shutdown.start("work", "readiness", new Readiness(options));
 }

@@ -14,6 +14,11 @@ assert(
   "the whole house stops within the ten seconds that are promised",
 );
 
+interface Part {
+  start(): void;
+  stop(): Promise<void>;
+}
+
 /** Remembers how to stop everything that was started, and does so once, stage by stage. */
 export class Shutdown {
   private readonly steps: { readonly stage: Stage; readonly name: string; readonly stop: () => unknown }[] = [];
@@ -25,6 +30,13 @@ export class Shutdown {
 
   add(stage: Stage, name: string, stop: () => unknown): void {
     this.steps.push({ stage, name, stop });
+  }
+
+  /** Starts a part that works by itself, and registers its stop. */
+  start<T extends Part>(stage: Stage, name: string, part: T): T {
+    part.start();
+    this.add(stage, name, () => part.stop());
+    return part;
   }
 
   /** Awaits a store that is being opened, and registers its closing. */

@@ -57,8 +57,7 @@ export async function openPayloads(
       new PayloadSweep({ ...common, payloads: store }),
       new PayloadSweep({ ...common, payloads: contents, keepsFailed, gauge: "stored_files" }),
     ]) {
-      sweep.start();
-      shutdown.add("history", "payload sweep", () => sweep.stop());
+      shutdown.start("history", "payload sweep", sweep);
     }
   }
   const stored = new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry });

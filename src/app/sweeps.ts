@@ -17,19 +17,15 @@ export function startPassSweep(
   shutdown: Shutdown,
   ports: Omit<PassSweepPorts, "clock" | "telemetry">,
 ): void {
-  const sweep = new PassSweep({ ...ports, clock: systemClock, telemetry });
-  sweep.start();
-  shutdown.add("history", "pass sweep", () => sweep.stop());
+  shutdown.start("history", "pass sweep", new PassSweep({ ...ports, clock: systemClock, telemetry }));
 }
 
 export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
-  audit.oldRows.start();
-  shutdown.add("history", "audit sweep", () => audit.oldRows.stop());
+  shutdown.start("history", "audit sweep", audit.oldRows);
 }
 
 export function startNewsSweep(shutdown: Shutdown, { webhookNews }: OpenRegistry): void {
-  webhookNews.oldRows.start();
-  shutdown.add("history", "news sweep", () => webhookNews.oldRows.stop());
+  shutdown.start("history", "news sweep", webhookNews.oldRows);
 }
 
 /** Removes what deleted tenants leave behind. */
@@ -40,14 +36,10 @@ export function startTenantRemovals(
 ): void {
   const names = channels.map(({ name }) => name);
   const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });
-  removals.start();
-  shutdown.add("history", "tenant removals", () => removals.stop());
+  shutdown.start("history", "tenant removals", removals);
 }
 
 /** Counts what tenants do at this process. */
 export function startUsage({ registry }: OpenRegistry, telemetry: Telemetry, shutdown: Shutdown): UsageCounter {
-  const usage = new UsageCounter({ store: registry, clock: systemClock, telemetry });
-  usage.start();
-  shutdown.add("clients", "usage", () => usage.stop());
-  return usage;
+  return shutdown.start("clients", "usage", new UsageCounter({ store: registry, clock: systemClock, telemetry }));
 }

@@ -119,6 +119,9 @@ const CHAT_CODES: readonly { readonly is: FailureClass; readonly codes: readonly
   { is: "throttled", codes: [4, 80007, 130429, 131048, 131056, 133016] },
   { is: "content", codes: [33, 100, 131008, 131009, 131051, 131052, 131053, 135000] },
   { is: "content", codes: [132000, 132001, 132005, 132007, 132012, 132015, 132016, 132018, 132068, 132069] },
-  { is: "sender", codes: [0, 3, 10, 190, 200, 368, 131005, 131031, 131037, 131042, 131045, 133000, 133010, 134011] },
+  { is: "sender", codes: [0, 3, 10, 190, 368, 131005, 131031, 131037, 131042, 131045, 133000, 134011] },
+  // Permissions; the number's registration and verification.
+  { is: "sender", codes: Array.from({ length: 100 }, (_, n) => 200 + n) },
+  { is: "sender", codes: [133005, 133006, 133007, 133008, 133009, 133010, 133015] },
   { is: "unreachable", codes: [1, 2, 131000, 131016, 131057, 133004] },
 ];

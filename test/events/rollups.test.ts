@@ -103,6 +103,40 @@ test("an event has the class of its failure and the provider's time, in the tabl
   expect(await of("events_by_type")).toEqual(rare);
 });
 
+test("sums that lack events are made up for, each by what is missing, and whole ones are left alone", async () => {
+  const rows = ["ida", "jon"].flatMap((tenantId) =>
+    Array.from({ length: 5 }, (_, n) => storedEventRow(eventIdAt(n * HOUR_MS), { tenantId })),
+  );
+  await eventStore.writer.write("s1:ida", rows);
+  const sums = (table: string) =>
+    eventStore.reading.rows(
+      `SELECT tenant_id, sum(events) FROM ${db()}.${table} WHERE tenant_id IN ('ida', 'jon') GROUP BY tenant_id ORDER BY tenant_id`,
+    );
+  const whole = [
+    ["ida", 5],
+    ["jon", 5],
+  ];
+  for (const [table, lost] of [
+    ["events_hourly", `hour >= toDateTime(${(NOON_MS + 3 * HOUR_MS) / 1000}, 'UTC')`],
+    ["events_daily", "1"],
+  ]) {
+    expect(await sums(table ?? "")).toEqual(whole);
+    await eventStore.writing.command(
+      `ALTER TABLE ${db()}.${table} DELETE WHERE tenant_id = 'ida' AND ${lost} SETTINGS mutations_sync = 2`,
+    );
+  }
+  const gaps = await derivedGaps(eventStore.reading, eventStore.target, rows);
+  const day = new Date(NOON_MS).toISOString().slice(0, 10);
+  expect(gaps).toEqual([
+    { table: "events_hourly", values: ["ida", `${day} 15:00:00`, "email", "sent", 1] },
+    { table: "events_hourly", values: ["ida", `${day} 16:00:00`, "email", "sent", 1] },
+    { table: "events_daily", values: ["ida", day, "email", "sent", 5] },
+  ]);
+  await insertGaps(eventStore.writing, eventStore.target, { token: "s1:ida", gaps });
+  for (const table of ["events_hourly", "events_daily"]) expect(await sums(table)).toEqual(whole);
+  expect(await derivedGaps(eventStore.reading, eventStore.target, rows)).toEqual([]);
+});
+
 test("an event store of the first schema gets its sums once, when it is migrated", async () => {
   const old = await engine.eventStore("older", "process");
   const { database } = old.target;

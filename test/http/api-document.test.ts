@@ -120,6 +120,16 @@ describe("the API document", () => {
     }
   });
 
+  test("allows no member of a message that it does not name", () => {
+    const bodies = operations().filter(([name]) => /^POST \/v1\/send\/(email|whatsapp)/.test(name));
+    expect(bodies).toHaveLength(4);
+    for (const [name, call] of bodies) {
+      const { $ref } = nodeAt(call, "requestBody", "content", "application/json", "schema");
+      const schema = nodeAt(document, ...String($ref).split("/").slice(1));
+      expect([name, schema["additionalProperties"]]).toEqual([name, false]);
+    }
+  });
+
   test("shows examples of sends that the service accepts", async () => {
     front.lastWritten = () => Date.now();
     const sends = [

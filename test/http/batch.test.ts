@@ -7,9 +7,14 @@ import { type Answer, Front } from "./support/front.ts";
 let front: Front;
 /** How many jobs each call counts for, in its tenant's bill. */
 const noted: number[] = [];
+/** What the operators' overview is told. */
+const watched: (readonly [channel: string, jobs: number])[] = [];
 
 beforeAll(async () => {
-  front = await Front.start({ usage: { note: (_tenantId, queued) => noted.push(queued) } });
+  front = await Front.start({
+    usage: { note: (_tenantId, queued) => noted.push(queued) },
+    watched: { noteAccepted: (channel, jobs) => watched.push([channel, jobs]) },
+  });
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 }, 60_000);
 
@@ -82,6 +87,17 @@ test("each message is queued as a request of its own would be, and one that is w
     data: { name: "Ann" },
     subject: "Hello",
   });
+});
+
+test("the overview is told of each queued message, one by one or together", async () => {
+  watched.length = 0;
+  await front.post("/v1/send/email", { ...MAIL, to_address: "ann@example.com" });
+  await send({ defaults: MAIL, messages: [...mails(2), { to_address: "nobody" }] });
+  await send({ defaults: MAIL, messages: [{ to_address: "nobody" }] });
+  expect(watched.filter(([, jobs]) => jobs > 0)).toEqual([
+    ["email", 1],
+    ["email", 2],
+  ]);
 });
 
 test("a batch of chat messages", async () => {

@@ -166,6 +166,14 @@ describe("a body that is expensive to parse", () => {
     expect((await front.send({ ...SEND, data: { items } })).status).toBe(202);
   });
 
+  test("costs nothing for what stands behind a quote that is escaped, however long its text is", () => {
+    for (let length = 55; length <= 75; length += 1) {
+      const text = `${"x".repeat(length)}"${",[{".repeat(20)}\\"]]]"xyz`;
+      const bytes = Buffer.from(JSON.stringify([text, 1]));
+      expect([length, costOfParsing(bytes, 2), costOfParsing(bytes, 1)]).toEqual([length, null, "values"]);
+    }
+  });
+
   test("costs as much as its commas and brackets outside strings say, whatever the strings hold", () => {
     const naive = (value: unknown): { values: number; depth: number } => {
       if (typeof value !== "object" || value === null) return { values: 0, depth: 0 };

@@ -162,6 +162,7 @@ describe("under an Idempotency-Key", () => {
     const key = { "Idempotency-Key": "k-2" };
     const [one, two] = await Promise.all([front.send(body, key), front.send(body, key)]);
     expect(one.body).toEqual(two.body);
+    expect([one.status, two.status]).toEqual([202, 202]);
     const pending = front.queue.queued.filter(({ job }) => front.queue.jobs.get(job.jobId)?.status === "pending");
     expect(pending.map(({ job }) => job.jobId).toSorted()).toEqual(
       [idOf(one.body), fallbackId(idOf(one.body), 1)].toSorted(),

@@ -76,6 +76,17 @@ function line(): { asking: MessageCalls; answering: MessageCalls } {
   return { asking, answering };
 }
 
+test("a transaction of a process that is gone is rolled back at once", async () => {
+  const { asking, answering } = line();
+  servePglite(client, answering, 600_000);
+  const transaction = await asking.call(BEGIN, null);
+  const text = "update counters set n = 7";
+  await asking.call(STATEMENT, { transaction, text, params: [], rowMode: "array", asText: [] });
+  const waiting = count();
+  answering.cut();
+  expect(await waiting).toBe(0);
+});
+
 test("an idle transaction is rolled back, and its process gets an error", async () => {
   const { asking, answering } = line();
   servePglite(client, answering, 50);

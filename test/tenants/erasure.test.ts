@@ -2,8 +2,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { ErasedHistory } from "../../src/domain/erasure.ts";
 import type { SandboxInbox } from "../../src/domain/report.ts";
 import { MessageRing } from "../../src/domain/sandbox.ts";
+import { type ErasurePorts, eraseRecipient } from "../../src/tenants/erasure.ts";
 import { Front } from "../http/support/front.ts";
+import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
+import { VirtualClock } from "../support/virtual-clock.ts";
 
 const ring = new MessageRing(10, 1_000);
 const sandbox: SandboxInbox = ring;
@@ -65,6 +68,43 @@ test("repeating it is harmless, and what is not finished is said", async () => {
   expect([again.status, again.body]).toMatchObject([200, { complete: true, erased: { suppressions: 0 } }]);
   const page = await must(front.registry.suppressions("acme", null, 10));
   expect(page.items).toMatchObject([{ reason: "manual", address: expect.stringMatching(/^sha:/) }]);
+});
+
+test("the queue is asked again while jobs have not ended, for four seconds, and not at all where none is left", async () => {
+  const asks = async (answers: readonly number[]) => {
+    const clock = new VirtualClock();
+    let asked = 0;
+    const ports: ErasurePorts = {
+      suppressions: { erase: async () => ({ kind: "done", value: 0 }) },
+      queue: {
+        eraseJobs: async () => {
+          const unfinished = answers[Math.min(asked, answers.length - 1)] ?? 0;
+          asked += 1;
+          return { unfinished, unrecorded: 0, isIncomplete: false };
+        },
+      },
+      history: { eraseRecipient: async () => ({ finishedJobs: 0, events: 0, payloads: 0, isComplete: true }) },
+      sandbox: null,
+      recipients: front.stores.recipients,
+      clock,
+    };
+    let end: Awaited<ReturnType<typeof eraseRecipient>> | null = null;
+    void eraseRecipient(ports, { tenantId: "acme", shard: 0 }, "a@example.com", { isSuppressed: false }).then(
+      (erasure) => {
+        end = erasure;
+      },
+    );
+    await eventually("it has ended", async () => {
+      await clock.advance(end === null ? 200 : 0);
+      return end;
+    });
+    return [asked, end];
+  };
+  const left = (unfinishedLeft: number) =>
+    expect.objectContaining({ value: expect.objectContaining({ unfinishedLeft, isComplete: unfinishedLeft === 0 }) });
+  expect(await asks([0])).toEqual([1, left(0)]);
+  expect(await asks([3, 1, 0])).toEqual([3, left(0)]);
+  expect(await asks([1])).toEqual([21, left(1)]);
 });
 
 test("more at one time than the event store should rewrite are asked to come again", async () => {

@@ -3,6 +3,9 @@ import { count, eq, sql } from "drizzle-orm";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { eventTimeMs } from "../../src/domain/event.ts";
 import type { TenantNews } from "../../src/domain/tenant-news.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { Database } from "../../src/storage/database.ts";
+import { OldRows } from "../../src/storage/old-rows.ts";
 import { NewsDesk } from "../../src/webhooks/news-desk.ts";
 import { shownAttempt } from "../../src/webhooks/schemas.ts";
 import { webhookNews } from "../../src/webhooks/tables.ts";
@@ -220,12 +223,44 @@ describe("what is kept", () => {
     await world.database.db.execute(sql`
       INSERT INTO webhook_news (tenant_id, id, key, type, channel, at, data)
       SELECT 'acme', n, n::text, 'message.received', 'whatsapp', now(), '{}' FROM generate_series(1, 20400) n`);
-    await news.add("acme", written("acme", ...numbered(1, 500)));
+    // They are counted only now and then, however they come.
+    await news.add("acme", written("acme", ...numbered(1, 300)));
+    expect(await stored("acme")).toBe(20_700);
+    await news.add("acme", written("acme", ...numbered(301, 500)));
     expect(await stored("acme")).toBe(20_000);
     const left = sql<number>`min(${webhookNews.id})`.mapWith(Number);
     const rows = world.database.db.select({ left }).from(webhookNews).where(eq(webhookNews.tenantId, "acme"));
     expect((await rows)[0]?.left).toBe(901);
     expect(await stored("globex")).toBe(1);
+  });
+
+  test("a sweep ends after some pieces, and the next one comes after an hour", async () => {
+    const clock = new VirtualClock();
+    let removed = 0;
+    const rows = new OldRows({
+      database: new Database(world.database.db, systemClock),
+      clock,
+      telemetry: world.telemetry,
+      name: "rows",
+      piecesMax: 3,
+      remove: async (_, limit) => {
+        removed += 1;
+        return limit;
+      },
+    });
+    rows.start();
+    await eventually("the first sweep is over", async () => {
+      await clock.advance(1_000);
+      return removed >= 3;
+    });
+    await clock.advance(59 * MINUTE_MS);
+    expect(removed).toBe(3);
+    await eventually("the next sweep is over", async () => {
+      await clock.advance(MINUTE_MS);
+      return removed >= 6;
+    });
+    await rows.stop();
+    expect(removed).toBe(6);
   });
 
   test("ids rise even if the clock is put back and all rows have left", async () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
+import { webhookAttempts } from "../../src/webhooks/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
 import { eventsIn, isSignedWith, type Receiver } from "./receiver.ts";
@@ -171,6 +172,41 @@ test("a replay tells a span again, under the same ids, and then what came meanwh
   expect(receiver.eventIds).toEqual([...ids.slice(28), ...later]);
 });
 
+test("what a webhook did not want before is told by a replay once it wants it", async () => {
+  const receiver = world.receiver();
+  const { id } = await world.webhook("initech", receiver.url, { eventTypes: ["bounced"] });
+  world.start();
+  const bounced = world.record("initech", 1, { type: "bounced" });
+  await eventually("it is followed", has(receiver, bounced));
+  const unwanted = world.record("initech", 3);
+  await must(world.stores.registry.webhooks.change("initech", id, { eventTypes: null }));
+  const span = { afterEventId: bounced[0] ?? 0, throughEventId: null };
+  await must(world.stores.registry.webhooks.replay("initech", id, span));
+  await eventually("they are told", has(receiver, [...bounced, ...unwanted]));
+  expect(receiver.eventIds).toEqual([...bounced, ...unwanted]);
+});
+
+test("the log of calls keeps the last five hundred of a week", async () => {
+  await world.database.db.delete(webhookAttempts);
+  const { id } = await world.webhook("initech", "https://initech.test/");
+  const numbers = async () => {
+    const rows = await world.database.db.select({ name: webhookAttempts.messageId }).from(webhookAttempts);
+    return rows.map(({ name }) => Number(name)).toSorted((one, other) => one - other);
+  };
+  const weekAgo = new Date(world.clock.nowMs() - 7 * 24 * HOUR_MS).toISOString();
+  await world.database.db.execute(sql`
+    INSERT INTO webhook_attempts (tenant_id, webhook_id, at, is_test, message_id, events, status, ms)
+    SELECT 'initech', ${id}, ${weekAgo}::timestamptz + make_interval(mins => n - 10), false, n::text, 1, 204, 1
+    FROM generate_series(1, 400) n`);
+  await world.store().trim(id);
+  expect(await numbers()).toEqual(Array.from({ length: 390 }, (_, n) => n + 11));
+  await world.database.db.execute(sql`
+    INSERT INTO webhook_attempts (tenant_id, webhook_id, at, is_test, message_id, events, status, ms)
+    SELECT 'initech', ${id}, now(), false, n::text, 1, 204, 1 FROM generate_series(401, 600) n`);
+  await world.store().trim(id);
+  expect(await numbers()).toEqual(Array.from({ length: 500 }, (_, n) => n + 101));
+});
+
 test("after three days without a success a webhook is disabled, with notice, and goes on from there when it is enabled", async () => {
   const receiver = world.receiver();
   receiver.reply = () => new Response(null, { status: 500 });
@@ -213,6 +249,11 @@ test("410 disables at once; a redirect is not followed; Retry-After is kept to",
   world.clock.forward(HOUR_MS);
   await eventually("both others are tried again", () => moved.calls.length > 1 && busy.calls.length > 1);
   expect(gone.calls).toHaveLength(1);
+  const told = async () => (await world.store().disabled()).filter(({ webhookId }) => webhookId === ofGone);
+  world.clock.forward(6.9 * 24 * HOUR_MS);
+  expect(await told()).toMatchObject([{ tenantId: "initech", reason: "gone" }]);
+  world.clock.forward(0.1 * 24 * HOUR_MS);
+  expect(await told()).toEqual([]);
 });
 
 test("receivers that never answer cost other tenants nothing", async () => {

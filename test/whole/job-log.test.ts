@@ -80,3 +80,11 @@ test("mail that bounces after its hand-over is logged and counted as bounced", a
   expect(metrics).toContain('waybill_message_failures_total{channel="email",cause="refused"} 1');
   expect(metrics).toContain('waybill_provider_call_seconds_count{channel="email",provider="');
 });
+
+test("everything that works by itself was started, for it stops with the program", async () => {
+  expect(await waybill.stop()).toBe(0);
+  const stopped = lines().flatMap(({ msg, part }) => (msg === "stopped" ? [part] : []));
+  const own = ["audit sweep", "news sweep", "pass sweep", "payload sweep", "tenant removals"];
+  const others = ["dispatcher", "readiness", "recorder", "registry", "status", "usage", "webhooks"];
+  expect(stopped).toEqual(expect.arrayContaining([...own, ...others]));
+});

@@ -2,6 +2,20 @@ import { expect, test } from "bun:test";
 import { Shutdown } from "../../src/app/shutdown.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
+test("what is started is also stopped, in its stage", async () => {
+  const shutdown = new Shutdown(new QuietTelemetry());
+  const order: string[] = [];
+  const part = (name: string) => ({
+    start: () => void order.push(`${name} starts`),
+    stop: async () => void order.push(`${name} stops`),
+  });
+  shutdown.start("clients", "registry", part("registry"));
+  shutdown.start("work", "dispatcher", part("dispatcher"));
+  expect(order).toEqual(["registry starts", "dispatcher starts"]);
+  await shutdown.run(0);
+  expect(order.slice(2)).toEqual(["dispatcher stops", "registry stops"]);
+});
+
 test("an insert in progress gets the time that a quick drain leaves over, and a hanging part gets no more than its own", async () => {
   const telemetry = new QuietTelemetry();
   const shutdown = new Shutdown(telemetry);

@@ -206,7 +206,7 @@ export class RelayLane implements Contender {
       this.probeLater();
       onOpened(this);
     } else if (change === "closed") this.closed();
-    if (this.waiters.size > 0 && this.isPrompt) this.release();
+    if (this.isPrompt) this.release();
   }
 
   /** The delivery is over: its slot is free. */

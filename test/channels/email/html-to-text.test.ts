@@ -14,6 +14,8 @@ describe("the text of an HTML message", () => {
     ["b<b>ol</b>d", "bold"],
     ["a &amp; b&nbsp;c &lt;d&gt;", "a & b\u00a0c <d>"],
     ["<head><title>no</title></head><body>yes", "yes"],
+    ["<head><title>no</title>no</head>yes", "yes"],
+    ["<style>no</style>yes", "yes"],
     ["<head><meta charset=utf-8><body>yes", "yes"],
     ["<style>no</style><script>no</script><!-- no -->yes", "yes"],
     ["<textarea>yes</textarea>", "yes"],

@@ -116,6 +116,21 @@ describe("what the document says of a body", () => {
     }
   });
 
+  test("takes the row of an auxiliary field as the service does", () => {
+    const documented = new DocumentSchemas({}).request(withoutNames(PassRequest));
+    const ticket = (row: unknown) => ({
+      ...APPLE,
+      pass_data: { ...APPLE.pass_data, style: "eventTicket", auxiliary_fields: [{ key: "k", value: "v", row }] },
+    });
+    for (const [row, isTaken] of [
+      ...[0, 1].map((one) => [one, true] as const),
+      ...[2, -1, "0", true].map((one) => [one, false] as const),
+    ]) {
+      expect([row, documented(ticket(row)) === null]).toEqual([row, isTaken]);
+      expect([row, acceptPass(ticket(row), CONTEXT) instanceof Fault]).toEqual([row, !isTaken]);
+    }
+  });
+
   for (const { what, schema, whole, accept } of SHAPES) {
     test(`requires of ${what} what the service requires`, () => {
       expect(Value.Check(schema, whole)).toBe(true);

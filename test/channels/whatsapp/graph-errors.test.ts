@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { type Consequence, type GraphError, ruleFor } from "../../../src/channels/whatsapp/graph-errors.ts";
+import {
+  type Consequence,
+  ERROR_RULES,
+  type GraphError,
+  ruleFor,
+} from "../../../src/channels/whatsapp/graph-errors.ts";
+import { type FailureClass, failureClassOfEvent } from "../../../src/domain/failure-class.ts";
 
 function anError(status: number, code: number | null): GraphError {
   return { status, code, message: "", details: null };
@@ -36,6 +42,27 @@ for (const [follows, codes] of Object.entries(DOCUMENTED) as [Consequence, reado
     });
   }
 }
+
+test("each documented error has a class in the history that goes with what follows", () => {
+  const classes: Readonly<Record<Consequence, readonly FailureClass[]>> = {
+    slow_number: ["throttled"],
+    space_recipient: ["throttled"],
+    pause_number: ["throttled"],
+    retry: ["unreachable", "content"],
+    away: ["unreachable"],
+    fail: ["recipient", "refused", "content", "throttled"],
+    lock_account: ["sender"],
+    refuse_sender: ["sender"],
+    unknown_outcome: [],
+  };
+  for (const { follows, codes } of ERROR_RULES) {
+    for (const code of codes) {
+      const result = { error: `error ${code}: no` };
+      const name = failureClassOfEvent({ channel: "whatsapp", type: "failed", result });
+      expect([code, name, classes[follows].some((one) => one === name)]).toEqual([code, name, true]);
+    }
+  }
+});
 
 test.each([
   [302, 999_999, "retry"],

@@ -526,6 +526,13 @@ test("a number that was reported too often pauses for hours, and its message wai
   expect(telemetry.counted).toContain('chat_numbers_paused{"why":"pause_number"}');
 });
 
+test("a provider that is out of order and names a time is asked again after it", async () => {
+  const { outcome, channel } = await after({ code: 131016, status: 503, headers: { "retry-after": "20" } });
+  expect(outcome).toMatchObject({ kind: "away" });
+  expect(channel.paceMs(chatTenant())).toBe(20_000);
+  expect((await after({ code: 131016, status: 503 })).channel.paceMs(chatTenant())).toBe(0);
+});
+
 test("a locked account fails the message and rests, but not other numbers", async () => {
   const { outcome, channel, clock } = await after({ code: 368 });
   expect(outcome).toMatchObject({ kind: "failed" });

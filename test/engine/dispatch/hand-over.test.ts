@@ -50,6 +50,22 @@ test("a shard with slow deliveries is handed over at once, and each outcome is w
   await world.stop(second);
 });
 
+test("a process with nothing in flight stops at once", async () => {
+  const world = new RelayWorld(() => TAKES);
+  const jobs = world.accept(world.tenant("acme"), 3);
+  const process = world.start();
+  await world.advance(2_100);
+  expect(world.callsOf(jobs)).toHaveLength(3);
+  let isOver = false;
+  void process.stop().then(() => {
+    isOver = true;
+  });
+  // Before it would next look for work by itself.
+  await world.advance(50);
+  await world.advance(0);
+  expect(isOver).toBe(true);
+});
+
 test("a joining process gets its share at once, and deliveries in flight elsewhere are sent once", async () => {
   const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? SLOW : TAKES), 4);
   const tenants = Array.from({ length: 8 }, (_, i) => world.tenant(`t-${i}`));

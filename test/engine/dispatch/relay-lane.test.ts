@@ -1,8 +1,12 @@
 import { expect, test } from "bun:test";
+import type { Channel } from "../../../src/domain/channel.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
+import { ChannelSlots } from "../../../src/engine/dispatch/channel-slots.ts";
 import { FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
 import { PROMPT_MS, RelayLane, type Slot, type Waiter } from "../../../src/engine/dispatch/relay-lane.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
+import { aTenant } from "../../support/tenants.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
 const JOB: QueuedJob = {
@@ -92,4 +96,30 @@ test("a prompt relay gets no more deliveries than connections, the last quarter 
   expect(lane.takesPromptly(waiter)).toBeFalse();
   for (const slot of slots.slice(0, 1)) lane.end(slot);
   expect(lane.takesPromptly(waiter)).toBeTrue();
+});
+
+test("a job whose relay was reported away counts an attempt only where the relay has answered others, three times", () => {
+  const channel = {
+    name: "email",
+    slots: 1,
+    relayOf: () => ({ key: "smtp://mta", name: "mta:25", isOwn: false }),
+    deliver: async () => ({ kind: "delivered", result: {} }) as const,
+  } satisfies Channel;
+  const random = new SeededRandom(1);
+  const slots = new ChannelSlots({ channel, clock: new VirtualClock(), random, telemetry: new QuietTelemetry() });
+  const lane = slots.laneOf(aTenant());
+  if (lane === null) throw new Error("there is no lane");
+  const answerAnother = () => {
+    const slot = lane.begin(aWaiter(), false);
+    lane.handOver(slot);
+    lane.judge(slot, "answer", { ...JOB, jobId: "job-2" });
+    lane.end(slot);
+  };
+  // However often: nobody else was answered.
+  expect(Array.from({ length: 9 }, () => slots.placeOfAway(lane, JOB))).toEqual(Array(9).fill("wait"));
+  const places = Array.from({ length: 3 }, () => {
+    answerAnother();
+    return slots.placeOfAway(lane, JOB);
+  });
+  expect(places).toEqual(["wait", "wait", "count"]);
 });

@@ -187,6 +187,20 @@ test("a relay that falls silent on everyone's messages is away, and one answer b
   await world.stop(dispatcher);
 }, 60_000);
 
+test("one slow delivery does not hold up the rest of its tenant's jobs", async () => {
+  const slow = { tookMs: 28_000, outcome: { kind: "delivered", result: {} } } as const;
+  const world = new RelayWorld((job) => (job.recipient === "slow@example.com" ? slow : TAKES));
+  const tenant = world.tenant("acme");
+  const dispatcher = world.start();
+  await trickle(world, "acme", 10, 1_000);
+  world.accept(tenant, 1, { recipient: "slow@example.com" });
+  const jobs = world.accept(tenant, 1_000);
+  await world.advance(20_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 1_000 });
+  await world.advance(10_000);
+  await world.stop(dispatcher);
+}, 60_000);
+
 test("a message that a relay refuses as if it were away, while it answers all others, is judged in the end", async () => {
   const world = new RelayWorld((job) => (job.recipient === "odd@example.com" ? REFUSES : TAKES));
   const tenant = world.tenant("acme");

@@ -1,8 +1,12 @@
 import { expect, test } from "bun:test";
+import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import { settlementOf } from "../../../src/engine/dispatch/settlement.ts";
+import { Settler } from "../../../src/engine/dispatch/settler.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 
@@ -40,4 +44,33 @@ test("a job given up without an answer says so, a refused one does not", () => {
   expect(gaveUp).toMatchObject({ kind: "final", status: "failed", result, event: { type: "failed", result } });
   expect(gaveUp).toHaveProperty("isGivenUp", true);
   expect(settle({ kind: "failed", error: "refused" })).not.toHaveProperty("isGivenUp");
+});
+
+test("what could not be settled is repeated after a pause, which grows", async () => {
+  const time = new VirtualClock();
+  const telemetry = new QuietTelemetry();
+  const sentAtMs: number[] = [];
+  const landed: string[] = [];
+  const send = async () => {
+    sentAtMs.push(time.nowMs());
+    if (sentAtMs.length < 5) throw new UnavailableError("away");
+    return "settled" as const;
+  };
+  const settler = new Settler({
+    send,
+    clock: time,
+    telemetry,
+    onLanded: (settlements) => landed.push(...settlements.map(({ job }) => job.jobId)),
+    onFenced: () => {},
+  });
+  const settlement = settle({ kind: "failed", error: "refused" });
+  settler.submit(settlement);
+  await eventually("it has failed once", () => telemetry.lines.length > 0);
+  await eventually("it has landed", async () => {
+    await time.advance(50);
+    return landed.length > 0;
+  });
+  const pauses = sentAtMs.slice(1).map((atMs, at) => atMs - (sentAtMs[at] ?? 0));
+  expect(pauses).toEqual([50, 100, 200, 400]);
+  expect(landed).toEqual([settlement.job.jobId]);
 });

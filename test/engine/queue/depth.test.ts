@@ -46,6 +46,8 @@ test("the depth of a queue names whose jobs wait, how long, and what waits elsew
   expect(valueOf("queue_jobs", { ...at, channel: "whatsapp" })).toBe(1);
   expect(valueOf("queue_jobs", { ...at, channel: "wallet" })).toBe(0);
   expect(valueOf("tenant_queue_jobs", { tenant: "acme", channel: "email" })).toBe(2);
+  const { measured } = await queue.depth(shard);
+  expect(measured.find(({ channel }) => channel === "email")?.oldestMs).toBe(jobTimeMs(jobId));
   const age = valueOf("queue_oldest_age_seconds", { ...at, channel: "email" }) ?? -1;
   expect(Math.abs(age - (clock.nowMs() - jobTimeMs(jobId)) / 1000)).toBeLessThan(30);
   expect(gauges.get("queue_tenant_queues")).toContainEqual([at, 2]);

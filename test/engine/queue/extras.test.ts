@@ -96,6 +96,15 @@ test.each([
   expect(rows.map(({ finished }) => finished?.tags)).toEqual([TAGS, undefined]);
 });
 
+test("the row of a pass that is cancelled before its first attempt has its tags", async () => {
+  const at = await world();
+  const dueMs = Date.now() + 600_000;
+  const jobId = await accept(at.tenant, { channel: "wallet", recipient: "", tags: TAGS, dueMs });
+  expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
+  const rows = (await record(at.recorder, null))?.rows ?? [];
+  expect(rows.map(({ finished }) => finished?.tags)).toEqual([TAGS]);
+});
+
 test("the row of an erased recipient's job has neither recipient nor tags", async () => {
   const at = await world();
   await accept(at.tenant, { payload: EMAIL, tags: TAGS });

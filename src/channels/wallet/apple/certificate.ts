@@ -15,9 +15,6 @@ export interface Certificate {
   readonly passTypeIds: readonly string[];
   /** `OU` of the subject: the team. */
   readonly teamIds: readonly string[];
-  /** In hex; null: the certificate has no such extension. */
-  readonly subjectKeyId: string | null;
-  readonly authorityKeyId: string | null;
   /** Lets the runtime's own library compare keys and check signatures. */
   readonly x509: X509Certificate;
 }
@@ -26,8 +23,6 @@ const OID = {
   userId: "0.9.2342.19200300.100.1.1",
   commonName: "2.5.4.3",
   organizationalUnit: "2.5.4.11",
-  subjectKeyIdentifier: "2.5.29.14",
-  authorityKeyIdentifier: "2.5.29.35",
   /** Apple's extension with the identifier that the certificate was issued for. */
   applePassType: "1.2.840.113635.100.6.1.16",
 } as const;
@@ -48,11 +43,9 @@ export function readCertificates(pem: string, max: number): readonly Certificate
   return [...bodies].flatMap(([, body = ""]) => read(new Uint8Array(Buffer.from(body, "base64"))) ?? []);
 }
 
-/** Whether `issuer` signed the certificate: by name, by key identifier if both have one, and by signature. */
+/** Whether `issuer` signed the certificate: by name and by signature. */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   if (Buffer.compare(certificate.issuer, issuer.subject) !== 0) return false;
-  const { authorityKeyId } = certificate;
-  if (authorityKeyId !== null && issuer.subjectKeyId !== null && authorityKeyId !== issuer.subjectKeyId) return false;
   try {
     return certificate.x509.verify(issuer.x509.publicKey);
   } catch {
@@ -85,8 +78,6 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
     notAfterMs: certificate.notAfter.value.getTime(),
     passTypeIds: passType === undefined ? passTypeIds : [...passTypeIds, stringIn(passType)],
     teamIds: textsOf(certificate.subject, OID.organizationalUnit),
-    subjectKeyId: keyIdIn(extensions.get(OID.subjectKeyIdentifier)?.extnValue.valueBlock.valueHexView, 0x04),
-    authorityKeyId: authorityKeyIdIn(extensions.get(OID.authorityKeyIdentifier)?.extnValue.valueBlock.valueHexView),
     x509: new X509Certificate(der),
   };
 }
@@ -98,19 +89,4 @@ function textsOf(name: RelativeDistinguishedNames, oid: string): readonly string
 /** The text of a short string of any DER string type. */
 function stringIn(element: Uint8Array): string {
   return Buffer.from(element.subarray(2)).toString("utf8");
-}
-
-/** KeyIdentifier ::= OCTET STRING under the given tag, in hex. */
-function keyIdIn(element: Uint8Array | undefined, tag: number): string | null {
-  const length = element?.[1];
-  if (element?.[0] !== tag || length === undefined || length >= 0x80) return null;
-  return Buffer.from(element.subarray(2, 2 + length)).toString("hex");
-}
-
-/** AuthorityKeyIdentifier ::= SEQUENCE { keyIdentifier [0] OPTIONAL, … } (RFC 5280, 4.2.1.1). */
-function authorityKeyIdIn(extension: Uint8Array | undefined): string | null {
-  const [tag, length = 0x80] = extension ?? [];
-  if (extension === undefined || tag !== 0x30) return null;
-  // The long form has one extra byte for each byte of its length.
-  return keyIdIn(extension.subarray(length < 0x80 ? 2 : 2 + (length & 0x7f)), 0x80);
 }

@@ -48,6 +48,28 @@ describe("the resolver", () => {
     expect(await resolver.mx("a.test")).toEqual({ kind: "found", records });
   });
 
+  test("follows a pointer to a name behind the first 256 bytes", () => {
+    const question = encodeQuestion(1, "a.test", "MX").subarray(0, 12 + 8 + 4);
+    question.writeUInt16BE(0x8180, 2);
+    question.writeUInt16BE(2, 6);
+    question.writeUInt16BE(0, 10);
+    const record = (data: Buffer) => {
+      // Its name is the question's; then MX, IN, and a time to live.
+      const head = Buffer.from("c00c000f00010000003c0000", "hex");
+      head.writeUInt16BE(data.length, 10);
+      return Buffer.concat([head, data]);
+    };
+    const name = (text: string) =>
+      Buffer.concat(text.split(".").map((label) => Buffer.concat([Buffer.of(label.length), Buffer.from(label)])));
+    const long = name(Array(4).fill("x".repeat(59)).join("."));
+    const first = record(Buffer.concat([Buffer.of(0, 10), long, name("mail"), Buffer.of(0)]));
+    const at = question.length + 12 + 2 + long.length;
+    expect(at).toBeGreaterThan(256);
+    const second = record(Buffer.from([0, 20, 0xc0 + Math.floor(at / 256), at % 256]));
+    const { answers } = decodeReply(Buffer.concat([question, first, second]));
+    expect(answers[1]).toEqual({ name: "a.test", type: "MX", priority: 20, exchange: "mail" });
+  });
+
   test("takes no name that is longer than names can be", async () => {
     server.zone.set("a.test", [{ type: "MX", value: Array(6).fill("x".repeat(60)).join("."), priority: 1 }]);
     expect(await resolver.mx("a.test")).toMatchObject({ kind: "unanswered" });

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
+import { mirror } from "../../src/storage/backup/mirror.ts";
+import { entriesOf } from "../../src/storage/backup/parts.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "waybill-backup-files-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Every file below the folder, with its content. */
+async function contentsOf(path: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile()) found[file.slice(path.length + 1)] = await readFile(file, "utf8");
+  }
+  return found;
+}
+
+test("a mirror has what the folder has now, and copies only what may have changed", async () => {
+  const [from, to] = [join(folder, "from"), join(folder, "to")];
+  await mkdir(join(from, "parts"), { recursive: true });
+  const write = async (name: string, text: string, ageMs: number) => {
+    await writeFile(join(from, name), text);
+    const at = new Date(Date.now() - ageMs);
+    await utimes(join(from, name), at, at);
+  };
+  for (const name of ["old", "changed", "gone", "parts/old"]) await write(name, "first", 3_600_000);
+  await mirror(from, to, null);
+  expect(await contentsOf(to)).toEqual({ old: "first", changed: "first", gone: "first", "parts/old": "first" });
+  const sinceMs = Date.now();
+  await write("changed", "again", 0);
+  await write("parts/new", "first", 3_600_000);
+  await rm(join(from, "gone"));
+  // Whoever copies it anew would lose this.
+  await writeFile(join(to, "old"), "ours!");
+  await mirror(from, to, sinceMs);
+  expect(await contentsOf(to)).toEqual({ old: "ours!", changed: "again", "parts/old": "first", "parts/new": "first" });
+  expect((await stat(to)).mode & 0o777).toBe(0o700);
+});
+
+test("of a data folder's parts an empty one is backed up, and one that is missing is not", async () => {
+  for (const path of ["payloads", "postgres/base"]) await mkdir(join(folder, path), { recursive: true });
+  for (const file of ["operator-token", "lock", "postgres/base/1"]) await writeFile(join(folder, file), "12345");
+  const found: (readonly [path: string, bytes: number | null])[] = [];
+  for await (const { path, bytes } of entriesOf(folder, new Map([["postgres/base/1", 3]]))) found.push([path, bytes]);
+  expect(found).toEqual([
+    ["operator-token", 5],
+    ["postgres", null],
+    ["postgres/base", null],
+    ["postgres/base/1", 3],
+    ["payloads", null],
+  ]);
+});
+
+test("a backup whose content differs from its manifest is refused, even if it can be read to its end", async () => {
+  const file = join(folder, "backup.tar.zst");
+  const token = join(folder, "operator-token");
+  await writeFile(token, "a token of operators");
+  const entries = async function* () {
+    yield { path: "operator-token", file: token, bytes: 20 };
+  };
+  const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
+  const manifest = await writeBackup(file, entries(), facts, () => {});
+  expect(manifest.parts.secrets).toMatchObject({ files: 1, bytes: 20 });
+  expect(await verifyBackup(file)).toEqual(manifest);
+  await extractBackup(file, join(folder, "whole"));
+  expect(await contentsOf(join(folder, "whole"))).toEqual({ "operator-token": "a token of operators" });
+  const tar = zstdDecompressSync(await readFile(file));
+  tar.write("b", tar.indexOf("a token of operators"));
+  await writeFile(file, zstdCompressSync(tar));
+  const refused = new BackupError("the sums of its part secrets differ from its manifest");
+  await expect(verifyBackup(file)).rejects.toEqual(refused);
+  await expect(extractBackup(file, join(folder, "altered"))).rejects.toEqual(refused);
+});
