@@ -71,7 +71,7 @@ function lost({ book, events, faults, asked }: Evidence): Verdict {
     // Its time was told to a clock that was slow.
     else if (waitsFor === "schedule" && timeErrorOf(message, faults) > 0) waiting += 1;
     // Its message is tried still.
-    else if (message.fallbackOf?.jobId != null && !events.isOver(message.fallbackOf.jobId)) waiting += 1;
+    else if (message.fallbackOf !== null && !events.isOver(message.fallbackOf.jobId ?? "")) waiting += 1;
     else broken.push(`${nameOf(message)}: ${said === undefined ? "nobody knows it" : JSON.stringify(said)}`);
   }
   const note = waiting === 0 ? "" : `${waiting} still wait for their next try or their time`;

@@ -13,21 +13,31 @@ const DAY_IDS = 24 * HOUR_IDS;
 const MINUTE_IDS = HOUR_IDS / 60;
 const START = { position: 0, replay: null, retryThrough: null };
 const AT_START: Progress = {
-  ...{ events: START, news: START, failures: 0, failingSinceMs: null },
-  ...{ nextAtMs: null, lastError: null, disabled: null },
+  events: START,
+  news: START,
+  failures: 0,
+  failingSinceMs: null,
+  nextAtMs: null,
+  lastError: null,
+  disabled: null,
 };
 
 const WEBHOOK: SealedWebhook = {
-  ...{
-    webhookId: "w",
-    tenantId: "acme",
-    url: "https://acme.test/",
-    description: null,
-    eventTypes: null,
-    channels: null,
-  },
-  ...{ batchMax: 1, epoch: 1, progress: AT_START, createdAtMs: 0, shard: 0 },
-  ...{ secret: "", formerSecret: null, formerUntilMs: null, newsMark: 0 },
+  webhookId: "w",
+  tenantId: "acme",
+  url: "https://acme.test/",
+  description: null,
+  eventTypes: null,
+  channels: null,
+  batchMax: 1,
+  epoch: 1,
+  progress: AT_START,
+  createdAtMs: 0,
+  shard: 0,
+  secret: "",
+  formerSecret: null,
+  formerUntilMs: null,
+  newsMark: 0,
 };
 
 /** Turns of a webhook for which nothing ever comes, one after the other, as long as there are event ids to look through. */
