@@ -151,7 +151,10 @@ for (const by of ["process", "http", "served"] as const) {
       await eventStore.writer.write(newToken(), [storedEventRow(eventIdAt(1), { tenantId: other, jobId, finished })]);
       expect(await eventStore.reader.page(everything(mine))).toEqual({ events: [], hasMore: false });
       expect(await eventStore.reader.job(mine, jobId)).toBeNull();
-      expect(await eventStore.reader.job(other, jobId)).not.toBeNull();
+      const job = await eventStore.reader.job(other, jobId);
+      expect(job).toMatchObject({ status: "success", attempts: 1 });
+      // Nobody has retried it.
+      expect(job).not.toHaveProperty("began");
     });
 
     test("hostile text comes back as it was and breaks nothing", async () => {

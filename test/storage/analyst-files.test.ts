@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Session } from "chdb";
-import { becomeAnalyst } from "../../src/storage/analyst-access.ts";
+import { becomeAnalyst, writeAnalystAccess } from "../../src/storage/analyst-access.ts";
 import { CANARY, type OpenAnalysts, openAnalysts, PASSWORD } from "../support/open-analysts.ts";
 
 let analysts: OpenAnalysts;
@@ -292,3 +292,10 @@ test("the event loop goes on while the engine computes a statement's constants",
   // On the event loop's own thread there were as many as come before the engine begins: fewer than ten.
   expect(answered).toBeGreaterThan(30);
 }, 60_000);
+
+test("what limits an analyst is written anew at each start", () => {
+  const folder = join(analysts.folder, "access-of-this-test");
+  const [first, again] = [writeAnalystAccess(folder, "waybill"), writeAnalystAccess(folder, "another")];
+  expect(again).toBe(first);
+  expect(readFileSync(again, "utf8")).toContain("another");
+});

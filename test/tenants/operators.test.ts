@@ -362,6 +362,7 @@ describe("tokens", () => {
     [{ amount: 1.5, reason: "x" }, "amount must be an integer other than 0, up to 1000000000 either way"],
     [{ amount: 5 }, "reason is required"],
     [{ amount: 5, reason: "" }, "reason must be 1 to 200 characters without control characters"],
+    [{ amount: 5, reason: "x".repeat(201) }, "reason must be 1 to 200 characters without control characters"],
   ])("are not moved by %j", async (body, error) => {
     expectRefused(await front.operate("POST", "/tenants/acme/tokens", body), 400, error);
   });

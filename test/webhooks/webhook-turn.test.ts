@@ -40,6 +40,18 @@ const WEBHOOK: SealedWebhook = {
   newsMark: 0,
 };
 
+const PORTS: TurnPorts = {
+  store: { secretsOf: () => [], trim: async () => undefined },
+  notes: { write: async () => true },
+  feed: { settleMs: 0, marks: async () => new Map(), after: async () => [] },
+  news: { after: async () => [] },
+  caller: { call: async () => ({ kind: "failed", why: "nobody is called" }) },
+  onDisabled: async () => undefined,
+  clock: new ManualClock(),
+  random: machineRandom,
+  telemetry: new QuietTelemetry(),
+};
+
 /** Turns of a webhook for which nothing ever comes, one after the other, as long as there are event ids to look through. */
 class QuietWebhook {
   readonly ranges: number[] = [];
@@ -52,7 +64,7 @@ class QuietWebhook {
 
   constructor() {
     const ports: TurnPorts = {
-      store: { secretsOf: () => [], trim: async () => undefined },
+      ...PORTS,
       notes: {
         write: async ({ progress }) => {
           this.noted.push(progress.events.position);
@@ -60,20 +72,13 @@ class QuietWebhook {
         },
       },
       feed: {
+        ...PORTS.feed,
         after: async ({ afterEventId, throughEventId }) => {
           this.ranges.push(throughEventId - afterEventId);
           if (this.isAway) throw new UnavailableError("away");
           return [];
         },
-        settleMs: 0,
-        marks: async () => new Map(),
       },
-      news: { after: async () => [] },
-      caller: { call: async () => ({ kind: "failed", why: "nobody is called" }) },
-      onDisabled: async () => undefined,
-      clock: new ManualClock(),
-      random: machineRandom,
-      telemetry: new QuietTelemetry(),
     };
     this.turns = new WebhookTurns(ports);
   }
@@ -90,6 +95,32 @@ class QuietWebhook {
     this.notedPosition = end.notedPosition;
   }
 }
+
+test("a turn that may not go on makes no call, and tells nothing as told", async () => {
+  const atEvent = (eventId: number) => ({ jobId: "j", channel: "email", eventId, type: "sent", result: {} }) as const;
+  const told = async (callsMax: number) => {
+    let calls = 0;
+    const turns = new WebhookTurns({
+      ...PORTS,
+      feed: { ...PORTS.feed, after: async () => [1, 2, 3].map(atEvent) },
+      caller: {
+        call: async () => {
+          calls += 1;
+          return { kind: "answered", status: 204, retryAfter: null };
+        },
+      },
+    });
+    const cutOff = new AbortController().signal;
+    const order = { webhook: WEBHOOK, stream: "events", mark: 9, span: FIRST_SPAN, notedPosition: 0, cutOff } as const;
+    const { progress } = await turns.run({ ...order, mayGoOn: () => calls < callsMax });
+    return [calls, progress.events.position];
+  };
+  expect([await told(0), await told(2), await told(9)]).toEqual([
+    [0, 0],
+    [2, 2],
+    [3, 9],
+  ]);
+});
 
 test.each([
   ["120", 120_000],

@@ -25,7 +25,7 @@ function manyJobs(count: number): readonly QueuedJob[] {
 }
 
 /** A queue on the same Redis whose clock is ahead. */
-async function queueAhead(byMs: number, telemetry = new QuietTelemetry()): Promise<RedisQueue> {
+async function queueAhead(byMs: number): Promise<RedisQueue> {
   const clock = { ...systemClock, nowMs: () => Date.now() + byMs };
   const address = { kind: "socket", path: redis.path } as const;
   const ahead = new RedisQueue({
@@ -33,7 +33,7 @@ async function queueAhead(byMs: number, telemetry = new QuietTelemetry()): Promi
     address,
     clock,
     random: systemRandom,
-    telemetry,
+    telemetry: new QuietTelemetry(),
   });
   await ahead.start();
   return ahead;
@@ -51,19 +51,6 @@ test("a message's job is found by its reference once settled, whichever tenant i
     { tenantId: "büro", jobId: ids[1] ?? "" },
   ]);
   expect(await queue.jobsOf([])).toEqual([]);
-});
-
-test("nothing is said of references as long as they are stored", async () => {
-  const { tenant, lease } = await world();
-  const telemetry = new QuietTelemetry();
-  const own = await queueAhead(0, telemetry);
-  for (const reference of ["wamid.quiet-1", "wamid.quiet-2"]) {
-    await accept(tenant);
-    await own.settle(lease, [named(first(await pullOne(lease, "acme")), reference)]);
-    expect(await own.jobsOf([reference])).not.toEqual([null]);
-  }
-  await own.stop();
-  expect(telemetry.lines).toEqual([]);
 });
 
 test("a failed job can have a reference, too, and a repeat changes nothing", async () => {
