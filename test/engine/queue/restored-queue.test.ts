@@ -3,7 +3,9 @@ import { firstEventIdAt } from "../../../src/domain/event.ts";
 import { countQueuedJobs, notSentBefore, prepareRestoredQueue } from "../../../src/engine/queue/restored-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
-import { accept, type OneBatch, pullOne, queue, record, redis, sent, world } from "./queue-world.ts";
+import { accept, type OneBatch, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
 
 const HOUR_MS = 3_600_000;
 const options = () => ({

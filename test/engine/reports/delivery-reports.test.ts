@@ -5,7 +5,9 @@ import { DeliveryReports } from "../../../src/engine/reports/delivery-reports.ts
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
-import { accept, queue, world } from "../queue/queue-world.ts";
+import { accept, queue, useQueueWorld, world } from "../queue/queue-world.ts";
+
+useQueueWorld();
 
 class CountingTelemetry extends QuietTelemetry {
   readonly results: string[] = [];
