@@ -85,5 +85,5 @@ async function look(url: string): Promise<"takes" | "stopping" | "late"> {
 }
 
 function isRefused(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ConnectionRefused";
+  return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
 }
