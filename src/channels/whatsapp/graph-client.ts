@@ -1,3 +1,4 @@
+import { boundedText } from "../../domain/bounded-text.ts";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
@@ -54,7 +55,7 @@ export class GraphClient {
     } catch (error) {
       return { kind: hasNotLeft(error) ? "unreachable" : "unanswered" };
     }
-    const answer = parseObject(await readAtMost(response, chatLimits.chatAnswerBytesMax));
+    const answer = parseObject(await boundedText(response, chatLimits.chatAnswerBytesMax).catch(() => null));
     return this.replyOf(response, answer);
   }
 
@@ -94,25 +95,6 @@ const BEFORE_THE_REQUEST = new Set([
 function hasNotLeft(error: unknown): boolean {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
   return typeof code === "string" && BEFORE_THE_REQUEST.has(code);
-}
-
-/** The body as text, or null if it is too long or cut off. Reading or dropping it frees the connection. */
-async function readAtMost({ body }: Response, bytesMax: number): Promise<string | null> {
-  if (body === null) return null;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    const stream: AsyncIterable<Uint8Array> = body;
-    for await (const chunk of stream) {
-      bytes += chunk.length;
-      // Leaving the loop cancels the stream.
-      if (bytes > bytesMax) return null;
-      chunks.push(chunk);
-    }
-  } catch {
-    return null;
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function parseObject(text: string | null): JsonObject | null {

@@ -1,4 +1,5 @@
 import { domainToASCII } from "node:url";
+import { boundedText } from "../../../domain/bounded-text.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { ScoredMessage, SpamFilter, SpamVerdict, TriggeredRule } from "./spam.ts";
@@ -62,24 +63,11 @@ export class RspamdFilter implements SpamFilter {
       redirect: "manual",
       signal: deadline,
     });
-    const answer = await readBounded(response, answerBytesMax);
+    const answer = await boundedText(response, answerBytesMax);
+    if (answer === null) throw new Error(`its answer is longer than ${answerBytesMax} bytes`);
     if (response.status !== 200) throw new Error(`it answered with status ${response.status}`);
     return JSON.parse(answer);
   }
-}
-
-/** Reads to the end, so the connection can be reused; beyond `bytesMax` it gives up and closes the connection. */
-async function readBounded(response: Response, bytesMax: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  const stream: AsyncIterable<Uint8Array> | null = response.body;
-  if (stream === null) return "";
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error(`its answer is longer than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function verdictOf(answer: unknown): SpamVerdict {

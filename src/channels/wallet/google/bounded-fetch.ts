@@ -1,3 +1,4 @@
+import { boundedText } from "../../../domain/bounded-text.ts";
 import { TransportError } from "../../../domain/errors.ts";
 
 export interface HttpCall {
@@ -30,7 +31,9 @@ export async function boundedFetch(call: HttpCall): Promise<HttpAnswer> {
   const { url, method, headers, body, answerBytesMax } = call;
   try {
     const response = await fetch(url, { method, headers: { ...headers }, body, signal, redirect: "manual" });
-    return { status: response.status, headers: response.headers, text: await textOf(response, answerBytesMax) };
+    const text = await boundedText(response, answerBytesMax);
+    if (text === null) throw new TransportError("the answer is too long");
+    return { status: response.status, headers: response.headers, text };
   } catch (error) {
     if (error instanceof TransportError) throw error;
     if (hasNotLeft(error)) throw new UnreachedError("the connection could not be made", { cause: error });
@@ -47,18 +50,4 @@ const BEFORE_THE_CALL =
 function hasNotLeft(error: unknown): boolean {
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
   return typeof code === "string" && BEFORE_THE_CALL.test(code);
-}
-
-async function textOf(response: Response, bytesMax: number): Promise<string> {
-  const stream: AsyncIterable<Uint8Array> | null = response.body;
-  if (stream === null) return "";
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of stream) {
-    length += chunk.length;
-    // Leaving the loop cancels the stream.
-    if (length > bytesMax) throw new TransportError("the answer is too long");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length).toString("utf8");
 }
