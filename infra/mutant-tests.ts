@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname } from "node:path";
+import { ModuleImports } from "../test/support/module-imports.ts";
 
 /** Tests that start the program, or a part of it, as a process import its sources by these. */
 const STARTS: Readonly<Record<string, readonly string[]>> = {
@@ -11,14 +11,16 @@ const SCRIPTS = "src/engine/queue/redis-queue.ts";
 
 /** Which tests reach which source, by their imports. */
 export class TestReach {
-  private readonly imports = new Map<string, readonly string[]>();
+  private readonly imports: ModuleImports;
   private readonly depths = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(
-    private readonly root: string,
+    root: string,
     /** Paths from the root. */
     private readonly tests: readonly string[],
-  ) {}
+  ) {
+    this.imports = new ModuleImports(root);
+  }
 
   /**
    * The tests that reach the source: first those that are named like it, then those of its room, by the fewest steps. Those
@@ -56,16 +58,7 @@ export class TestReach {
   }
 
   private importsOf(module: string): readonly string[] {
-    const known = this.imports.get(module);
-    if (known !== undefined) return known;
-    const code = readFileSync(join(this.root, module), "utf8").replace(/^#!.*/, "");
-    const loader = module.endsWith("x") ? "tsx" : "ts";
-    const paths = new Bun.Transpiler({ loader }).scanImports(code).map(({ path }) => path);
-    const own = paths.filter((path) => /^\.\.?\/.*\.tsx?$/.test(path));
-    const resolved = own.map((path) => relative(this.root, join(this.root, dirname(module), path)));
-    const all = [...resolved, ...(STARTS[module] ?? [])].filter((path) => existsSync(join(this.root, path)));
-    this.imports.set(module, all);
-    return all;
+    return [...this.imports.of(module), ...(STARTS[module] ?? [])];
   }
 }
 

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
+import { ModuleImports } from "./module-imports.ts";
 
 /** A failure or a crash is looked for among so many; and they run one after another, also at the end of a run. */
 const FILES_MAX = 12;
@@ -22,9 +22,9 @@ const ALONE: ReadonlySet<string> = new Set([
 export function processGroups(files: readonly string[], isLong: (file: string) => boolean): readonly string[][] {
   const groups: string[][] = [];
   const open = new Map<string, string[]>();
-  const imports = new Imports();
+  const imports = new ModuleImports(ROOT);
   for (const file of files) {
-    if (isLong(file) || imports.reachesAny(file, ALONE)) {
+    if (isLong(file) || reachesAny(imports, file, ALONE)) {
       groups.push([file]);
       continue;
     }
@@ -42,29 +42,12 @@ function fresh(open: Map<string, string[]>, room: string, file: string): string[
   return group;
 }
 
-/** Which of our modules import which; types do not count. */
-class Imports {
-  private readonly transpiler = new Bun.Transpiler({ loader: "ts" });
-  private readonly direct = new Map<string, readonly string[]>();
-
-  reachesAny(file: string, wanted: ReadonlySet<string>): boolean {
-    const seen = new Set([file]);
-    for (const each of seen) {
-      if (wanted.has(each)) return true;
-      for (const imported of this.of(each)) seen.add(imported);
-    }
-    return false;
+function reachesAny(imports: ModuleImports, file: string, wanted: ReadonlySet<string>): boolean {
+  const seen = new Set([file]);
+  // A set's iterator also visits what is added meanwhile.
+  for (const each of seen) {
+    if (wanted.has(each)) return true;
+    for (const imported of imports.of(each)) seen.add(imported);
   }
-
-  private of(file: string): readonly string[] {
-    const known = this.direct.get(file);
-    if (known !== undefined) return known;
-    const paths = this.transpiler
-      .scanImports(readFileSync(join(ROOT, file)))
-      .filter(({ path }) => path.startsWith(".") && path.endsWith(".ts"))
-      .map(({ path }) => relative(ROOT, join(ROOT, dirname(file), path)))
-      .filter((path) => existsSync(join(ROOT, path)));
-    this.direct.set(file, paths);
-    return paths;
-  }
+  return false;
 }
