@@ -242,7 +242,9 @@ export class QueueChecker {
     this.scheduledBehindMs = Math.max(this.scheduledBehindMs, pendingMs);
     // A clock that was set back is passed over: the shard's time stands still, as of its owner's last pull, until the next.
     const behindMs = isSetBack ? onItsWayMs + this.parts.clock.nowMs - pulledAtMs : 0;
-    this.due.set(jobId, { laterMs, fromMs: atMs, atMs, unnoticedMs, steps: this.clockSteps, behindMs });
+    // One that was set forward delays it by as much.
+    const lateAtMs = atMs + pendingMs;
+    this.due.set(jobId, { laterMs, fromMs: atMs, atMs: lateAtMs, unnoticedMs, steps: this.clockSteps, behindMs });
   }
 
   /** A settlement that was there before parks nothing anew. */
