@@ -278,13 +278,14 @@ export class QueueChecker {
     const { nowMs } = this.parts.clock;
     const steps = this.stepsOf(shard);
     const isNew = steps.token !== token || reckonedMs === null;
-    if (isNew || reckonedMs >= steps.agreedMs - TIME_SLACK_MS) {
+    const isInTime = isNew || reckonedMs >= steps.agreedMs - TIME_SLACK_MS;
+    if (isInTime) {
       steps.pulledAtMs = nowMs;
       steps.onItsWayMs = isNew ? 0 : nowMs - sentAtMs;
       steps.isSetBack &&= nowMs - sentAtMs > TIME_SLACK_MS;
       steps.agreedMs = this.parts.state.look(shard).agreedMs ?? 0;
     }
-    if (!isNew && (reckonedMs < steps.reckonedMs || estimatedSkewMs !== null)) return;
+    if (!isInTime || (!isNew && (reckonedMs < steps.reckonedMs || estimatedSkewMs !== null))) return;
     if (isNew) steps.unnoticedMs += steps.pendingMs;
     else if (steps.pendingMs > 0) {
       const isRecent = nowMs - steps.noticedAtMs < FORGOTTEN_MS;
