@@ -6,7 +6,7 @@ import { simulate } from "./simulation.ts";
  * others, and a failure can be replayed from the commit alone; the command for it is in the failure's text.
  */
 
-const FIXED_SEEDS = 100;
+const FIXED_SEEDS = 50;
 const TIME_MS = 6_000;
 const COMMIT_SEEDS_MAX = 400;
 
