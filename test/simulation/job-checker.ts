@@ -1,4 +1,5 @@
 import type { EventType } from "../../src/domain/event.ts";
+import { jobTimeMs } from "../../src/domain/ids.ts";
 import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
 import type { NewJob, QueueQuota } from "../../src/domain/queue.ts";
@@ -10,6 +11,7 @@ import { payloadBytes } from "./memory-queue-shard.ts";
 import type { Watch } from "./promises.ts";
 import { ShareChecker } from "./share-checker.ts";
 import type { SimClock } from "./sim-clock.ts";
+import { EPOCH_MS } from "./sim-process.ts";
 
 /** The truth about a job, whether or not anybody knows it. */
 export interface JobTruth {
@@ -32,6 +34,8 @@ export interface JobTruth {
   readonly bytes: number;
   /** When it was accepted, or retried last, and how far the queue's clock had been set until then while nobody owned its shard. */
   acceptedMs: number;
+  /** When that was asked for: a request can take effect long after it was sent. */
+  askedMs: number;
   stepsMs: number;
   /** The term in which its process heard that the provider has it. */
   answeredIn: TermTruth | null;
@@ -127,6 +131,7 @@ export class JobChecker {
       retries: 0,
       bytes: payloadBytes(job),
       acceptedMs: this.clock.nowMs + Math.max(0, waitMs),
+      askedMs: waitMs > 0 ? this.clock.nowMs + waitMs : jobTimeMs(job.jobId) - EPOCH_MS,
       stepsMs: this.options.unnoticedStepsMs(tenant.shard),
       answeredIn: hasLeftEarly ? null : (known?.answeredIn ?? null),
       lent: null,
@@ -152,6 +157,7 @@ export class JobChecker {
     const truth = this.jobs.get(jobId);
     if (truth === undefined) return;
     truth.acceptedMs = this.clock.nowMs + Math.max(0, waitMs);
+    truth.askedMs = truth.acceptedMs;
     this.touch(jobId);
   }
 
@@ -203,15 +209,16 @@ export class JobChecker {
     const truth = this.jobs.get(jobId);
     this.watch.demand(truth !== undefined, "nothingLost", () => `${jobId} was never accepted`);
     if (truth === undefined) return;
-    const { status, isExcused, tenant } = truth;
+    const { status, isExcused, isForgotten, tenant } = truth;
     const isRight = (status === "failed" && wasNamed) || isExcused;
     this.watch.demand(isRight, "retried", () => `${jobId} was ${status}, as seen before: ${wasNamed}`);
-    const isCounted = !isFinal(status);
+    const isCounted = !isFinal(status) && !isForgotten;
     truth.status = "pending";
     truth.retries += 1;
     truth.types.clear();
     truth.told.clear();
     truth.acceptedMs = this.clock.nowMs;
+    truth.askedMs = truth.acceptedMs;
     truth.stepsMs = this.options.unnoticedStepsMs(tenant.shard);
     truth.answeredIn = null;
     truth.lent = null;
@@ -280,11 +287,11 @@ export class JobChecker {
     truth.isCanceled = result?.["reason"] === "canceled";
     if (result?.["reason"] === "not_needed") this.checkUnneeded(truth);
     if (!wasForgotten) this.shares.ended(truth);
-    const { tenant, status, acceptedMs, isRefused, told } = truth;
+    const { tenant, status, askedMs, isRefused, told } = truth;
     if (status !== "failed" || isRefused || told.has("failed")) return;
     // Nobody has refused the message: it has had its attempts, or its relay was away for as long as it is held.
-    // A hold is counted from the job's id, which is made before the queue is asked to take it.
-    const heldSinceMs = acceptedMs - limits.acceptRetryMs;
+    // A hold is counted from the job's id, which is made before the queue is asked to take it; a retry is asked for longer.
+    const heldSinceMs = askedMs - limits.acceptRetryMs;
     const isHoldOver = this.clock.nowMs >= heldSinceMs + tenant.plan.holdMs || !this.options.isAgeKnown;
     const isPurged = this.options.isPurged(truth);
     const isRight = attempts >= limits.attemptsMax || isHoldOver || truth.isExcused || isPurged;
@@ -323,8 +330,8 @@ export class JobChecker {
     // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
     const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
     this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
-    // What ends without a try (its recipient is suppressed, its hold is over) counts as one.
-    const isUntried = status === "suppressed" || status === "failed";
+    // What ends without a try (its recipient is suppressed, its hold is over) counts as one, also where a report makes it a success.
+    const isUntried = status === "suppressed" || status === "failed" || told.size > 0;
     const isCounted = attempts <= tries + (isUntried ? 1 : 0) || isExcused;
     this.watch.demand(isCounted, "attempts", () => `${jobId} counts ${attempts} attempts after ${tries} tries`);
     const isComplete = isFinal(status) ? result !== null && attempts > 0 : result === null;

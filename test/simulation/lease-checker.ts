@@ -1,5 +1,5 @@
 import { limits } from "../../src/domain/limits.ts";
-import type { Lease, LeaseRole } from "../../src/domain/queue.ts";
+import type { Lease, LeaseRole, LeaseState } from "../../src/domain/queue.ts";
 import type { Outages } from "./outages.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -15,8 +15,8 @@ interface Instant {
 export interface TermTruth {
   readonly lease: Lease;
   readonly process: SimProcess;
-  /** When the queue counted its last renewal. */
-  renewed: Instant;
+  /** When the queue granted it, and when it counted each of its renewals that it remembers. */
+  readonly counted: Instant[];
   /** When the last call that the queue answered with yes was sent; null while the process knows of none. */
   sentAtMs: number | null;
   /** The process still waited for the answer that gave it the lease; a later answer belongs to nobody and expires. */
@@ -53,7 +53,7 @@ export class LeaseChecker {
       lease,
       process,
       sentAtMs: null,
-      renewed: this.instant(),
+      counted: [this.instant()],
       isExpected: false,
       isGivenBack: false,
       isReleased: false,
@@ -70,14 +70,13 @@ export class LeaseChecker {
 
   /** The queue has counted a renewal. */
   renewed(lease: Lease): void {
-    const term = this.terms.get(lease.token);
-    if (term !== undefined) term.renewed = this.instant();
+    this.terms.get(lease.token)?.counted.push(this.instant());
   }
 
   /** An owner that renewed its lease counts as dead only after a whole term of answered looks. */
   private takeOver(before: TermTruth, process: SimProcess): void {
     before.isTakenOver = true;
-    const { atMs, awayMs } = before.renewed;
+    const { atMs, awayMs } = before.counted.at(-1) ?? this.instant();
     const watchedMs = this.clock.nowMs - atMs - Math.max(0, this.outages.awayMs() - awayMs);
     const isDue = watchedMs >= limits.leaseTtlMs;
     this.watch.demand(isDue, "takeover", () => `${process.name} took ${before.process.name}'s after ${watchedMs} ms`);
@@ -109,10 +108,15 @@ export class LeaseChecker {
     this.heard.set(keyOf(term.process, lease.shard, lease.role), term);
   }
 
-  /** The queue went back in time: a lease that it does not know was never granted. */
-  rewind(holder: (shard: number, role: LeaseRole) => string | null): void {
-    for (const [place, { lease }] of this.granted) {
-      if (holder(lease.shard, lease.role) !== lease.token) this.granted.delete(place);
+  /**
+   * The queue went back in time: a lease that it does not know was never granted, and a renewal that it forgot is none
+   * that others could see.
+   */
+  rewind(known: (shard: number, role: LeaseRole) => LeaseState | null): void {
+    for (const [place, { lease, counted }] of this.granted) {
+      const state = known(lease.shard, lease.role);
+      if (state?.token !== lease.token) this.granted.delete(place);
+      else counted.splice(state.renewals + 1);
     }
   }
 

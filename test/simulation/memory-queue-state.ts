@@ -277,7 +277,11 @@ export class QueueState {
 
   /** The token of the lease that was granted last and not released, or null. */
   holder(shardNumber: number, role: LeaseRole): string | null {
-    return this.shard(shardNumber).leases.get(role)?.token ?? null;
+    return this.leaseNow(shardNumber, role)?.token ?? null;
+  }
+
+  leaseNow(shardNumber: number, role: LeaseRole): LeaseState | null {
+    return this.shard(shardNumber).leases.get(role) ?? null;
   }
 
   private holds(lease: Lease, role: LeaseRole): boolean {

@@ -285,7 +285,7 @@ export class World {
     this.state.restore(snapshot);
     this.queue.forgetKeys();
     this.queueChecker.forget();
-    this.leases.rewind((shard, role) => this.state.holder(shard, role));
+    this.leases.rewind((shard, role) => this.state.leaseNow(shard, role));
     const shards = Array.from({ length: this.drawn.shards }, (_, shard) => this.state.look(shard));
     const suppressed = shards.flatMap((shard) =>
       [...shard.suppressed].flatMap(([tenantId, list]) => [...list.keys()].map((who) => [tenantId, who] as const)),
