@@ -21,12 +21,13 @@ export interface RedisServer {
 export async function startRedis(extra: readonly string[] = []): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-redis-"));
   const path = join(folder, "redis.sock");
-  const port = await freePort();
+  // A server that is told to be a cluster's node needs both. By default the second is in the range that connections take theirs from.
+  const [port, busPort] = [await freePort(), await freePort()];
   const spawn = () =>
     Bun.spawn(
       // biome-ignore format: a command line
-      ["redis-server", "--port", String(port), "--unixsocket", path, "--dir", folder, "--appendonly", "yes",
-        "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction", ...extra],
+      ["redis-server", "--port", String(port), "--cluster-port", String(busPort), "--unixsocket", path, "--dir", folder,
+        "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction", ...extra],
       { stdout: "ignore", stderr: "ignore" },
     );
   let server = spawn();

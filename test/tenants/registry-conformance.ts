@@ -290,7 +290,6 @@ export function registryConformance(name: string, create: () => Promise<TestData
 
       test("a refused change reaches no other process", async () => {
         const id = await newTenant();
-        const remembered = await first.directory.byId(id);
         const [before] = await here.db.select().from(registryState);
         const refused = [
           await registry.createTenant({ id, name: "Taken" }),
@@ -305,7 +304,6 @@ export function registryConformance(name: string, create: () => Promise<TestData
         expect(refused.filter(({ kind }) => kind === "done")).toEqual([]);
         expect(await here.db.select().from(registryState)).toEqual(before === undefined ? [] : [before]);
         expect((await must(registry.tenant(id))).name).toBe("Acme");
-        expect(first.directory.byId(id) === remembered).toBe(true);
       });
 
       test("a tenant that was looked up before it existed is found within a second of its creation", async () => {
