@@ -1,5 +1,6 @@
 import { boundedText } from "../../domain/bounded-text.ts";
 import type { Clock } from "../../domain/clock.ts";
+import { isConnectionFailure } from "../../domain/connection-failure.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
@@ -53,7 +54,7 @@ export class GraphClient {
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       });
     } catch (error) {
-      return { kind: hasNotLeft(error) ? "unreachable" : "unanswered" };
+      return { kind: isConnectionFailure(error) ? "unreachable" : "unanswered" };
     }
     const answer = parseObject(await boundedText(response, chatLimits.chatAnswerBytesMax).catch(() => null));
     return this.replyOf(response, answer);
@@ -72,30 +73,6 @@ export class GraphClient {
 }
 
 const VERSIONED = /\/v\d{1,3}\.\d$/;
-
-/** Error codes of the system, the resolver and TLS for a failed connection. */
-const BEFORE_THE_REQUEST = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EADDRNOTAVAIL",
-  "EMFILE",
-  // A failed TLS handshake.
-  "EPROTO",
-  "CERT_HAS_EXPIRED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-]);
-
-function hasNotLeft(error: unknown): boolean {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
-  return typeof code === "string" && BEFORE_THE_REQUEST.has(code);
-}
 
 function parseObject(text: string | null): JsonObject | null {
   if (text === null) return null;

@@ -1,4 +1,5 @@
 import { boundedText } from "../../../domain/bounded-text.ts";
+import { isConnectionFailure } from "../../../domain/connection-failure.ts";
 import { TransportError } from "../../../domain/errors.ts";
 
 export interface HttpCall {
@@ -36,18 +37,9 @@ export async function boundedFetch(call: HttpCall): Promise<HttpAnswer> {
     return { status: response.status, headers: response.headers, text };
   } catch (error) {
     if (error instanceof TransportError) throw error;
-    if (hasNotLeft(error)) throw new UnreachedError("the connection could not be made", { cause: error });
+    if (isConnectionFailure(error)) throw new UnreachedError("the connection could not be made", { cause: error });
     throw new TransportError(signal.aborted ? "there was no answer in time" : "the connection failed", {
       cause: error,
     });
   }
-}
-
-/** Error codes of the system, the resolver and TLS for a failed connection. */
-const BEFORE_THE_CALL =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|EPROTO|CERT_HAS_EXPIRED|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_\w+)$/;
-
-function hasNotLeft(error: unknown): boolean {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
-  return typeof code === "string" && BEFORE_THE_CALL.test(code);
 }
