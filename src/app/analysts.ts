@@ -9,8 +9,8 @@ interface Parts {
 }
 
 /** Returns the address at which analysts' tools reach this process's event store, or null. */
-export function startAnalysts({ config, telemetry }: Parts, shutdown: Shutdown): string | null {
-  const analysts = openToAnalysts(config, telemetry);
+export async function startAnalysts({ config, telemetry }: Parts, shutdown: Shutdown): Promise<string | null> {
+  const analysts = await openToAnalysts(config, telemetry);
   if (analysts !== null) shutdown.add("clients", "clickhouse http", () => analysts.stop());
   return analysts?.url ?? null;
 }

@@ -4,6 +4,7 @@ import type { Calls } from "../domain/calls.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
+import { ConfigurationError } from "../domain/errors.ts";
 import type { EventFeed } from "../domain/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
@@ -27,8 +28,8 @@ import { ParquetFiles } from "../events/parquet-files.ts";
 import { TenantRemoval } from "../events/remove-tenant.ts";
 import { applyRetention } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
-import { type AnalystAccess, type Chdb, openChdb } from "../storage/chdb.ts";
-import { type ClickHouseHttp, serveClickHouseHttp } from "../storage/clickhouse-http.ts";
+import type { AnalystAccess, Chdb } from "../storage/chdb.ts";
+import type { ClickHouseHttp } from "../storage/clickhouse-http.ts";
 import { connectPostgres } from "../storage/connect-postgres.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -144,7 +145,7 @@ export async function openEventStore(
 ): Promise<OpenEventStore & Shared & { readonly chdb: Chdb | null }> {
   const { config, clock } = options;
   const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
-  const server = clickhouseUrl === null ? openChdb(clickhouseFolder(home), analystAccess(config)) : null;
+  const server = clickhouseUrl === null ? await openEngine(clickhouseFolder(home), analystAccess(config)) : null;
   const clients = server ?? connectEventStore(config);
   try {
     if (clickhouseUrl === null || schema === "migrate") {
@@ -212,6 +213,18 @@ function connectEventStore({ clickhouseUrl, clickhouseUser, clickhousePassword }
 
 const clickhouseFolder = (home: string) => join(home, "clickhouse");
 
+/**
+ * Its library of half a gigabyte is loaded here at the earliest: most processes do without, and it is not made for every machine.
+ * Rejects with `ConfigurationError` on those.
+ */
+async function openEngine(folder: string, access: AnalystAccess | null): Promise<Chdb> {
+  const { openChdb } = await import("../storage/chdb.ts").catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(`the embedded ClickHouse does not run here: set CLICKHOUSE_URL (${why})`);
+  });
+  return openChdb(folder, access);
+}
+
 /** Null: only we read the engine, which is then opened as it is. */
 function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config): AnalystAccess | null {
   if (clickhouseHttpPort === 0) return null;
@@ -219,12 +232,13 @@ function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config)
 }
 
 /** Opens the in-process event store to analysts' tools, or returns null if not configured. */
-export function openToAnalysts(config: Config, telemetry: Telemetry): ClickHouseHttp | null {
+export async function openToAnalysts(config: Config, telemetry: Telemetry): Promise<ClickHouseHttp | null> {
   const { clickhouseHttpPort: port, clickhouseHttpPassword: password, clickhouseDatabase: database, home } = config;
   if (port === 0 || password === null) return null;
   if (config.clickhouseUrl !== null || !usesEventStore(config)) {
     telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no ClickHouse in this process");
     return null;
   }
+  const { serveClickHouseHttp } = await import("../storage/clickhouse-http.ts");
   return serveClickHouseHttp({ path: clickhouseFolder(home), database, port, password, telemetry });
 }

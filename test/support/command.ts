@@ -9,15 +9,24 @@ export interface CommandResult {
 }
 
 /** Runs Waybill's command line to its end, in a separate process. */
-export async function runCommand(
+export function runCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  root = ROOT,
+): Promise<CommandResult> {
+  return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", ...environment }, root);
+}
+
+/** Runs Bun with these arguments to its end, with nothing else in its environment but the paths of this machine. */
+export async function runBun(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
   root = ROOT,
 ): Promise<CommandResult> {
   const { PATH = "", HOME = "" } = process.env;
-  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
+  const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
-    env: { PATH, HOME, PORT: "0", LOG_LEVEL: "warn", ...environment },
+    env: { PATH, HOME, ...environment },
     stdout: "pipe",
     stderr: "pipe",
   });
