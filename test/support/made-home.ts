@@ -59,6 +59,13 @@ export async function openMadePglite(folder: string): ReturnType<typeof openPgli
   return openPglite(folder);
 }
 
+/** A PostgreSQL with the current schema in a folder of its own, which `remove` takes away once the database is closed. */
+export async function temporaryPglite() {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
+  const database = await openMadePglite(join(folder, "postgres"));
+  return { database, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
 async function extract(folder: string, which: readonly string[] = []): Promise<void> {
   await run(["tar", "-xf", MADE, "--no-same-owner", "-C", folder, ...which]);
 }

@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { PassSweep } from "../../../src/channels/wallet/pass-sweep.ts";
@@ -10,19 +7,18 @@ import type { JobRecord, JobStatus } from "../../../src/domain/job.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
 import { eventually } from "../../support/eventually.ts";
-import { openMadePglite } from "../../support/made-home.ts";
+import { temporaryPglite } from "../../support/made-home.ts";
 import { must } from "../../support/must.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 
 const SLOW_MS = 60_000;
-let folder: string;
 let database: OpenDatabase;
+let remove: () => Promise<void>;
 let registry: OpenRegistry;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "waybill-sweep-"));
-  database = await openMadePglite(join(folder, "postgres"));
+  ({ database, remove } = await temporaryPglite());
   await migrate(database.db);
   registry = await openTestRegistry(database);
   await must(registry.registry.createTenant({ id: "acme", name: "Acme", tokens: 100 }));
@@ -30,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await registry?.stop();
   await database?.close();
-  await rm(folder, { recursive: true, force: true });
+  await remove?.();
 }, SLOW_MS);
 
 function aJob(jobId: string, status: JobStatus): JobRecord {

@@ -1,11 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openMadePglite } from "../../support/made-home.ts";
+import { temporaryPglite } from "../../support/made-home.ts";
 import { passConformance } from "./pass-conformance.ts";
 
 passConformance("passes on PGlite", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "waybill-pglite-"));
-  const database = await openMadePglite(join(folder, "postgres"));
-  return { connect: async () => database, remove: () => rm(folder, { recursive: true, force: true }) };
+  const { database, remove } = await temporaryPglite();
+  return { connect: async () => database, remove };
 });

@@ -1,11 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { migrate } from "../../../src/storage/migrate.ts";
-import { openMadePglite } from "../../support/made-home.ts";
+import { temporaryPglite } from "../../support/made-home.ts";
 import { openTestRegistry } from "../../tenants/open-test-registry.ts";
 
 /** The owners of Google's classes, in a registry of their own. */
@@ -13,16 +10,15 @@ export class TestOwners {
   private constructor(
     private readonly registry: OpenRegistry,
     private readonly database: OpenDatabase,
-    private readonly folder: string,
+    private readonly remove: () => Promise<void>,
   ) {}
 
   static async open(tenantIds: readonly string[]): Promise<TestOwners> {
-    const folder = await mkdtemp(join(tmpdir(), "waybill-owners-"));
-    const database = await openMadePglite(join(folder, "postgres"));
+    const { database, remove } = await temporaryPglite();
     await migrate(database.db);
     const registry = await openTestRegistry(database);
     for (const id of tenantIds) await registry.registry.createTenant({ id, name: id });
-    return new TestOwners(registry, database, folder);
+    return new TestOwners(registry, database, remove);
   }
 
   get all(): GoogleClassOwners {
@@ -32,6 +28,6 @@ export class TestOwners {
   async close(): Promise<void> {
     await this.registry.stop();
     await this.database.close();
-    await rm(this.folder, { recursive: true, force: true });
+    await this.remove();
   }
 }
