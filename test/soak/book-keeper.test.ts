@@ -3,6 +3,7 @@ import { EVENT_EPOCH_MS } from "../../src/domain/event.ts";
 import { Book, type ExportedEvent, type Message } from "./book.ts";
 import { EventAudit } from "./event-audit.ts";
 import { FaultLog } from "./fault-log.ts";
+import { incomingVerdict } from "./incoming-audit.ts";
 import { type AskedJob, judge } from "./judge.ts";
 
 let nowMs: number;
@@ -234,6 +235,13 @@ describe("the book-keeper notices", () => {
     record(message, "suppressed");
     book.arrived(message.seq, message.jobId);
     expect(broken()).toEqual(["nothing is sent to who is suppressed"]);
+  });
+
+  test("what somebody wrote, and is not there, or there twice", () => {
+    for (const id of ["one", "two"]) book.written.add(id);
+    expect(incomingVerdict(book.written, ["two", "one", "without an answer"]).broken).toEqual([]);
+    expect(incomingVerdict(book.written, ["one"]).broken).toEqual(["two is not there"]);
+    expect(incomingVerdict(book.written, ["one", "two", "two"]).broken).toEqual(["two is there 2 times"]);
   });
 
   test("a good message that failed", () => {

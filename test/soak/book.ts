@@ -33,6 +33,10 @@ export interface Message {
   canceledMs: number;
   /** Of a fallback: the message that it stands behind. */
   fallbackOf: Message | null;
+  /** Whom nobody else writes to, and who can be erased; null: somebody else may. */
+  recipient: string | null;
+  /** Of an e-mail: a pass is made for it and goes with it. */
+  hasPass: boolean;
   /** Other job ids that a repeat under the same Idempotency-Key was answered with: there must be none. */
   otherJobIds: readonly string[] | null;
 }
@@ -74,12 +78,14 @@ export class Book {
   readonly confirmed = new Set<number>();
   readonly told = new Map<string, Told>();
   readonly misdeeds: Misdeed[] = [];
+  /** What people wrote and the service said it has, by the provider's ids. */
+  readonly written = new Set<string>();
+  /** Messages whose recipients were erased. */
+  readonly erased = new Set<number>();
   /** How often an operator asked for another life of a failed job, by its id. */
   readonly retries = new Map<string, number>();
   private readonly polled = new Map<string, { rank: number; status: string }>();
   polls = 0;
-  /** Keys that requests were sent under. Redis keeps each for a day. */
-  idempotencyKeys = 0;
 
   constructor(private readonly nowMs: () => number = Date.now) {}
 
@@ -96,6 +102,8 @@ export class Book {
       timedMs: [],
       canceledMs: 0,
       fallbackOf: null,
+      recipient: null,
+      hasPass: false,
       otherJobIds: null,
     };
     this.messages.push(message);

@@ -3,6 +3,9 @@ import type { SoakChannel } from "./book.ts";
 import type { Excuse } from "./fault-log.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
+/** A process that is silent for longer may lose its shards to another, if there is one. */
+export const LEASE_MS = 8_000;
+
 /** Something that goes wrong, or that an operator does while it may. */
 export interface FaultKind {
   readonly name: string;

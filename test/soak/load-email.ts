@@ -2,6 +2,7 @@ import type { ApiAnswer } from "./api.ts";
 import type { Aim, Message } from "./book.ts";
 import type { LoadContext } from "./soak-world.ts";
 import { type SoakTenant, TEMPLATE } from "./tenants.ts";
+import { triedUntilDone } from "./tried-until-done.ts";
 
 const BATCH_MAX = 40;
 const LARGE_BYTES_MAX = 900_000;
@@ -16,8 +17,10 @@ export async function sendEmail(context: LoadContext): Promise<void> {
   const aim: Aim = kind < 0.02 ? "refused" : "sent";
   const message = book.ask(tenants.sender(dice).id, "email", aim);
   const address = aim === "refused" ? "nouser" : kind < 0.03 ? "grey" : "u";
+  const recipient = `${address}${message.seq}@example.com`;
+  message.recipient = recipient;
   const size = dice.chance(0.004) ? dice.between(300_000, LARGE_BYTES_MAX) : dice.skewed(4_000);
-  const body = mail(message, `${address}${message.seq}@example.com`, size);
+  const body = mail(message, recipient, size);
   const key = dice.chance(0.2) ? `soak-${message.seq}` : null;
   const copies = dice.chance(0.05) ? { cc: [`cc${message.seq}@example.com`] } : {};
   await post(context, message, { ...body, ...copies }, key);
@@ -43,7 +46,6 @@ function tenantOf({ tenants }: LoadContext, message: Message): SoakTenant {
 async function post(context: LoadContext, message: Message, body: unknown, key: string | null): Promise<ApiAnswer> {
   const { api, book, dice } = context;
   const headers: Record<string, string> = key === null ? {} : { "idempotency-key": key };
-  if (key !== null) book.idempotencyKeys += 1;
   const send = async () => {
     const answer = await api.tenant(tenantOf(context, message).apiKey, "POST", "/v1/send/email", body, { headers });
     // A repeat while the first is still under way is refused, and says nothing about it.
@@ -51,17 +53,17 @@ async function post(context: LoadContext, message: Message, body: unknown, key: 
     return answer;
   };
   const first = await send();
-  if (key !== null && (first.status === 202 ? dice.chance(0.3) : isOpen(first))) repeat(context, send, KEY_TRIES);
+  if (key !== null && (first.status === 202 ? dice.chance(0.3) : isOpen(first))) repeat(context, send);
   return first;
 }
 
-function repeat(context: LoadContext, send: () => Promise<ApiAnswer>, tries: number): void {
-  if (tries === 0) return;
-  context.later(500 + context.dice.between(0, 6_000), async () => {
+function repeat(context: LoadContext, send: () => Promise<ApiAnswer>): void {
+  const pauseMs = () => 500 + context.dice.between(0, 6_000);
+  const isDone = async () => {
     context.did("repeated under a key");
-    const answer = await send();
-    if (isOpen(answer)) repeat(context, send, tries - 1);
-  });
+    return !isOpen(await send());
+  };
+  context.later(pauseMs(), () => triedUntilDone(context, { most: KEY_TRIES, pauseMs }, isDone));
 }
 
 /** Whether it may have been done or not. */
@@ -79,14 +81,13 @@ export async function sendBatch(context: LoadContext): Promise<number> {
     ...(message.seq % 2 === 0 ? {} : { text: "plain" }),
   }));
   const headers: Record<string, string> = dice.chance(0.7) ? { "idempotency-key": `batch-${messages[0]?.seq}` } : {};
-  book.idempotencyKeys += Object.keys(headers).length;
   const send = async () => {
     const answer = await api.tenant(tenant.apiKey, "POST", "/v1/send/email/batch", { messages: bodies }, { headers });
     noteBatch(context, messages, answer);
     return answer;
   };
   const first = await send();
-  if (Object.keys(headers).length > 0 && (isOpen(first) || dice.chance(0.3))) repeat(context, send, KEY_TRIES);
+  if (Object.keys(headers).length > 0 && (isOpen(first) || dice.chance(0.3))) repeat(context, send);
   return messages.length;
 }
 

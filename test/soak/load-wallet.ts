@@ -1,5 +1,6 @@
 import { unzipSync } from "fflate";
 import type { Message } from "./book.ts";
+import { mail } from "./load-email.ts";
 import type { LoadContext } from "./soak-world.ts";
 import type { SoakTenant } from "./tenants.ts";
 
@@ -29,7 +30,6 @@ export class WalletLoad {
     const message = book.ask(tenant.id, "wallet");
     const body = type === "apple" ? applePass(message.seq) : googlePass(message.seq, tenant);
     const headers: Record<string, string> = dice.chance(0.5) ? { "idempotency-key": `pass-${message.seq}` } : {};
-    book.idempotencyKeys += Object.keys(headers).length;
     const answer = await api.tenant(tenant.apiKey, "POST", "/v1/send/wallet", body, { headers });
     book.answered(message, answer.status, answer.body?.job_id);
     if (answer.status === 202) this.await(context, message, { tenant, type, tries: RESULT_TRIES });
@@ -65,6 +65,18 @@ export class WalletLoad {
     if (file === null) return;
     this.devicesUsed += 1;
     await device.add(file).catch(() => undefined);
+  }
+
+  /** An e-mail that brings a pass of its own. */
+  async carry(context: LoadContext): Promise<void> {
+    const { dice, api, book, tenants } = context;
+    const tenant = dice.pick(tenants.withTokens);
+    const message = book.ask(tenant.id, "email");
+    message.hasPass = true;
+    const pass = dice.chance(0.7) ? applePass(message.seq) : googlePass(message.seq, tenant);
+    const body = { ...mail(message, `pass${message.seq}@example.com`, 100), pass };
+    const answer = await api.tenant(tenant.apiKey, "POST", "/v1/send/email", body);
+    book.answered(message, answer.status, answer.body?.job_id);
   }
 
   async update(context: LoadContext): Promise<void> {
@@ -129,6 +141,11 @@ function googlePass(seq: number, { id }: SoakTenant) {
   const object_data = { textModulesData: [{ id: "round", header: "Round", body: "1" }] };
   return {
     pass_type: "google",
-    pass_data: { class_id: `${ISSUER}.${id}`, object_id: `${ISSUER}.soak-${seq}`, object_data },
+    pass_data: {
+      class_id: `${ISSUER}.${id}`,
+      class_type: "generic",
+      object_id: `${ISSUER}.soak-${seq}`,
+      object_data,
+    },
   };
 }

@@ -1,9 +1,11 @@
 import { Dice } from "../simulation/dice.ts";
-import { sendChat } from "./load-chat.ts";
+import { sendChat, write } from "./load-chat.ts";
 import { open, sendBatch, sendEmail, sendScheduled, sendWithFallback, suppress, unsubscribe } from "./load-email.ts";
+import { erase } from "./load-erasure.ts";
 import { attack } from "./load-hostile.ts";
 import { change } from "./load-operator.ts";
 import { ReadLoad } from "./load-reads.ts";
+import { submit } from "./load-smtp.ts";
 import { WalletLoad } from "./load-wallet.ts";
 import type { LoadContext, SoakWorld } from "./soak-world.ts";
 
@@ -45,9 +47,13 @@ export class SoakLoad {
       [1, () => suppress(context)],
       [0.5, () => unsubscribe(context)],
       [0.7, () => open(context)],
+      [3, () => submit(context)],
       [14, () => sendChat(context)],
+      [1, () => write(context)],
       [4, () => this.wallet.create(context)],
       [3, () => this.wallet.update(context)],
+      [1, () => this.wallet.carry(context)],
+      [0.5, () => erase(context)],
       [20, () => this.reads.read(context)],
       [1, () => change(context)],
       [2, () => attack(context)],

@@ -46,6 +46,7 @@ export async function openWorld(options: SoakOptions, folder: string, undo: Undo
     receivers,
     keys: { masterKeys: [SEED_MASTER_KEY], webhookSecrets: [webhookSecret] },
     analystsPort: await freePort(),
+    smtpPort: await freePort(),
   };
   const logs = join(folder, "logs");
   const serviceOf = async (name: string, home: string, isSide: boolean) => {

@@ -3,15 +3,16 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Dice } from "../simulation/dice.ts";
 import { runCommand } from "../support/command.ts";
-import { type FaultKind, lasting } from "./fault.ts";
+import { type FaultKind, LEASE_MS, lasting } from "./fault.ts";
 import type { Service } from "./service.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
-/** A process that is silent for longer may lose its shards to another, if there is one. */
-const LEASE_MS = 8_000;
 const HOUR_MS = 3_600_000;
 const BACKUPS_KEPT = 2;
+/** Together longer than the longest fault of a store. */
+const ROTATE_TRIES = 8;
+const ROTATE_AGAIN_MS = 4_000;
 
 /** Faults of Waybill's own processes, and what operators do with them. */
 export const processFaults: readonly FaultKind[] = [
@@ -96,8 +97,14 @@ async function rotateKeys(world: SoakWorld): Promise<void> {
   const span = faults.begin("key rotation", "all processes");
   for (const one of [service, side]) await one?.restart();
   const environment = { ...serviceEnvironment(world), WAYBILL_HOME: world.stores.home };
-  const { code, errors } = await runCommand(["rotate-keys"], environment);
+  let sealed = await runCommand(["rotate-keys"], environment);
+  // The registry may be away, or its disk full: who is told so tries again.
+  for (let tries = 1; sealed.code !== 0 && tries < ROTATE_TRIES; tries += 1) {
+    await Bun.sleep(ROTATE_AGAIN_MS);
+    sealed = await runCommand(["rotate-keys"], environment);
+  }
   faults.end(span);
+  const { code, errors } = sealed;
   if (code !== 0)
     book.misdeed("an operator's command works beside the server", `rotate-keys ended with ${code}: ${errors}`);
 }

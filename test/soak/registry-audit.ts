@@ -34,14 +34,15 @@ export async function auditTokens({ stores, tenants, book }: SoakWorld): Promise
     }
     const rows = await db.select({ jobId: passes.jobId, state: passes.state }).from(passes);
     const known = new Map(rows.map(({ jobId, state }) => [jobId, state]));
-    for (const { channel, aim, fate, jobId, seq } of book.messages) {
-      if (channel !== "wallet" || aim !== "sent" || fate !== "accepted") continue;
+    const ofPasses = book.messages.filter(({ channel, hasPass }) => channel === "wallet" || hasPass);
+    for (const { aim, fate, jobId, seq } of ofPasses) {
+      if (aim !== "sent" || fate !== "accepted") continue;
       // Whether it may have failed is judged by its events.
       if (!["ready", "failed"].includes(known.get(jobId ?? "") ?? ""))
         broken.push(`message ${seq}: its pass is ${known.get(jobId ?? "") ?? "not there"}`);
     }
     const begun = rows.filter(({ state }) => state === "creating").length;
-    const open = book.messages.filter(({ channel, fate }) => channel === "wallet" && fate !== "accepted").length;
+    const open = ofPasses.filter(({ fate }) => fate !== "accepted").length;
     if (begun > open) broken.push(`${begun} passes are begun and ${open} requests had no answer`);
   } finally {
     await close();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../support/command.ts";
 import { Undo } from "../support/undo.ts";
+import { auditIncoming } from "./incoming-audit.ts";
 import { inspect } from "./inspection.ts";
 import type { Verdict } from "./judge.ts";
 import { SoakLoad } from "./load.ts";
@@ -24,6 +25,7 @@ const NOTED = [
   "a revoked key is refused",
   "what is wrong is refused",
   "every event can be read",
+  "who is erased is found nowhere",
   "the soak itself works",
 ];
 
@@ -66,7 +68,7 @@ async function soak(world: SoakWorld, say: (text: string) => void, over: AbortSi
   mail.writeLog();
   say(`the load has ended after ${minutes.toFixed(1)} minutes; what is under way may end. ${progress(world)}`);
   const verdicts = [...(await inspect(world, dispatchersOf(world), options.drainMinutes * MINUTE_MS, say))];
-  verdicts.push(await versions(world, load), resources.verdict());
+  verdicts.push(await versions(world, load), await auditIncoming(world), resources.verdict());
   const code = await world.service.end();
   await world.side?.end();
   if (code !== 0) book.misdeed("a program that is told to end does so in order", `at the end: code ${code}`);

@@ -4,10 +4,13 @@ export const OPERATOR_TOKEN = "operator-token-of-the-soak";
 
 /** What the program is started with, at this moment: keys are rotated. */
 export function serviceEnvironment(
-  world: Pick<SoakWorld, "options" | "keys" | "stores" | "mail" | "chat" | "wallet" | "analystsPort" | "clockFile">,
+  world: Pick<
+    SoakWorld,
+    "options" | "keys" | "stores" | "mail" | "chat" | "wallet" | "analystsPort" | "smtpPort" | "clockFile"
+  >,
   isSide = false,
 ): Readonly<Record<string, string>> {
-  const { options, keys, stores, mail, chat, wallet, analystsPort, clockFile } = world;
+  const { options, keys, stores, mail, chat, wallet, analystsPort, smtpPort, clockFile } = world;
   return {
     ...stores.environment(isSide),
     PROCESSES: isSide ? "1" : options.processes,
@@ -18,6 +21,13 @@ export function serviceEnvironment(
     SMTP_URL: mail.url,
     WHATSAPP_API_URL: chat.url,
     ...wallet.environment,
-    ...(isSide ? { ROLES: "dispatcher" } : { MAIL_LOG: mail.logFile, CLICKHOUSE_HTTP_PORT: String(analystsPort) }),
+    ...(isSide
+      ? { ROLES: "dispatcher" }
+      : {
+          ROLES: "api,dispatcher,recorder,smtp",
+          SMTP_PORT: String(smtpPort),
+          MAIL_LOG: mail.logFile,
+          CLICKHOUSE_HTTP_PORT: String(analystsPort),
+        }),
   };
 }

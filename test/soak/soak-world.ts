@@ -28,8 +28,9 @@ export interface SoakWorld {
   readonly stores: SoakStores;
   readonly tenants: Tenants;
   readonly keys: RotatedKeys;
-  /** Port of the analysts' ClickHouse. */
+  /** Port of the analysts' ClickHouse, and of the listener for SMTP. */
   readonly analystsPort: number;
+  readonly smtpPort: number;
   /** How wrong the processes' clocks are. */
   readonly clockFile: string;
 }

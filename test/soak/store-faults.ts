@@ -1,5 +1,6 @@
 import type { Dice } from "../simulation/dice.ts";
-import { type FaultKind, lasting } from "./fault.ts";
+import type { FaultProxy } from "../support/fault-proxy.ts";
+import { type FaultKind, LEASE_MS, lasting } from "./fault.ts";
 import { fillRedis } from "./soak-stores.ts";
 import type { SoakWorld } from "./soak-world.ts";
 
@@ -83,28 +84,37 @@ async function diskFull(world: SoakWorld, dice: Dice): Promise<void> {
   });
 }
 
+/** The way to Redis, for everybody or for the main start alone, whose shards the second one takes over after a lease. */
 async function redisNetwork(world: SoakWorld, dice: Dice): Promise<void> {
-  const proxy = world.stores.servers?.redisProxy;
-  if (proxy === undefined) return;
+  const { servers } = world.stores;
+  if (servers === null) return;
   const way = dice.pick(["silent", "half-open", "refused", "thin"] as const);
+  const ms = way === "thin" ? 10_000 : dice.between(1_000, 20_000);
+  const isForAll = dice.chance(0.7);
+  const proxies = isForAll ? [servers.redisProxy, servers.sideProxy] : [servers.redisProxy];
   await lasting(world, {
     kind: `Redis ${way}`,
-    target: "network",
-    ms: way === "thin" ? 10_000 : dice.between(1_000, 20_000),
-    begin: async () => {
-      if (way === "silent") proxy.silence();
-      else if (way === "half-open") proxy.silenceExisting();
-      else if (way === "thin") {
-        proxy.bandwidth(NETWORK_KBPS * 1024);
-        proxy.latency(20);
-      } else await proxy.refuse();
-    },
-    end: async () => {
-      proxy.bandwidth(null);
-      proxy.latency(0);
-      await proxy.pass();
-    },
+    target: isForAll ? "network" : "network of the main start",
+    ms,
+    excuse: !isForAll && ms > LEASE_MS ? "cut_off" : null,
+    begin: () => Promise.all(proxies.map((proxy) => disturb(proxy, way))),
+    end: () => Promise.all(proxies.map(heal)),
   });
+}
+
+async function disturb(proxy: FaultProxy, way: "silent" | "half-open" | "refused" | "thin"): Promise<void> {
+  if (way === "silent") proxy.silence();
+  else if (way === "half-open") proxy.silenceExisting();
+  else if (way === "thin") {
+    proxy.bandwidth(NETWORK_KBPS * 1024);
+    proxy.latency(20);
+  } else await proxy.refuse();
+}
+
+async function heal(proxy: FaultProxy): Promise<void> {
+  proxy.bandwidth(null);
+  proxy.latency(0);
+  await proxy.pass();
 }
 
 async function postgresNetwork(world: SoakWorld, dice: Dice): Promise<void> {

@@ -1,0 +1,17 @@
+import type { LoadContext } from "./soak-world.ts";
+
+export interface Tries {
+  /** In all. */
+  readonly most: number;
+  readonly pauseMs: () => number;
+}
+
+/** Tries at once; what is not done then is load for later, until it is done or that was the last time. */
+export async function triedUntilDone(
+  context: Pick<LoadContext, "later">,
+  { most, pauseMs }: Tries,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
+  if ((await isDone()) || most <= 1) return;
+  context.later(pauseMs(), () => triedUntilDone(context, { most: most - 1, pauseMs }, isDone));
+}
