@@ -17,7 +17,7 @@ test(
   async () => {
     const relay = await world.relay();
     const { home, tenants } = await world.seededHome([{ id: "acme" }]);
-    const waybill = await world.start(home, { SMTP_URL: relay.url() }, { keepLog: true });
+    const waybill = await world.start(home, { SMTP_URL: relay.url() });
     const [tenant] = tenants;
     if (tenant === undefined) throw new Error("a tenant");
     await relay.closePort();

@@ -14,7 +14,7 @@ async function newHome(): Promise<string> {
 }
 
 async function start(home: string, environment: Record<string, string> = {}): Promise<Waybill> {
-  return undo.add(await startWaybill(home, environment, { keepLog: true }), (server) => server.kill());
+  return undo.add(await startWaybill(home, environment), (server) => server.kill());
 }
 
 /** The folder, and everything in it. */

@@ -12,7 +12,7 @@ afterEach(() => undo.run());
 async function start(home: string, environment: Record<string, string>): Promise<Waybill> {
   // Of this start alone.
   await rm(`${home}.log`, { force: true });
-  return undo.add(await startWaybill(home, environment, { keepLog: true }), (server) => server.kill());
+  return undo.add(await startWaybill(home, environment), (server) => server.kill());
 }
 
 async function newHome(): Promise<string> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
-import { type StartOptions, startWaybill, temporaryHome, type Waybill } from "./waybill.ts";
+import { startWaybill, temporaryHome, type Waybill } from "./waybill.ts";
 
 const START_MS_MAX = 120_000;
 
@@ -7,14 +7,13 @@ const START_MS_MAX = 120_000;
 export function useWaybill(
   begin: (waybill: Waybill) => unknown,
   environment: Readonly<Record<string, string>> = {},
-  options: StartOptions = {},
 ): void {
   let remove = async () => {};
   let running: Waybill | null = null;
   beforeAll(async () => {
     const home = await temporaryHome();
     remove = home.remove;
-    running = await startWaybill(home.path, environment, options);
+    running = await startWaybill(home.path, environment);
     await begin(running);
   }, START_MS_MAX);
   afterAll(async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export interface Waybill {
   readonly screen: string;
   /** The demo tenant's key; "" if this was not the first start. */
   readonly demoKey: string;
-  /** Its log so far, if `keepLog` is set. */
+  /** Its log so far. */
   log(): string;
   kill(): Promise<void>;
   /** Sends the signal, and returns the exit code. */
@@ -43,10 +43,7 @@ export async function temporaryHome({ hasPostgres = true } = {}): Promise<{ path
   await fillHome(path, { hasPostgres });
   return {
     path,
-    remove: async () => {
-      await rm(path, { recursive: true, force: true });
-      await rm(`${path}.log`, { force: true });
-    },
+    remove: () => rm(path, { recursive: true, force: true }),
   };
 }
 
@@ -55,8 +52,6 @@ const ROOT = join(import.meta.dir, "../..");
 export interface StartOptions {
   /** Modules that run before the program: `bun --preload`. */
   readonly preload?: readonly string[];
-  /** Store its log for `log()`. */
-  readonly keepLog?: boolean;
   /** The folder of the build to start. */
   readonly root?: string;
 }
@@ -64,20 +59,22 @@ export interface StartOptions {
 export async function startWaybill(
   home: string,
   environment: Readonly<Record<string, string>> = {},
-  { preload = [], keepLog = false, root = ROOT }: StartOptions = {},
+  { preload = [], root = ROOT }: StartOptions = {},
 ): Promise<Waybill> {
-  const logFile = keepLog ? `${home}.log` : null;
-  const shown = environment["SHOW_LOG"] === undefined ? "ignore" : "inherit";
+  const log = await namelessFile();
   const server = Bun.spawn([process.execPath, ...preload.flatMap((file) => ["--preload", file]), "src/main.ts"], {
     cwd: root,
     env: { ...basicEnvironment(), ...PROCESSES, WAYBILL_HOME: home, PORT: "0", LOG_LEVEL: "warn", ...environment },
     stdout: "pipe",
     // To a file, because a full pipe would block the process.
-    stderr: logFile === null ? shown : Bun.file(logFile),
+    stderr: log.fd,
   });
   const screen = await readScreen(server.stdout);
   const url = /(?:API|Service) +(http:\S+)/.exec(screen)?.[1];
-  if (url === undefined) throw new Error(`waybill did not start: ${screen} (${await server.exited})`);
+  if (url === undefined) {
+    const code = await server.exited;
+    throw new Error(`waybill did not start: it ended with ${code} and said ${screen}${log.read()}`);
+  }
   const token = environment["OPERATOR_TOKEN"] ?? (await readFile(join(home, "operator-token"), "utf8")).trim();
   const call = async (path: string, init: RequestInit, body: unknown): Promise<Answer> => {
     const headers = new Headers(init.headers);
@@ -94,7 +91,7 @@ export async function startWaybill(
     pid: server.pid,
     screen,
     demoKey: /wb_\w+/.exec(screen)?.[0] ?? "",
-    log: () => (logFile === null ? "" : readFileSync(logFile, "utf8")),
+    log: log.read,
     async kill() {
       server.kill("SIGKILL");
       await server.exited;
@@ -107,6 +104,14 @@ export async function startWaybill(
       call(`/dash/api${path}`, { method, headers: { authorization: `Bearer ${token}` } }, body),
     request: (apiKey, method, path, body) => call(path, { method, headers: { "x-api-key": apiKey } }, body),
   };
+}
+
+/** A file that only its descriptor reaches, so that nobody has to remove it. */
+async function namelessFile(): Promise<{ readonly fd: number; read(): string }> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-log-"));
+  const fd = openSync(join(folder, "log"), "a");
+  await rm(folder, { recursive: true });
+  return { fd, read: () => readFileSync(`/proc/self/fd/${fd}`, "utf8") };
 }
 
 /** Reads until the first screen is complete. The rest stays in the pipe: nothing more is printed there. */

@@ -23,9 +23,10 @@ test(
     let isKilled = false;
     receiver.reply = async () => {
       if (receiver.calls.length === 15) {
-        isKilled = true;
         // The receiver has taken it, and nobody hears of that.
         await waybill.kill();
+        // Not before it has ended: until then the folder is still its own.
+        isKilled = true;
       }
       return new Response(null, { status: 200 });
     };

@@ -6,13 +6,9 @@ import { finalJob, type Waybill } from "../support/waybill.ts";
 let waybill: Waybill;
 
 const environment = { LOG_LEVEL: "debug", LOG_JOBS: "1" };
-useWaybill(
-  (started) => {
-    waybill = started;
-  },
-  environment,
-  { keepLog: true },
-);
+useWaybill((started) => {
+  waybill = started;
+}, environment);
 
 type Line = Readonly<Record<string, unknown>>;
 

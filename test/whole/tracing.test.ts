@@ -21,7 +21,7 @@ beforeAll(async () => {
     OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
     OTEL_TRACES_SAMPLER: "parentbased_always_off",
   };
-  waybill = await startWaybill(home.path, environment, { keepLog: true });
+  waybill = await startWaybill(home.path, environment);
 }, 120_000);
 
 afterAll(async () => {

@@ -31,7 +31,7 @@ export const TEMPLATE = { channel: "email", subject: "Hello {{.name}}", html: "<
 
 export async function startTarget(environment: Readonly<Record<string, string>> = {}): Promise<Target> {
   const home = await temporaryHome();
-  const waybill = await startWaybill(home.path, environment, { keepLog: true });
+  const waybill = await startWaybill(home.path, environment);
   await waybill.operator("PUT", "/plans/unlimited", { requests_per_minute: 1_000_000 });
   const account = async (id: string): Promise<Account> => {
     await expectStatus(waybill.operator("POST", "/tenants", { ...TENANT, id, name: id }), 201);
