@@ -59,6 +59,7 @@ import { hasEmbeddedStore } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
 import { startAuditSweep, startNewsSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
+import { untilAnswered } from "./until-answered.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
 import { openNewsDesk, openWebhooks, webhookSender } from "./webhooks.ts";
 import { openWhatsappWebhook } from "./whatsapp.ts";
@@ -339,16 +340,9 @@ async function startRegistry(
   const vault = new Vault(config.masterKeys, systemRandom);
   const { shards } = config;
   const common = { clock: systemClock, random: systemRandom, telemetry };
-  const registry = await openRegistry({
-    ...common,
-    channels,
-    db,
-    onSilence,
-    shards,
-    vault,
-    feed: queue,
-    senderDomain: senderDomainOf(config),
-  });
+  const senderDomain = senderDomainOf(config);
+  const options = { ...common, channels, db, onSilence, shards, vault, feed: queue, senderDomain };
+  const registry = await untilAnswered(systemClock, () => openRegistry(options));
   return shutdown.start("clients", "registry", registry);
 }
 

@@ -1,7 +1,9 @@
 import type { Config } from "../config/config.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { resultOf } from "../http/store-results.ts";
+import { systemClock } from "../runtime/system-clock.ts";
 import type { Registry } from "../storage/registry.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 const DEMO = "demo";
 
@@ -33,14 +35,17 @@ export async function openDemoTenant(
 }
 
 async function keysOfDemo(registry: Registry): Promise<number> {
-  const keys = await registry.keys(DEMO);
+  const keys = await untilAnswered(systemClock, () => registry.keys(DEMO));
   return keys.kind === "done" ? keys.value.length : 0;
 }
 
 /** Does nothing if there are tenants already. */
 async function createDemoTenant(registry: Registry): Promise<DemoTenant> {
-  const existing = resultOf(await registry.tenants(null, 1));
-  if (existing.items.length > 0) return { exists: (await registry.tenant(DEMO)).kind === "done", apiKey: null };
+  const existing = resultOf(await untilAnswered(systemClock, () => registry.tenants(null, 1)));
+  if (existing.items.length > 0) {
+    const demo = await untilAnswered(systemClock, () => registry.tenant(DEMO));
+    return { exists: demo.kind === "done", apiKey: null };
+  }
   const created = await registry.createTenant({
     id: DEMO,
     name: "Demo",
