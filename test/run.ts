@@ -1,18 +1,17 @@
-import { cpus } from "node:os";
 import { relative } from "node:path";
 import { APART } from "./support/apart.ts";
+import { MACHINE_SLOTS, withMachineSlot } from "./support/machine-slots.ts";
 import { prepareMadeHome } from "./support/made-home.ts";
 import { processGroups } from "./support/process-groups.ts";
 import { endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
 
 /*
  * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
- * one (`support/process-groups.ts`), three at a time. Arguments filter by path. Says more only of what fails, and how many attacks
- * were tried (`test/security`); the last line is `N passed, N failed`.
+ * one (`support/process-groups.ts`), three at a time, or fewer beside another run (`support/machine-slots.ts`). Arguments filter
+ * by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is `N passed, N failed`.
  */
 
-/** One more than the cores that they are meant for: tests spend much of their time waiting. */
-const PARALLEL = Math.min(3, cpus().length + 1);
+const PARALLEL = Math.min(3, MACHINE_SLOTS);
 const ROOT = new URL("..", import.meta.url).pathname;
 /**
  * Files and rooms that take long, the longest first (seconds of CPU, 60 to 15). They go first, so that no long file is left to
@@ -78,10 +77,14 @@ async function runAll(waiting: readonly string[][]): Promise<readonly FilesResul
   const queue = waiting.slice();
   const done: FilesResult[] = [];
   const worker = async () => {
-    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
-      const result = await runTestFiles(group);
-      done.push(result);
-      report(result);
+    while (queue.length > 0) {
+      await withMachineSlot(async () => {
+        const group = queue.shift();
+        if (group === undefined) return;
+        const result = await runTestFiles(group);
+        done.push(result);
+        report(result);
+      });
     }
   };
   await Promise.all(Array.from({ length: PARALLEL }, worker));
