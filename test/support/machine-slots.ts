@@ -21,12 +21,22 @@ export async function withMachineSlot<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Who waits longest is next: whoever gives a slot back has to wait for a turn like the others. */
 async function freeSlot(): Promise<FolderLock> {
   const folder = join(tmpdir(), `waybill-test-slots-${userInfo().uid}`);
+  const turn = await oneOf([join(folder, "turn")]);
+  try {
+    return await oneOf(Array.from({ length: MACHINE_SLOTS }, (_, number) => join(folder, String(number + 1))));
+  } finally {
+    turn.release();
+  }
+}
+
+async function oneOf(folders: readonly string[]): Promise<FolderLock> {
   for (;;) {
-    for (let number = 1; number <= MACHINE_SLOTS; number += 1) {
-      const slot = FolderLock.tryAcquire(join(folder, String(number)));
-      if (slot !== null) return slot;
+    for (const folder of folders) {
+      const lock = FolderLock.tryAcquire(folder);
+      if (lock !== null) return lock;
     }
     await Bun.sleep(POLL_MS);
   }
