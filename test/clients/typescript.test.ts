@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { Waybill, WaybillError, WaybillOperator, type WaybillOptions } from "../../clients/typescript/waybill.ts";
 import { eventually } from "../support/eventually.ts";
+import { recentDays } from "../support/recent-days.ts";
 import { type Waybill as Running, startWaybill, temporaryHome } from "../support/waybill.ts";
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
@@ -36,11 +37,6 @@ async function failureOf(call: Promise<unknown>): Promise<WaybillError> {
   );
   if (error instanceof WaybillError) return error;
   throw new Error(`it ended with ${String(error)}`);
-}
-
-function today(): { from: string; to: string } {
-  const day = new Date().toISOString().slice(0, 10);
-  return { from: day, to: day };
 }
 
 /** A tenant of its own, and its key. */
@@ -99,7 +95,7 @@ describe("a tenant", () => {
     const alone = clientOf({ apiKey: await tenantOn("pro", "paging") });
     const sent: string[] = [];
     for (let at = 0; at < 5; at++) sent.push((await alone.emails.send(HELLO)).job_id);
-    const query = { ...today(), event_type: "sent", limit: 2 } as const;
+    const query = { ...recentDays(), event_type: "sent", limit: 2 } as const;
     const found = await eventually("all are in the event store", async () => {
       const events = await Array.fromAsync(alone.events.list(query));
       return events.length === sent.length ? events : null;
@@ -151,7 +147,7 @@ describe("an operator", () => {
   });
 
   test("exports events as a stream", async () => {
-    const file = await operator.events.export({ ...today(), format: "csv" });
+    const file = await operator.events.export({ ...recentDays(), format: "csv" });
     expect(await new Response(file).text()).toContain("event_id");
   });
 });

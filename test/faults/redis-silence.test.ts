@@ -5,6 +5,8 @@ import { recordProof } from "../support/proof.ts";
 import { endsOf, FaultWorld, MAIL, sendMany, sizeOf, TEST_LIMIT_MS, untilOwned } from "./fault-world.ts";
 
 const SILENCE_MS = sizeOf("REDIS_SILENCE_MS", 12_000);
+/** Long enough to have all mails under way at one moment, and over before the silence is. */
+const ANSWER_MS = 8_000;
 const MAILS = sizeOf("REDIS_SILENCE_MAILS", 20);
 
 let world = new FaultWorld();
@@ -71,7 +73,7 @@ test(
   "a silence of Redis longer than a lease sends nothing twice",
   async () => {
     const { proxy, relay, waybill, mail } = await behindProxy();
-    relay.behave({ answerMs: 3_000 });
+    relay.behave({ answerMs: ANSWER_MS });
     const jobs = await sendMany(waybill, MAILS, mail);
     await eventually("all mails are with the relay", () => relay.unanswered === MAILS, 15_000);
     await proxy.silenceFor(SILENCE_MS);

@@ -28,7 +28,7 @@ test(
     });
     const jobs = await sendMany(waybill, MAILS, mail);
     const isNoticed = async () => /relay_open\{[^}]*\} 1/.test(await metricsOf(waybill.url));
-    const hasMetric = await eventually("the metric shows the relay", isNoticed, 5_000).catch(() => false);
+    const hasMetric = await eventually("the metric shows the relay", isNoticed, AWAY_MS).catch(() => false);
     await Bun.sleep(Math.max(0, AWAY_MS - (performance.now() - awayFromMs)));
     const ready = JSON.stringify(await (await fetch(`${waybill.url}/ready`)).json());
     const retries = retriesIn(await metricsOf(waybill.url));

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { eventually } from "../support/eventually.ts";
+import { recently } from "../support/recent-days.ts";
 import { Attacks, shown } from "./support/attacks.ts";
 import { equip, type Identifiers } from "./support/identifiers.ts";
 import { json, type Seen, unclean } from "./support/probe.ts";
@@ -28,7 +29,7 @@ function get(path: string): Promise<Seen> {
 }
 
 async function eventsOf(more: string): Promise<{ job_id: string; event_id: number }[]> {
-  const seen = await get(`/v1/events?from=${today}&to=${today}${more}`);
+  const seen = await get(`/v1/events?${recently()}${more}`);
   return json(seen).events;
 }
 

@@ -200,7 +200,7 @@ test("a call that is replayed, late or out of order adds nothing and takes nothi
 test("a signed call changes only jobs of the number that sent them, and of no other channel", async () => {
   const { jobId, wamid } = await sentMessage("numbered");
   const slow = await target.call(target.victim, "POST", "/v1/send/email", {
-    to_address: "ann@slow.test",
+    to_address: "ann@down.test",
     template_id: "welcome",
   });
   const mail: string = slow.body.job_id;

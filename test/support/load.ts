@@ -1,4 +1,5 @@
 import { eventually } from "./eventually.ts";
+import { recently } from "./recent-days.ts";
 import type { Waybill } from "./waybill.ts";
 
 export interface LoadTenant {
@@ -32,10 +33,9 @@ export async function readAllEvents(waybill: Waybill, tenant: LoadTenant): Promi
   const byJob = new Map<string, string[]>();
   const ids: number[] = [];
   const sentIds = new Map<string, number>();
-  const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-  const to = new Date().toISOString().slice(0, 10);
+  const days = recently();
   for (let cursor = 0; ; ) {
-    const path = `/v1/events?from=${from}&to=${to}&limit=500${cursor === 0 ? "" : `&cursor=${cursor}`}`;
+    const path = `/v1/events?${days}&limit=500${cursor === 0 ? "" : `&cursor=${cursor}`}`;
     const { status, body } = await waybill.request(tenant.apiKey, "GET", path);
     if (status !== 200) throw new Error(JSON.stringify(body));
     for (const event of body.events) {

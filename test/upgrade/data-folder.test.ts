@@ -15,9 +15,10 @@ import { freePort } from "../support/free-port.ts";
 import { isAlive } from "../support/is-alive.ts";
 import { copyEmptyPostgres } from "../support/made-home.ts";
 import { IS_PROVING } from "../support/proof.ts";
+import { recentDays } from "../support/recent-days.ts";
 import { Undo } from "../support/undo.ts";
 import { type StartOptions, startWaybill, type Waybill } from "../support/waybill.ts";
-import { days, FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
+import { FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
 import { OutsideWorld } from "./outside-world.ts";
 
 /*
@@ -104,7 +105,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       const { status: end } = await life.ended(jobId);
       expect([jobId, end]).toEqual([jobId, job.status]);
     }
-    const { from, to } = days();
+    const { from, to } = recentDays();
     for (const tenant of ["acme", "slow"]) {
       const history = await eventually(
         `all events of ${tenant}`,

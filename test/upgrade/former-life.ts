@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { eventually } from "../support/eventually.ts";
+import { recentDays } from "../support/recent-days.ts";
 import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
 import { type Answer, finalJob, type Waybill } from "../support/waybill.ts";
 import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
@@ -282,7 +283,7 @@ export class FormerLife {
   }
 
   async historyOf(tenant: string): Promise<readonly HistoryEvent[]> {
-    const { from, to } = days();
+    const { from, to } = recentDays();
     const path = `/v1/events?from=${from}&to=${to}&limit=500`;
     // Without a channel the list holds e-mail and chat.
     const lists = [path, `${path}&channel=wallet`].map((one) => this.waybill.request(this.apiKey(tenant), "GET", one));
@@ -373,11 +374,6 @@ export interface HistoryEvent {
   readonly event_id: number;
   readonly job_id: string;
   readonly event_type: string;
-}
-
-export function days(): { readonly from: string; readonly to: string } {
-  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  return { from: day(Date.now() - 86_400_000), to: day(Date.now()) };
 }
 
 export function passJson(bytes: Uint8Array | null): Record<string, unknown> {

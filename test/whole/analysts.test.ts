@@ -3,6 +3,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
+import { recently } from "../support/recent-days.ts";
 import { Undo } from "../support/undo.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
@@ -41,8 +42,7 @@ test("an analyst's tool reads jobs' outcomes while endless statements keep runni
   const sent = await waybill.request(waybill.demoKey, "POST", "/v1/send/email", EMAIL);
   await finalJob(waybill, waybill.demoKey, sent.body.job_id);
   await eventually("the API shows the event in the event store", async () => {
-    const today = new Date().toISOString().slice(0, 10);
-    const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${today}&to=${today}`);
+    const { body } = await waybill.request(waybill.demoKey, "GET", `/v1/events?${recently()}`);
     return body.events?.length > 0;
   });
   gone.abort();

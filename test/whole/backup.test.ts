@@ -175,7 +175,7 @@ test("after a backup under load, the loss of the folder and a restore, the books
 /** A server on a new folder, with one tenant whose mails leave slowly. */
 async function startSlowTenant(): Promise<void> {
   waybill = await startWaybill(home.path);
-  await waybill.operator("PUT", "/plans/slow", { requests_per_minute: 1_000_000, deliveries_per_second: 1 });
+  await waybill.operator("PUT", "/plans/slow", { requests_per_minute: 1_000_000, deliveries_per_second: 0.5 });
   const tenant = { id: "slow", name: "Slow", plan: "slow", channels: ["email", "wallet"], tokens: TOKENS };
   await waybill.operator("POST", "/tenants", { ...tenant, permissions: ["allow_raw_html"] });
   apiKey = (await waybill.operator("POST", "/tenants/slow/keys")).body.api_key;

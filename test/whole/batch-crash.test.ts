@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { createTenants, type LoadTenant } from "../support/load.ts";
 import { recordProof } from "../support/proof.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
@@ -43,17 +44,23 @@ async function send(body = BODY): Promise<{ status: number; replayed: string | n
   return { status, replayed: response.headers.get("idempotency-replayed"), text: await response.text() };
 }
 
-/** Recipients in the tenant's queue; no process delivers here. */
-async function queued(): Promise<readonly string[]> {
+/** The tenant's queue; no process delivers here. */
+async function queue(): Promise<string> {
   const [key] = await redis.client.keys(`*:box:${tenant.id}/e`);
-  if (key === undefined) return [];
+  return key ?? "";
+}
+
+/** Recipients in it. */
+async function queued(): Promise<readonly string[]> {
+  const key = await queue();
   const entries = await redis.client.xrange(key, "-", "+");
   return entries.map(([, [, entry = ""]]) => entry.slice(0, entry.indexOf("\n")).split(/[ \t]/)[2] ?? "");
 }
 
 test("a batch whose process is killed half-way is finished by its repeat, and each message is queued once", async () => {
   const broken = send().catch(() => null);
-  while ((await queued()).length === 0) await Bun.sleep(0);
+  const first = await eventually("its queue is there", queue);
+  while ((await redis.client.xlen(first)) === 0) await Bun.sleep(0);
   await waybill.kill();
   expect(await broken).toBeNull();
   const half = (await queued()).length;

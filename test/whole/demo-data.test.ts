@@ -7,6 +7,7 @@ import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
+import { recently } from "../support/recent-days.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
 
@@ -47,9 +48,8 @@ test("it is written beside a running server, once however often, and all sums fi
     html: "<p>Hello there</p>",
   });
   await finalJob(waybill, waybill.demoKey, body.job_id);
-  const day = new Date().toISOString().slice(0, 10);
   await eventually("the event store has it", async () => {
-    const page = await waybill.request(waybill.demoKey, "GET", `/v1/events?from=${day}&to=${day}`);
+    const page = await waybill.request(waybill.demoKey, "GET", `/v1/events?${recently()}`);
     return page.body.events.length > 0;
   });
   await waybill.stop();

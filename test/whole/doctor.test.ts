@@ -22,15 +22,18 @@ async function doctor(): Promise<{
   return { code, ...JSON.parse(output) };
 }
 
-/** Of these machines' disks nothing is promised. */
+/** Of the speed of these machines, and of their disks, nothing is promised. */
 const needed = (findings: readonly Finding[]) =>
-  findings.filter(({ part, todo }) => todo !== null && !part.includes("disk")).map(({ part }) => part);
+  findings
+    .filter(({ part, todo }) => todo !== null && part !== "processes" && !part.includes("disk"))
+    .map(({ part }) => part);
 
 test("a healthy system needs nobody, and each of its parts is named", async () => {
-  const { findings } = await eventually("every shard has its owners", async () => {
+  const healthy = async () => {
     const seen = await doctor();
     return needed(seen.findings).length === 0 ? seen : null;
-  });
+  };
+  const { findings } = await eventually("every shard has its owners", healthy, 45_000);
   const parts = findings.map(({ part }) => part);
   for (const part of [
     "Redis",

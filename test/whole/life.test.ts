@@ -119,7 +119,7 @@ test("check tries every address, and names those that do not answer", async () =
   expect(bad.output).toMatch(/^PostgreSQL: embedded/m);
   const good = await run(["check"], { WAYBILL_HOME: home });
   expect(good.code).toBe(0);
-}, 20_000);
+}, 60_000);
 
 test("a changed number of shards is refused", async () => {
   const home = await newHome();

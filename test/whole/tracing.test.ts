@@ -43,15 +43,18 @@ async function send(to: string, headers: Record<string, string>): Promise<string
 const named = (name: string): ReceivedSpan[] => collector.spans.filter((span) => span.name === name);
 
 test("one trace leads from the caller over the queue to each delivery and its settlement, over two processes", async () => {
+  const [requests, accepts] = ["POST /v1/send/email", "accept email"];
   await send("ann@example.com", { traceparent: "malformed" });
   const traceparent = `00-${CALLER.traceId}-${CALLER.spanId}-01`;
   const job = await send("dora@defer.test", { traceparent, "x-request-id": "order-17" });
   await eventually("two tries are told", () => named("deliver email").length >= 2, 20_000);
   await eventually("the first is settled", () => named("settle email").length >= 1);
+  // Another process tells of these.
+  await eventually("the request is told", () => [requests, accepts].every((name) => named(name).length > 0));
   // The request without a readable decision of its caller was not sampled.
   expect(new Set(collector.spans.map(({ traceId }) => traceId))).toEqual(new Set([CALLER.traceId]));
 
-  const [request] = named("POST /v1/send/email");
+  const [request] = named(requests);
   expect(request).toMatchObject({ parentSpanId: CALLER.spanId, kind: 2 });
   expect(request?.attributes).toEqual({
     "http.request.method": "POST",
@@ -60,7 +63,7 @@ test("one trace leads from the caller over the queue to each delivery and its se
     "waybill.request_id": "order-17",
     "waybill.tenant_id": "demo",
   });
-  const [accept] = named("accept email");
+  const [accept] = named(accepts);
   expect(accept).toMatchObject({ parentSpanId: request?.spanId, kind: 4 });
   expect(accept?.attributes).toMatchObject({ "messaging.message.id": job, "waybill.outcome": "accepted" });
 

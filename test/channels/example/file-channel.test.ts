@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { eventually } from "../../support/eventually.ts";
+import { recently } from "../../support/recent-days.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../support/waybill.ts";
 
 const HERE = import.meta.dir;
@@ -38,9 +39,8 @@ test("a message is written to its file, and its history is found", async () => {
   expect(status).toBe(202);
   expect(await finished(body.job_id)).toMatchObject({ status: "success", result: { file: "greetings.txt" } });
   expect(await readFile(join(home.path, "files/acme/greetings.txt"), "utf8")).toBe("Hello Ada\n");
-  const today = new Date().toISOString().slice(0, 10);
   const [event] = await eventually("the event is stored", async () => {
-    const page = await waybill.request(key, "GET", `/v1/events?from=${today}&to=${today}&channel=file`);
+    const page = await waybill.request(key, "GET", `/v1/events?${recently()}&channel=file`);
     return page.body.events.length === 1 ? page.body.events : null;
   });
   expect(event).toMatchObject({ job_id: body.job_id, channel: "file", event_type: "sent" });

@@ -1,0 +1,19 @@
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Yesterday and today in UTC, to ask for what happened a moment ago: also right after midnight. */
+export function recentDays(): Days {
+  return { from: dayOf(Date.now() - DAY_MS), to: dayOf(Date.now()) };
+}
+
+/** The same as a query. */
+export function recently(): string {
+  const { from, to } = recentDays();
+  return `from=${from}&to=${to}`;
+}
+
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
