@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
+import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -37,6 +38,7 @@ beforeAll(async () => {
   recorder = new Recorder({ queue, eventStore: eventStore.writer, ...ports, owner: "r1", shards: 1 });
   recorder.start();
   front = await Front.start({ eventStore: eventStore.reader });
+  await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
   const step = Math.floor((DAYS * DAY_MS * 4096) / HISTORY);
   await eventStore.writing.command(`INSERT INTO paged.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT 'acme', ${firstEventIdAt(firstDayMs)} + number * ${step}, generateUUIDv7(number), 1 + number % 3, 1 + number % 9, '{}'

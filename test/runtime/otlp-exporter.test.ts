@@ -127,6 +127,7 @@ test("what a busy collector puts off is sent again, and what it refuses is dropp
   collector.answer = () => statuses.shift() ?? 400;
   spans(3, "acme");
   await eventually("they arrive", () => collector.spans.length === 3);
+  await eventually("the exporter knows", () => telemetry.lines.length > 1);
   expect(telemetry.lines).toEqual(["warn: traces cannot be exported", "info: traces are exported again"]);
   spans(2, "acme");
   await eventually("they are refused", () => telemetry.counts.get("trace_spans_dropped refused") === 2);

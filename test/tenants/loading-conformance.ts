@@ -17,9 +17,7 @@ import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
-import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
-
-const STALE_MS_MAX = 1_000;
+import { openTwoProcesses, STALE_MS_MAX, type TwoProcesses } from "./two-processes.ts";
 
 /** How tenants get into memory, on every PostgreSQL. */
 export function loadingConformance(name: string, create: () => Promise<TestDatabase>): void {
@@ -204,7 +202,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
         "all of them",
         async () =>
           (await Promise.all(ids.map((id) => second.directory.byId(id)))).every((one) => one?.name === "Changed"),
-        5 * STALE_MS_MAX,
+        2 * STALE_MS_MAX,
       );
       expect(second.directory.byId(untouched) === remembered).toBe(true);
       expect(await first.directory.byId(untouched)).not.toBeNull();

@@ -17,8 +17,8 @@ import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { liveFeed } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
 import { suppressionConformance } from "./suppression-conformance.ts";
+import { STALE_MS_MAX } from "./two-processes.ts";
 
-const STALE_MS_MAX = 1_000;
 const SIGNER: AppleSigner = {
   certificatePem: "c",
   privateKeyPem: "k",

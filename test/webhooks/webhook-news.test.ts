@@ -150,16 +150,18 @@ test("a call that failed is repeated as it was, before anything else, and one th
   world.record("acme", 1);
   receiver.reply = () => new Response();
   world.clock.forward((nextAtMs ?? 0) - world.clock.nowMs() + 1);
-  await eventually("it is repeated", () => receiver.calls.length === 2);
+  // It may go on to what came meanwhile, of which nothing is noted either.
+  await eventually("it is repeated", () => receiver.calls.length >= 2);
   await dead.stop();
+  const before = receiver.calls.length;
   expect((await failure())?.news.position).toBeLessThan((await failure())?.news.retryThrough ?? 0);
   world.start();
-  await eventually("the rest is told", () => receiver.calls.length === 5);
-  const [first, repeat, afterCrash] = receiver.calls.map((call) => call.id);
-  expect([repeat, afterCrash]).toEqual([first, first]);
-  expect(receiver.calls.map(eventsIn).map((told) => told.map(({ data }) => data.text))).toEqual(
-    expect.arrayContaining([["1", "2"], ["3"], [undefined]]),
-  );
+  const afterCrash = () => receiver.calls.slice(before);
+  await eventually("the rest is told", () => afterCrash().length === 3);
+  const [first, repeat] = receiver.calls.map((call) => call.id);
+  expect([repeat, afterCrash()[0]?.id]).toEqual([first, first]);
+  const texts = afterCrash().map((call) => eventsIn(call).map(({ data }) => data.text));
+  expect(texts).toEqual(expect.arrayContaining([["1", "2"], ["3"], [undefined]]));
 });
 
 test("a message whose announcement was lost is told after a minute; a replay tells what came in a span", async () => {

@@ -21,6 +21,10 @@ afterAll(() => world.undo.run(), 30_000);
 
 const has = (receiver: Receiver, ids: readonly number[]) => () => receiver.eventIds.length >= ids.length;
 
+/** Waits until they are told, and that is written down: until then the process may tell them again. */
+const untilNoted = (tenantId: string, id: string, ids: readonly number[]) =>
+  eventually("they are noted", async () => (await world.shown(tenantId, id)).progress.events.position === ids.at(-1));
+
 /** Waits until a call has failed, and puts the clock forward to its repeat. Resolves to whether there will be one. */
 async function toTheRepeat(tenantId: string, id: string): Promise<boolean> {
   const { nextAtMs, disabled } = await eventually("a call has failed", async () => {
@@ -38,7 +42,7 @@ test("each event arrives once, signed, in order, one call at a time, under the n
   const ids = [...world.record("acme", 3)];
   await eventually("the first ones", has(receiver, ids));
   ids.push(...world.record("acme", 250, { channel: "wallet" }));
-  await eventually("all of them", has(receiver, ids));
+  await untilNoted("acme", id, ids);
   expect(receiver.eventIds).toEqual(ids);
   expect(receiver.mostInFlight).toBe(1);
   expect(receiver.calls.every((call) => isSignedWith(secret, call))).toBe(true);
@@ -104,7 +108,8 @@ test("a process that dies between the answer and its note leaves no gap: its suc
   const { id } = await world.webhook("initech", receiver.url);
   // The answers came; nothing was written down.
   const dead = world.start({ store: world.storeWith({ note: () => new Promise(() => undefined) }) });
-  const ids = world.record("initech", 20);
+  // Few enough for one turn, however slow the machine is.
+  const ids = world.record("initech", 5);
   await eventually("the first process has told them", has(receiver, ids));
   await dead.stop();
   expect((await world.shown("initech", id)).progress.events.position).toBeLessThan(ids[0] ?? 0);
@@ -112,7 +117,7 @@ test("a process that dies between the answer and its note leaves no gap: its suc
   const later = world.record("initech", 5);
   await eventually("the next process has told all", () => receiver.calls.length >= 2 * ids.length + later.length);
   const told = receiver.calls.map((call) => call.id);
-  expect(told.slice(0, 20)).toEqual(told.slice(20, 40));
+  expect(told.slice(0, 5)).toEqual(told.slice(5, 10));
   expect(receiver.eventIds).toEqual([...ids, ...ids, ...later]);
 });
 
@@ -143,7 +148,7 @@ test("a receiver that was down for a day gets each event of it in order, once it
   });
   expect(Array.from(new Set(receiver.eventIds))).toEqual(ids);
   await eventually("it is well", async () => (await world.shown("umbrella", id)).progress.failures === 0);
-});
+}, 120_000);
 
 test("a replay tells a span again, under the same ids, and then what came meanwhile", async () => {
   const receiver = world.receiver();
@@ -154,13 +159,15 @@ test("a replay tells a span again, under the same ids, and then what came meanwh
   const told = receiver.calls.map((call) => call.id);
   receiver.calls.length = 0;
   const span = { afterEventId: ids[4] ?? 0, throughEventId: ids[9] ?? 0 };
-  await eventually(
-    "they are noted",
-    async () => (await world.shown("acme", id)).progress.events.position === ids.at(-1),
-  );
+  await untilNoted("acme", id, ids);
+  // Before the process knows of the replay it would tell what comes meanwhile at once.
+  const begun = Promise.withResolvers<void>();
+  receiver.reply = () => begun.promise.then(() => new Response());
   const replayed = await must(world.stores.registry.webhooks.replay("acme", id, span));
   expect(replayed.progress.events.replay).toEqual(span);
+  await eventually("the span has begun", () => receiver.calls.length > 0);
   const later = world.record("acme", 2);
+  begun.resolve();
   await eventually("the span and the later ones", () => receiver.calls.length >= 7);
   expect(receiver.eventIds).toEqual([...ids.slice(5, 10), ...later]);
   expect(receiver.calls.map((call) => call.id).slice(0, 5)).toEqual(told.slice(5, 10));
@@ -177,7 +184,7 @@ test("what a webhook did not want before is told by a replay once it wants it", 
   const { id } = await world.webhook("initech", receiver.url, { eventTypes: ["bounced"] });
   world.start();
   const bounced = world.record("initech", 1, { type: "bounced" });
-  await eventually("it is followed", has(receiver, bounced));
+  await untilNoted("initech", id, bounced);
   const unwanted = world.record("initech", 3);
   await must(world.stores.registry.webhooks.change("initech", id, { eventTypes: null }));
   const span = { afterEventId: bounced[0] ?? 0, throughEventId: null };
@@ -227,7 +234,7 @@ test("after three days without a success a webhook is disabled, with notice, and
   const later = world.record("acme", 1);
   await eventually("all of them", has(receiver, [...ids, ...later]));
   expect(receiver.eventIds).toEqual([...ids, ...later]);
-});
+}, 120_000);
 
 test("410 disables at once; a redirect is not followed; Retry-After is kept to", async () => {
   const [gone, moved, target, busy] = [world.receiver(), world.receiver(), world.receiver(), world.receiver()];
@@ -279,6 +286,9 @@ test("while a store is away nothing is lost, and a tenant's changes are seen at 
   const receiver = world.receiver();
   world.start();
   const { id } = await world.webhook("globex", receiver.url);
+  await untilNoted("globex", id, world.record("globex", 1));
+  receiver.calls.length = 0;
+  world.telemetry.lines.length = 0;
   world.events.failure = new UnavailableError("away");
   const ids = world.record("globex", 3);
   await eventually("it was tried", () => world.telemetry.lines.some((line) => line.includes("could not be read")));
@@ -290,10 +300,7 @@ test("while a store is away nothing is lost, and a tenant's changes are seen at 
   await eventually("it was to be noted", () => world.telemetry.lines.some((line) => line.includes("written down")));
   world.database.isAway = false;
   world.clock.forward(6_000);
-  await eventually(
-    "it is noted",
-    async () => (await world.shown("globex", id)).progress.events.position === ids.at(-1),
-  );
+  await untilNoted("globex", id, ids);
   expect(receiver.eventIds).toEqual(ids);
   await must(world.stores.registry.webhooks.change("globex", id, { eventTypes: ["bounced"] }));
   await eventually("the change is known", async () => {

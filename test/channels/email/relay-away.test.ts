@@ -127,7 +127,8 @@ describe("once the message was offered", () => {
     [".", "452 4.3.1 no space", "retry"],
     [".", "552 5.3.4 too large", "failed"],
   ])("an answer at %p, %p, is about the message", async (step, reply, kind) => {
-    const outcome = await deliver(aChannel((await aServer({ [step]: reply })).url));
+    const { url } = await aServer({ [step]: reply });
+    const outcome = await deliver(aChannel(url, { timeouts: PATIENT }));
     expect(outcome.kind).toBe(kind);
     expect(outcome).not.toHaveProperty("isSilence");
   });
@@ -135,7 +136,7 @@ describe("once the message was offered", () => {
 
 test("after a refusal the same connection takes the next message", async () => {
   const server = await aServer({ RCPT: (nth) => (nth % 2 === 1 ? "550 5.1.1 no such user" : "250 ok") });
-  const channel = aChannel(server.url, { connectionsMax: 1 });
+  const channel = aChannel(server.url, { connectionsMax: 1, timeouts: PATIENT });
   const kinds: string[] = [];
   for (let i = 0; i < 6; i += 1) kinds.push((await deliver(channel)).kind);
   expect(kinds).toEqual(["failed", "delivered", "failed", "delivered", "failed", "delivered"]);
@@ -144,7 +145,7 @@ test("after a refusal the same connection takes the next message", async () => {
 
 test("a kept connection that the server closed costs a message nothing", async () => {
   const server = await aServer();
-  const channel = aChannel(server.url);
+  const channel = aChannel(server.url, { timeouts: PATIENT });
   expect((await deliver(channel)).kind).toBe("delivered");
   // It answers the next command by closing, as after a restart, or with 421, as after a time-out of its own.
   for (const MAIL of ["drop", "421 4.4.2 timeout exceeded"]) {

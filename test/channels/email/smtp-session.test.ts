@@ -13,7 +13,7 @@ import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 /* One message's way over a connection, against servers that do what few do, over real sockets. */
 
 const NEVER = new AbortController().signal;
-const SHORT = { turnMs: 5_000, connectMs: 2_000, readyMs: 4_000, socketMs: 400, idleMs: 10_000 };
+const SHORT = { turnMs: 5_000, connectMs: 2_000, readyMs: 4_000, socketMs: 800, idleMs: 10_000 };
 const MAIL: MailMessage = { from: "b@shop.test", to: "ana@example.test", text: "Subject: s\r\n\r\nHello\r\n" };
 const PIPELINING = "250-here\r\n250-SIZE 1000000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 PIPELINING\r\n";
 const LONE = "250 here\r\n";

@@ -183,7 +183,6 @@ test("a push that Apple cannot take at the moment is retried a few times, after 
   );
   const { push, forgotten, telemetry, timers } = pusherTo(url, ["a", "b", "never"], HURRIED);
   await push();
-  expect(server.tokens).toHaveLength(3);
   await eventually("every try is answered", () => telemetry.tries === 8);
   expect(timers.waiting).toBe(0);
   for (const [token, tries] of Object.entries({ a: 2, b: 2, never: 4 })) {
@@ -287,8 +286,9 @@ test("a server with an untrusted certificate gets no push", async () => {
 
 test("after the stop nothing is sent", async () => {
   const { server, url } = await serve(answers(503, "ServiceUnavailable"));
-  const { push, timers } = pusherTo(url, ["a"], HURRIED);
+  const { push, timers, telemetry } = pusherTo(url, ["a"], HURRIED);
   await push();
+  await eventually("the first try is answered", () => telemetry.tries > 0);
   for (const end of ends.splice(1)) end();
   await push();
   expect(timers.waiting).toBe(0);

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { eventually } from "../../support/eventually.ts";
 import { must } from "../../support/must.ts";
+import { STALE_MS_MAX } from "../../tenants/two-processes.ts";
 
 export interface ChatConformancePorts {
   registry(): OpenRegistry;
@@ -47,7 +48,7 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     expect(await seen()).toEqual({ sender: null, aliases: new Map() });
     await must(registry.aliases.put(id, ALIAS));
     const { meta_name: metaName, language_code: languageCode, params, header } = ALIAS;
-    await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), 1_000);
+    await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), STALE_MS_MAX);
     expect((await seen())?.aliases.get("shipped")).toEqual({ metaName, languageCode, params, header });
     await must(
       registry.putWhatsappCredentials(id, { phone_number_id: "106540352242922", access_token: "EAAJB-token" }),
@@ -57,9 +58,9 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     await must(registry.changeTenant(id, { allow_custom: ["whatsapp"] }));
     const sender = { phoneNumberId: "106540352242922", accessToken: "EAAJB-token" };
     expect((await open().directory.byId(id))?.whatsapp.sender).toEqual(sender);
-    await eventually("the sender", async () => (await seen())?.sender !== null, 1_000);
+    await eventually("the sender", async () => (await seen())?.sender !== null, STALE_MS_MAX);
     await must(registry.aliases.delete(id, "shipped"));
-    await eventually("its end", async () => (await seen())?.aliases.size === 0, 1_000);
+    await eventually("its end", async () => (await seen())?.aliases.size === 0, STALE_MS_MAX);
   });
 
   test("all tenants' own numbers are read at once, those that are used", async () => {

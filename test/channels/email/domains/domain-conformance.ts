@@ -6,9 +6,8 @@ import { eventually } from "../../../support/eventually.ts";
 import { must } from "../../../support/must.ts";
 import { openTestRegistry } from "../../../tenants/open-test-registry.ts";
 import type { TestDatabase } from "../../../tenants/registry-conformance.ts";
-import { openTwoProcesses, type TwoProcesses } from "../../../tenants/two-processes.ts";
+import { openTwoProcesses, STALE_MS_MAX, type TwoProcesses } from "../../../tenants/two-processes.ts";
 
-const STALE_MS_MAX = 1_000;
 const PASSED = { check: "dkim", result: "passed", why: null } as const;
 
 /** What the registry guarantees of domains on every PostgreSQL. */
