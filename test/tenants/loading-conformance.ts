@@ -14,10 +14,10 @@ import { TenantSource } from "../../src/tenants/tenant-source.ts";
 import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { deadFeed, machineRandom, SkippingClock } from "./machine.ts";
+import { deadFeed, machineRandom, SkippingClock, STALE_MS_MAX } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
-import { openTwoProcesses, STALE_MS_MAX, type TwoProcesses } from "./two-processes.ts";
+import { openTwoProcesses, type TwoProcesses } from "./two-processes.ts";
 
 /** How tenants get into memory, on every PostgreSQL. */
 export function loadingConformance(name: string, create: () => Promise<TestDatabase>): void {

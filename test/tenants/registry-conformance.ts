@@ -14,10 +14,9 @@ import { chatConformance } from "../channels/whatsapp/chat-conformance.ts";
 import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
-import { liveFeed } from "./machine.ts";
+import { liveFeed, STALE_MS_MAX } from "./machine.ts";
 import { MASTER_KEY, openTestRegistry, SHARDS } from "./open-test-registry.ts";
 import { suppressionConformance } from "./suppression-conformance.ts";
-import { STALE_MS_MAX } from "./two-processes.ts";
 
 const SIGNER: AppleSigner = {
   certificatePem: "c",

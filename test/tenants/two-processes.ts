@@ -4,9 +4,6 @@ import { migrate } from "../../src/storage/migrate.ts";
 import { openTestRegistry } from "./open-test-registry.ts";
 import type { TestDatabase } from "./registry-conformance.ts";
 
-/** When a change must be seen elsewhere. A second is promised; the rest is for machines that stand still for a moment. */
-export const STALE_MS_MAX = 4_000;
-
 /** The registry as two processes on one database have it. Neither is started, and neither hears of the other's changes. */
 export interface TwoProcesses {
   /** The first one's connection. */

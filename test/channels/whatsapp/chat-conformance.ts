@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { eventually } from "../../support/eventually.ts";
 import { must } from "../../support/must.ts";
-import { STALE_MS_MAX } from "../../tenants/two-processes.ts";
+import { STALE_MS_MAX } from "../../tenants/machine.ts";
 
 export interface ChatConformancePorts {
   registry(): OpenRegistry;

@@ -4,9 +4,10 @@ import type { NewDomain } from "../../../../src/domain/domain.ts";
 import type { OpenDatabase } from "../../../../src/storage/database.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { must } from "../../../support/must.ts";
+import { STALE_MS_MAX } from "../../../tenants/machine.ts";
 import { openTestRegistry } from "../../../tenants/open-test-registry.ts";
 import type { TestDatabase } from "../../../tenants/registry-conformance.ts";
-import { openTwoProcesses, STALE_MS_MAX, type TwoProcesses } from "../../../tenants/two-processes.ts";
+import { openTwoProcesses, type TwoProcesses } from "../../../tenants/two-processes.ts";
 
 const PASSED = { check: "dkim", result: "passed", why: null } as const;
 
