@@ -186,10 +186,12 @@ describe("an export", () => {
   }, 20_000);
 
   test("whose client leaves while the event store is still working is given up", async () => {
+    let isRunning = false;
     let wasAborted = false;
     const eventStore: EventExport = {
       open: (_query, signal) =>
         new Promise((_, reject) => {
+          isRunning = true;
           signal.addEventListener("abort", () => {
             wasAborted = true;
             reject(new UnavailableError("given up"));
@@ -199,7 +201,8 @@ describe("an export", () => {
     await start(eventStore);
     const caller = new AbortController();
     const asked = ask(DAYS, { signal: caller.signal }).catch(() => null);
-    await eventually("it is running", async () => (await ask()).status === 429);
+    await eventually("it is running", () => isRunning);
+    expect((await ask()).status).toBe(429);
     caller.abort();
     await asked;
     await eventually("it is given up", () => wasAborted);

@@ -183,6 +183,10 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
   test("a dialog takes the focus, closes with Esc, and gives the focus back; a new key is shown once", async () => {
     using tab = await signedIn(PHONE);
     await open(tab, "tenants/acme/keys", /^Acme/);
+    // A new page takes the focus once it is painted.
+    await eventually("the page has the focus", () =>
+      tab.evaluate("document.activeElement === document.querySelector('main[tabindex]')"),
+    );
     await tab.evaluate(
       "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Make a key').focus()",
     );

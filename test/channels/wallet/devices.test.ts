@@ -92,7 +92,10 @@ async function update(pass: AMadePass, value: string): Promise<void> {
     suppressed: null,
     payload,
   };
-  const outcome = await channel.deliver(job, tenant(), new AbortController().signal);
+  const deliver = () => channel.deliver(job, tenant(), new AbortController().signal);
+  let outcome = await deliver();
+  // Behind a hundred transactions a read may be late. The engine tries again, too.
+  while (outcome.kind === "retry") outcome = await deliver();
   expect(outcome.kind).toBe("delivered");
 }
 

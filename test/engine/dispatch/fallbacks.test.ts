@@ -122,8 +122,9 @@ test("a fallback of a message that has left the queue waits for the event store,
   dispatcher.start();
   recorded = null;
   const main = jobIds.next();
+  const before = looks;
   const fallback = await acceptFallback(main);
-  await eventually("it was looked for", async () => looks > 0);
+  await eventually("it was looked for", async () => looks > before);
   await eventually("it waits", async () => (await redis.client.hexists("wb:{s00}:parked", fallback)) === 1);
   expect(await queue.job(tenant, fallback)).toMatchObject({ status: "pending", attempts: 0 });
   const events = [{ eventId: 1, type: "delivered", result: {} }] as const;

@@ -38,7 +38,7 @@ beforeAll(async () => {
   registry = await openTestRegistry(database);
   dns = await DnsServer.start();
   const common = {
-    dns: new StubResolver({ servers: [dns.address], clock: systemClock, random: systemRandom, timeoutMs: 100 }),
+    dns: new StubResolver({ servers: [dns.address], clock: systemClock, random: systemRandom, timeoutMs: 250 }),
     mailHost: MAIL_HOST,
     clock: systemClock,
     random: systemRandom,
