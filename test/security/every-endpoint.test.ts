@@ -173,12 +173,16 @@ test("a tenant gets the same answer about another's things as about unknown ones
   await attacks.run(table, nameOf, async ({ operation }) => {
     const ask = (ids: Identifiers, word: string) => target.probe(withHeaders(callOf(operation, ids, word), keyed));
     const isShared = argumentsOf(operation, victims, fresh).sharedName !== undefined;
-    const theirs = await ask(victims, isShared ? "" : "one");
-    const leak = leakIn(theirs, callOf(operation, victims));
-    if (leak !== null || isShared) return leak;
-    const nobodys = await ask(invented, "two");
-    const [found, expected] = [comparable(theirs, victims), comparable(nobodys, invented)];
-    return found === expected ? null : `${found} instead of ${expected}`;
+    for (let triesLeft = 3; ; triesLeft -= 1) {
+      const theirs = await ask(victims, isShared ? "" : "one");
+      const leak = leakIn(theirs, callOf(operation, victims));
+      if (leak !== null || isShared) return leak;
+      const nobodys = await ask(invented, "two");
+      const [found, expected] = [comparable(theirs, victims), comparable(nobodys, invented)];
+      if (found === expected) return null;
+      // What becomes of the caller's own messages and webhooks meanwhile makes a difference once; what is revealed, always.
+      if (theirs.status !== nobodys.status || triesLeft === 0) return `${found} instead of ${expected}`;
+    }
   });
 });
 
