@@ -33,7 +33,7 @@ class Telemetry extends QuietTelemetry {
   }
 }
 
-const TIMEOUT_MS = 500;
+const TIMEOUT_MS = 1_500;
 const NEVER = new AbortController().signal;
 const MESSAGE: ScoredMessage = {
   subject: "Hi",

@@ -5,6 +5,7 @@ import { limits } from "../../../src/domain/limits.ts";
 import { engineLimits } from "../../../src/engine/limits.ts";
 import { findJobs } from "../../../src/events/find-jobs.ts";
 import { redisUseOf } from "../../guard/redis-use.ts";
+import { eventually } from "../../support/eventually.ts";
 import { accept, failed, first, pullOne, queue, record, redis, sent, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();
@@ -85,7 +86,9 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   await queue.settle(at.lease, [failed(first(await pullOne(at.lease, "acme")))]);
   const waits = await accept(beta, { recipient });
   for (let n = 0; n < 40; n += 1) await accept(beta);
-  expect(await look()).toEqual([`beta ${waits}`, `acme ${ends}`, `acme ${parks}`]);
+  // Ids of one millisecond have no order of their own.
+  const owners = { [waits]: "beta", [ends]: "acme", [parks]: "acme" };
+  expect(await look()).toEqual(newestFirst([parks, ends, waits]).map((id) => `${owners[id]} ${id}`));
   for (const id of [parks, ends]) expect(await queue.ownerOf(shards, id)).toMatchObject({ tenantId: "acme" });
   expect(await queue.ownerOf(shards, waits)).toMatchObject({ tenantId: "beta" });
   expect(
@@ -111,7 +114,9 @@ test("a question is answered by the owner of its shard alone, and one that nobod
   const stop = queue.questions.onQuestion((shard, { jobId }) =>
     shard === 3 && jobId === job.jobId ? { waitsFor: "plan_pace", forMs: 120 } : null,
   );
-  expect(await queue.questions.ask(3, job)).toEqual({ waitsFor: "plan_pace", forMs: 120 });
+  // An answer may come too late for one question.
+  const answer = await eventually("it is answered", () => queue.questions.ask(3, job));
+  expect(answer).toEqual({ waitsFor: "plan_pace", forMs: 120 });
   expect(await queue.questions.ask(4, job)).toBeNull();
   stop();
   expect(await queue.questions.ask(3, job)).toBeNull();
