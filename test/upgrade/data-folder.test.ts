@@ -15,7 +15,7 @@ import { freePort } from "../support/free-port.ts";
 import { isAlive } from "../support/is-alive.ts";
 import { copyEmptyPostgres } from "../support/made-home.ts";
 import { IS_PROVING } from "../support/proof.ts";
-import { recentDays } from "../support/recent-days.ts";
+import { recently } from "../support/recent-days.ts";
 import { Undo } from "../support/undo.ts";
 import { type StartOptions, startWaybill, type Waybill } from "../support/waybill.ts";
 import { FormerLife, LARGE_HTML, PATIENCE_MS } from "./former-life.ts";
@@ -105,7 +105,6 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       const { status: end } = await life.ended(jobId);
       expect([jobId, end]).toEqual([jobId, job.status]);
     }
-    const { from, to } = recentDays();
     for (const tenant of ["acme", "slow"]) {
       const history = await eventually(
         `all events of ${tenant}`,
@@ -120,7 +119,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
         const types = history.filter(({ job_id }) => job_id === jobId).map(({ event_type }) => event_type);
         expect([jobId, types.toSorted()]).toEqual([jobId, [...job.events].toSorted()]);
       }
-      const file = await waybill.operator("GET", `/export?from=${from}&to=${to}&tenant=${tenant}&format=ndjson`);
+      const file = await waybill.operator("GET", `/export?${recently()}&tenant=${tenant}&format=ndjson`);
       const lines = String(file.body)
         .trim()
         .split("\n")

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { eventually } from "../support/eventually.ts";
-import { recentDays } from "../support/recent-days.ts";
+import { recently } from "../support/recent-days.ts";
 import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
 import { type Answer, finalJob, type Waybill } from "../support/waybill.ts";
 import { signed, status, webhookBody } from "../support/whatsapp-webhook.ts";
@@ -283,8 +283,7 @@ export class FormerLife {
   }
 
   async historyOf(tenant: string): Promise<readonly HistoryEvent[]> {
-    const { from, to } = recentDays();
-    const path = `/v1/events?from=${from}&to=${to}&limit=500`;
+    const path = `/v1/events?${recently()}&limit=500`;
     // Without a channel the list holds e-mail and chat.
     const lists = [path, `${path}&channel=wallet`].map((one) => this.waybill.request(this.apiKey(tenant), "GET", one));
     return (await Promise.all(lists)).flatMap(({ body }) => body.events);
