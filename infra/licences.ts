@@ -98,8 +98,9 @@ Programs of others run beside or inside Waybill, unchanged, each replaceable by 
 | Postfix, in the second image alone | IPL-1.0 or EPL-2.0 | a program of its own, with Waybill's settings |
 
 Builds for one kind of machine (\`@chdb/lib-linux-x64-gnu\`, for example) are not listed: they have the licence of the package that needs
-them. \`swagger-ui-dist\` brings \`@scarf/scarf\`, whose install script tells its makers that it was installed. Bun does not run
-it; npm may, and with \`SCARF_ANALYTICS=false\` it tells nothing. Nothing of it runs in Waybill.
+them. \`swagger-ui-dist\` brings \`@scarf/scarf\`, whose install script tells its makers that it was installed. Bun would run it
+unasked; in a checkout no package's install script runs (\`trustedDependencies\` in package.json). npm may run it, and with
+\`SCARF_ANALYTICS=false\` it tells nothing. Nothing of it runs in Waybill.
 
 Tests and benchmarks also start programs of the system where they are there (PostgreSQL, Postfix, rspamd, Chromium, promtool): these
 are in no release.

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -113,13 +113,16 @@ test.if(process.env["CI"] === "true")(
     // npm is what the machine has; Bun is not.
     for (const tool of ["node", "npm", "env", "sh", "uname"]) await symlink(Bun.which(tool) ?? "", join(bare, tool));
     // The home folder and the rest say how this machine reaches the registry.
-    const environment = { ...process.env, PATH: bare };
+    const temporary = await freshFolder();
+    const environment = { ...process.env, PATH: bare, TMPDIR: temporary };
     const { packageManager } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
     const first = await Promise.all([1, 2].map(() => bootstrap(checkout, ["--version"], environment)));
     expect(first.map(({ out }) => `bun@${out.trim()}`)).toEqual([packageManager, packageManager]);
     const said = first.map(({ err }) => err).join("");
     expect(said.match(/installing Bun/g)).toHaveLength(1);
     expect(said.match(/installing the dependencies/g)).toHaveLength(1);
+    // A package's install script that tells its makers of it leaves this behind.
+    expect((await readdir(temporary)).filter((name) => name.startsWith("scarf"))).toEqual([]);
     const unreachable = { npm_config_registry: "http://127.0.0.1:9/", BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" };
     const next = await bootstrap(checkout, ["-e", "await import('ioredis')"], { ...environment, ...unreachable });
     expect(next).toMatchObject({ out: "", err: "", exitCode: 0 });
