@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { eventually } from "./eventually.ts";
 
 const BINARY = "/usr/bin/chromium";
 
@@ -42,11 +43,26 @@ export async function openTab({ width, colours, language }: Reader): Promise<Bun
 /** Ends the browser with all its tabs, and removes what it left. */
 export async function closeBrowser(): Promise<void> {
   if (profile === null) return;
+  const folder = profile;
   // It keeps a socket elsewhere.
-  const socket = await readlink(join(profile, "SingletonSocket"));
+  const socket = await readlink(join(folder, "SingletonSocket"));
   Bun.WebView.closeAll();
-  for (const folder of [profile, dirname(socket)]) await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  // Its processes outlive that a little, and would write their files anew.
+  await eventually("the browser ends", () => !isNamedByProcess(folder));
+  for (const left of [folder, dirname(socket)]) await rm(left, { recursive: true, force: true });
   profile = null;
+}
+
+/** Whether a process that runs has the text in its command line. */
+function isNamedByProcess(text: string): boolean {
+  return readdirSync("/proc").some((entry) => {
+    try {
+      return /^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, "utf8").includes(text);
+    } catch {
+      // It has ended meanwhile.
+      return false;
+    }
+  });
 }
 
 interface AxeResult {
