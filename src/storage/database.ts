@@ -1,3 +1,4 @@
+import { DrizzleQueryError } from "drizzle-orm/errors";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { TransportError, UnavailableError } from "../domain/errors.ts";
@@ -19,7 +20,7 @@ const WRITE_TIMEOUT_MS = 10_000;
 
 /**
  * The registry's access to PostgreSQL: every call has a deadline, and an outage becomes an error of the domain. Any other error
- * passes through: it is a bug.
+ * is a bug, and passes through without the statement's parameters: they are people's addresses and words, and errors are logged.
  */
 export class Database {
   constructor(
@@ -34,7 +35,7 @@ export class Database {
     try {
       return await this.within(READ_TIMEOUT_MS, query(this.db), late);
     } catch (error) {
-      throw outage(error) === null ? error : unreachable(error);
+      throw outage(error) === null ? withoutParameters(error) : unreachable(error);
     }
   }
 
@@ -49,7 +50,7 @@ export class Database {
     } catch (error) {
       const kind = outage(error);
       if (kind === "lost") throw new TransportError("the registry did not answer", { cause: error });
-      throw kind === null ? error : unreachable(error);
+      throw kind === null ? withoutParameters(error) : unreachable(error);
     }
   }
 
@@ -72,10 +73,19 @@ function unreachable(cause: unknown): UnavailableError {
   return new UnavailableError("the registry cannot be reached", { cause });
 }
 
+function withoutParameters(error: unknown): unknown {
+  if (!(error instanceof DrizzleQueryError)) return error;
+  // The server's message can quote a parameter, too.
+  const { state, code } = sqlState(error);
+  return new Error(`the registry refused a statement (${state ?? code ?? "no code"}): ${error.query}`, {
+    cause: error.cause,
+  });
+}
+
 /** Server shut down or connection lost: the transaction may have been committed all the same. */
 const LOST_STATES = /^(08|57P)/;
-/** Out of resources, cancelled, deadlocked, locked: the transaction was rolled back. */
-const REFUSED_STATES = /^(53|57014|40|55P03|25P03)/;
+/** Out of resources, cancelled, deadlocked, locked, on a standby: the transaction was rolled back. */
+const REFUSED_STATES = /^(53|57014|40|55P03|25P03|25006)/;
 /** Bun.SQL could not connect at all. */
 const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
 /** Other connection errors, from Bun.SQL and the operating system. */
