@@ -212,7 +212,8 @@ async function openBase(
     startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
     startAuditSweep(shutdown, registry);
     startNewsSweep(shutdown, registry);
-    startTenantRemovals(options, shutdown, { registry: registry.registry, queue, history: eventStore.removal });
+    const left = { registry: registry.registry, devices: registry.devices, queue, history: eventStore.removal };
+    startTenantRemovals(options, shutdown, left);
   }
   const failedJobs = eventStore.failedJobs(registry.contents);
   const payloads = await openPayloads(options, shutdown, { registry, failedJobs, sweeps, joins, ...swept });

@@ -32,7 +32,7 @@ export function startNewsSweep(shutdown: Shutdown, { webhookNews }: OpenRegistry
 export function startTenantRemovals(
   { channels, telemetry }: SweepOptions,
   shutdown: Shutdown,
-  ports: Pick<TenantRemovalPorts, "registry" | "queue" | "history">,
+  ports: Pick<TenantRemovalPorts, "registry" | "devices" | "queue" | "history">,
 ): void {
   const names = channels.map(({ name }) => name);
   const removals = new TenantRemovals({ ...ports, channels: names, clock: systemClock, telemetry });

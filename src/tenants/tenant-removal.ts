@@ -9,6 +9,8 @@ import type { Purging } from "./steering-endpoints.ts";
 
 export interface TenantRemovalPorts {
   readonly registry: Pick<TenantRegistry, "leavingTenants" | "removeOfTenant" | "tenantRemoved">;
+  /** What people's devices said of themselves. */
+  readonly devices: Pick<TenantRegistry, "removeOfTenant">;
   readonly queue: TenantQueueRemoval & Purging;
   readonly history: TenantHistory;
   readonly channels: readonly ChannelName[];
@@ -30,7 +32,7 @@ const SETTLED_MS = 60_000;
  * Removes what deleted tenants leave behind.
  *
  * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
- *     the registry and the history, and last the mark that says so.
+ *     devices, whose rows name no tenant and are found by its passes, the registry and the history, and last the mark that says so.
  * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
  *     the same time.
  */
@@ -71,7 +73,7 @@ export class TenantRemovals {
   }
 
   private async remove(leaving: LeavingTenant): Promise<void> {
-    const { registry, queue, history, channels, clock, telemetry } = this.ports;
+    const { registry, devices, queue, history, channels, clock, telemetry } = this.ports;
     const { tenantId, shard, deletedAtMs } = leaving;
     const tenant = { tenantId, shard };
     if ((await queue.unfinishedJobs(tenant)) > 0) {
@@ -80,7 +82,9 @@ export class TenantRemovals {
       return;
     }
     if (clock.nowMs() - deletedAtMs < SETTLED_MS) return;
-    for (let pieces = 0; !(await registry.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;
+    for (const its of [devices, registry]) {
+      for (let pieces = 0; !(await its.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;
+    }
     if (!(await history.removeHistory(tenantId))) return;
     await queue.removeTenant(tenant);
     await registry.tenantRemoved(tenantId);

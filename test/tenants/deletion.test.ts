@@ -1,16 +1,21 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import { DeviceRepository } from "../../src/channels/wallet/devices/device-repository.ts";
+import { passDevices, passes } from "../../src/channels/wallet/tables.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { Database } from "../../src/storage/database.ts";
 import { TenantRemovals } from "../../src/tenants/tenant-removal.ts";
 import { Front } from "../http/support/front.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 
 let front: Front;
+let devices: DeviceRepository;
 beforeAll(async () => {
   front = await Front.start();
+  devices = new DeviceRepository(new Database(front.database.db, systemClock), systemClock);
 });
 afterAll(() => front.stop(), 15_000);
 
@@ -40,6 +45,7 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
   const clock: Clock = { ...systemClock, nowMs: () => Date.now() + 61_000 };
   const work = new TenantRemovals({
     registry: front.registry,
+    devices,
     queue: {
       unfinishedJobs: (tenant) => front.queue.unfinishedJobs(tenant),
       hastenParked: async ({ tenantId }) => hastened.push(tenantId),
@@ -52,6 +58,15 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
     ...changes,
   });
   return { work, hastened, removed };
+}
+
+/** Somebody's phone has a pass of the tenant. */
+async function putOnDevice(deviceId: string): Promise<void> {
+  const { db } = front.database;
+  const row = { type: "apple", state: "ready", version: 1, content: {}, createdAt: new Date(0) } as const;
+  const passTypeId = "pass.test.event";
+  await db.insert(passes).values({ ...row, id: deviceId, tenantId: id, serial: "S1", passTypeId, jobId: deviceId });
+  await devices.register({ deviceId, passId: deviceId, passTypeId, pushToken: "aa" });
 }
 
 async function rowsOf(table: string): Promise<number> {
@@ -109,6 +124,7 @@ test("everything of a deleted tenant leaves the registry, once its jobs have end
   await front.operate("PUT", `/tenants/${id}/templates/hi`, { channel: "email", subject: "Hi", html: "<p>Hi</p>" });
   await front.operate("PUT", `/tenants/${id}/credentials/email`, { from_address: "me@own.example" });
   for (let n = 0; n < 3; n += 1) await must(front.registry.putSuppression(id, `u${n}@example.com`, "manual"));
+  await putOnDevice(`phone-of-${id}`);
   expect((await send()).status).toBe(202);
   expect((await remove(`?confirm=${id}&purge=true`)).status).toBe(202);
   const { work, hastened, removed } = removals();
@@ -117,7 +133,10 @@ test("everything of a deleted tenant leaves the registry, once its jobs have end
   expect([hastened.includes(id), await rowsOf("suppressions")]).toEqual([true, 3]);
   front.queue.queued.splice(0);
   await work.round();
-  for (const table of ["keys", "templates", "credentials", "suppressions"]) expect(await rowsOf(table)).toBe(0);
+  for (const table of ["keys", "templates", "credentials", "suppressions", "passes"])
+    expect(await rowsOf(table)).toBe(0);
+  const phone = eq(passDevices.deviceId, `phone-of-${id}`);
+  expect(await front.database.db.select().from(passDevices).where(phone)).toEqual([]);
   expect(await rowsOf("token_movements")).toBe(1);
   expect(removed).toContain(id);
   const answer = await remove(`?confirm=${id}`);

@@ -179,4 +179,6 @@ export interface PassDevices {
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
   /** The push service reports that the token is dead: removes the registrations of the type that use it. */
   forget(passTypeId: string, pushToken: string): Promise<void>;
+  /** Takes the passes of a deleted tenant off some of their devices. Resolves to whether none is left. */
+  removeOfTenant(tenantId: string): Promise<boolean>;
 }

@@ -115,6 +115,22 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(await first.devices.targets(two)).toEqual([{ deviceId: device, pushToken: "aa" }]);
     });
 
+    test("the devices of a deleted tenant are forgotten, but for the passes of others on them", async () => {
+      await must(first.registry.createTenant({ id: "leaves", name: "Leaves" }));
+      const [shared, kept] = [aDevice(), await aPass()];
+      // More than one piece.
+      const devices = [shared, ...Array.from({ length: 60 }, aDevice)];
+      const left = [await aPass({ tenantId: "leaves" }), await aPass({ tenantId: "leaves" })];
+      for (const device of devices) for (const pass of left) await register(device, pass);
+      await register(shared, kept);
+      let pieces = 1;
+      while (!(await first.devices.removeOfTenant("leaves"))) pieces += 1;
+      expect(pieces).toBe(2);
+      expect((await Promise.all(left.map((pass) => first.devices.targets(pass)))).flat()).toEqual([]);
+      expect((await Promise.all(devices.map(deviceRows))).flat().map(({ deviceId }) => deviceId)).toEqual([shared]);
+      expect(await first.devices.targets(kept)).toEqual([{ deviceId: shared, pushToken: "aa" }]);
+    });
+
     test("the changes are those of registered passes of the type, strictly after the tag", async () => {
       const [device, other] = [aDevice(), aDevice()];
       const [one, two] = [await aPass({ serial: "S1", tag: 100 }), await aPass({ serial: "S2", tag: 101 })];

@@ -64,7 +64,7 @@ export class DeviceRepository implements PassDevices {
         .from(passes)
         .where(eq(passes.id, passId));
       if (pass === undefined || pass.passTypeId === null) return false;
-      const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, pass.passTypeId));
+      const device = deviceOf(deviceId, pass.passTypeId);
       const locked = await transaction.select().from(passDevices).where(device).for("update");
       // Without a device row there are no registrations, and no lock that holds off concurrent changes.
       if (locked.length === 0) return false;
@@ -72,9 +72,7 @@ export class DeviceRepository implements PassDevices {
         .delete(passRegistrations)
         .where(and(eq(passRegistrations.deviceId, deviceId), eq(passRegistrations.passId, passId)))
         .returning({ passId: passRegistrations.passId });
-      await transaction
-        .delete(passDevices)
-        .where(and(device, notExists(registrationsOf(transaction, deviceId, pass.passTypeId))));
+      await removeUnused(transaction, deviceId, pass.passTypeId);
       return deleted.length > 0;
     });
   }
@@ -138,7 +136,32 @@ export class DeviceRepository implements PassDevices {
       for (const { deviceId } of reached) await forgetOn(transaction, { deviceId, passTypeId, pushToken });
     });
   }
+
+  removeOfTenant(tenantId: string): Promise<boolean> {
+    return this.database.write(async (transaction) => {
+      const its = await transaction
+        .selectDistinct({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
+        .from(passRegistrations)
+        .innerJoin(passes, eq(passes.id, passRegistrations.passId))
+        .where(eq(passes.tenantId, tenantId))
+        .orderBy(asc(passRegistrations.deviceId))
+        .limit(DEVICES_AT_ONCE);
+      for (const { deviceId, passTypeId } of its) {
+        if (passTypeId === null) continue;
+        await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
+        const ofTenant = transaction.select({ id: passes.id }).from(passes).where(eq(passes.tenantId, tenantId));
+        await transaction
+          .delete(passRegistrations)
+          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofTenant)));
+        await removeUnused(transaction, deviceId, passTypeId);
+      }
+      return its.length < DEVICES_AT_ONCE;
+    });
+  }
 }
+
+/** Devices that one transaction takes a deleted tenant's passes off. */
+const DEVICES_AT_ONCE = 50;
 
 /** The push token for the tenant of the registered pass. */
 const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;
@@ -147,8 +170,7 @@ async function forgetOn(
   transaction: AnyDb,
   { deviceId, passTypeId, pushToken }: Pick<Registration, "deviceId" | "passTypeId" | "pushToken">,
 ): Promise<void> {
-  const device = and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
-  const [locked] = await transaction.select().from(passDevices).where(device).for("update");
+  const [locked] = await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
   if (locked === undefined) return;
   const ofType = transaction.select({ id: passes.id }).from(passes).where(eq(passes.passTypeId, passTypeId));
   const token = sql`coalesce(${passRegistrations.pushToken}, ${locked.pushToken})`;
@@ -157,9 +179,18 @@ async function forgetOn(
     .where(
       and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofType), eq(token, pushToken)),
     );
+  await removeUnused(transaction, deviceId, passTypeId);
+}
+
+function deviceOf(deviceId: string, passTypeId: string) {
+  return and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
+}
+
+/** Removes a device, which is locked, if no pass of the type is on it. */
+async function removeUnused(transaction: AnyDb, deviceId: string, passTypeId: string): Promise<void> {
   await transaction
     .delete(passDevices)
-    .where(and(device, notExists(registrationsOf(transaction, deviceId, passTypeId))));
+    .where(and(deviceOf(deviceId, passTypeId), notExists(registrationsOf(transaction, deviceId, passTypeId))));
 }
 
 function registrationsOf(db: AnyDb, deviceId: string, passTypeId: string) {
