@@ -79,3 +79,18 @@ test("a backup whose content differs from its manifest is refused, even if it ca
   await expect(verifyBackup(file)).rejects.toEqual(refused);
   await expect(extractBackup(file, join(folder, "altered"))).rejects.toEqual(refused);
 });
+
+test("a backup that cannot be read back leaves the former file of its name alone", async () => {
+  const file = join(folder, "kept.tar.zst");
+  const token = join(folder, "token");
+  await writeFile(file, "the former backup");
+  await writeFile(token, "a token");
+  const entries = async function* () {
+    yield { path: "payloads/../token", file: token, bytes: 7 };
+  };
+  const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
+  const refused = new BackupError(`it holds "payloads/../token", which is no part of a data folder`);
+  await expect(writeBackup(file, entries(), facts, () => {})).rejects.toEqual(refused);
+  expect(await readFile(file, "utf8")).toBe("the former backup");
+  expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.tar.zst"]);
+});

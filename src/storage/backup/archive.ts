@@ -44,7 +44,8 @@ export class BackupError extends Error {
 
 /**
  * Writes a backup: a tar file, compressed with zstd, with the manifest as its last entry. It appears under its name only when
- * it is complete and on disk; until then it has another name beside it, and a former file of that name stays. Mode 0600.
+ * it is complete, on disk, read back and compared; until then it has another name beside it, and a former file of that name stays.
+ * Mode 0600.
  */
 export async function writeBackup(
   file: string,
@@ -65,6 +66,7 @@ export async function writeBackup(
     // The first of the two to fail says why.
     const [manifest] = await Promise.all([filling, writing]);
     await onDisk(unfinished);
+    await verifyBackup(unfinished);
     await rename(unfinished, file);
     await onDisk(dirname(file));
     return manifest;
