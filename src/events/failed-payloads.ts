@@ -20,7 +20,7 @@ export function sealedTarget(target: EventStoreTarget): EventStoreTarget {
 }
 
 /** One row per failure; a job's newest version counts. Rows leave by the day. */
-const FAILED_PAYLOADS: Table = {
+export const FAILED_PAYLOADS: Table = {
   name: "failed_payloads",
   columns: `  tenant_id LowCardinality(String) CODEC(ZSTD(1)),
   job_id UUID CODEC(ZSTD(1)),

@@ -1,6 +1,7 @@
 import { assert, ConfigurationError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { FAILED_PAYLOADS, failedPayloads, sealedTarget } from "./failed-payloads.ts";
 import { attemptsView, views } from "./rollups.ts";
 import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
@@ -43,6 +44,10 @@ export async function migrateEventStore(
   for (const statement of await wideningTo(clickhouse, target, { channels, settings })) {
     await clickhouse.command(statement);
   }
+  // Of another database, which a restored backup of this one may be without.
+  if (!(await hasFailedPayloads(clickhouse, target, settings))) {
+    for (const statement of failedPayloads(target)) await clickhouse.command(statement);
+  }
   await ensureIdentity(clickhouse, target);
   return ran;
 }
@@ -66,9 +71,18 @@ export async function eventStoreIdentity(
   const present = new Set(rows.map(([version]) => Number(version)));
   if (eventStoreMigrations(target).some(({ version }) => !present.has(version))) throw notCurrent(database);
   if ((await wideningTo(clickhouse, target, { channels, settings })).length > 0) throw notCurrent(database);
+  if (!(await hasFailedPayloads(clickhouse, target, settings))) throw notCurrent(database);
   const id = await firstIdentity(clickhouse, target);
   if (id === null) throw notCurrent(database);
   return id;
+}
+
+async function hasFailedPayloads(clickhouse: ClickHouse, target: EventStoreTarget, settings: string): Promise<boolean> {
+  const { database } = sealedTarget(target);
+  const found = await clickhouse.rows(
+    `SELECT name FROM system.tables WHERE database = '${database}' AND name = '${FAILED_PAYLOADS.name}' SETTINGS ${settings}`,
+  );
+  return found.length > 0;
 }
 
 function notCurrent(database: string): ConfigurationError {

@@ -20,6 +20,15 @@ test("an event store has an identity of its own, which never changes", async () 
   expect(await eventStoreIdentity(two.reading, two.target)).not.toBe(id);
 }, 60_000);
 
+test("a store without the database of contents, as of a backup that left it out, is refused until it is migrated", async () => {
+  const { target, reading, writing } = await chdb.eventStore("alone", "http");
+  await writing.command("DROP DATABASE alone_sealed SYNC");
+  await expect(eventStoreIdentity(reading, target)).rejects.toThrow("run `waybill migrate`");
+  expect(await migrateEventStore(writing, target)).toEqual([]);
+  await eventStoreIdentity(reading, target);
+  expect(await reading.rows("SELECT count() FROM alone_sealed.failed_payloads")).toEqual([[0]]);
+}, 60_000);
+
 test("a schema that is not the current one is refused", async () => {
   const { target, reading, writing } = await chdb.eventStore("old", "http");
   const refusal = new ConfigurationError(
