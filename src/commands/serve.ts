@@ -5,6 +5,7 @@ import type { DemoTenant } from "../app/demo-tenant.ts";
 import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
+import { SETTINGS } from "../config/settings.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
 import { called, processTelemetry } from "./command-line.ts";
@@ -97,12 +98,20 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
   }
   rows.push(["Roles", config.roles.join(", ")], ...processRows(config, house, place), ["Data folder", config.home]);
   rows.push(["Operator token", isTokenGiven ? "from OPERATOR_TOKEN" : `in ${join(config.home, "operator-token")}`]);
-  if (config.providers === "sandbox") rows.push(["Providers", "sandbox: nothing leaves this machine"]);
+  if (config.providers === "sandbox") rows.push(["Providers", sandboxRow(config)]);
   if (demo.apiKey !== null) rows.push(["Demo tenant", "demo"], ["API key", `${demo.apiKey} (shown this once)`]);
   const lines = ["", "Waybill is ready.", "", ...rows.map(([name, value]) => `  ${name.padEnd(15)} ${value}`), ""];
   if (url !== null) lines.push(...firstEmail(url, demo));
   return lines.join("\n");
 }
+
+function sandboxRow(config: Config): string {
+  const real = PROVIDER_ADDRESSES.filter((key) => config[key] !== null).map((key) => SETTINGS[key].name);
+  return real.length === 0 ? "sandbox: nothing leaves this machine" : `sandbox, but for ${real.join(", ")}`;
+}
+
+/** Each takes the place of the sandbox's. */
+const PROVIDER_ADDRESSES = ["smtpUrl", "whatsappApiUrl", "googleWalletApiUrl", "googleTokenUrl", "apnsUrl"] as const;
 
 /** One row per process, with what runs there. */
 function processRows(config: Config, { children }: App, place: Place): [string, string][] {

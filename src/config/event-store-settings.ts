@@ -47,14 +47,14 @@ export const EVENT_STORE_SETTINGS = {
   eventsKeptMonths: {
     name: "EVENTS_KEPT_MONTHS",
     default: "13",
-    meaning: "how long the event store keeps events; sums by hour and day stay",
+    meaning: "how long the event store keeps events, at least; sums by hour and day stay",
     // Fifty years: ClickHouse's DateTime ends in 2106, and a time beyond it counts as long past.
     ...wholeNumber(1, 600),
   },
   jobsKeptDays: {
     name: "JOBS_KEPT_DAYS",
     default: "90",
-    meaning: "how long the event store keeps finished jobs with their results",
+    meaning: "how long the event store keeps finished jobs with their results, at least",
     ...wholeNumber(1, 18_250),
   },
   clickhouseHttpPort: {

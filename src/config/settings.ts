@@ -106,8 +106,8 @@ export const SETTINGS = {
     name: "REDIS_REPLICAS_ACKED",
     default: "0",
     meaning:
-      "how many replicas of a shared Redis must have a job before it is answered with 202 (docs/redis-cluster.md); a " +
-      "master with fewer refuses its tenants' messages",
+      "how many replicas of a shared Redis must have a job before it is answered with 202 (docs/redis-cluster.md); with " +
+      "fewer, the answer is 500, though the master has it and it is sent",
     ...wholeNumber(0, 5),
   },
   databaseUrl: {
@@ -191,7 +191,9 @@ export const SETTINGS = {
   providers: {
     name: "PROVIDERS",
     default: "sandbox",
-    meaning: "`sandbox` (nothing leaves the machine) or `live`",
+    meaning:
+      "`live`, or `sandbox`: what has no address of its own below (`SMTP_URL`, `…_API_URL`, `APNS_URL`) is sent to stand-ins " +
+      "in the process",
     expected: PROVIDERS.join(" or "),
     parse: (text) => oneOf(text, PROVIDERS),
   },
