@@ -57,8 +57,9 @@ export const ASSUMED = {
   outageHours: 6,
   /** Copies of the event store, and of Redis's data (a master and its replica). */
   replicas: 2,
-  eventsKeptMonths: 13,
-  jobsKeptDays: 90,
+  /** With the month by which the oldest outstay the settings: a month's rows leave together. */
+  eventsKeptMonths: 13 + 1,
+  jobsKeptDays: 90 + 30,
 } as const;
 
 const DAY_SECONDS = 86_400;

@@ -99,7 +99,7 @@ Programs of others run beside or inside Waybill, unchanged, each replaceable by 
 
 Builds for one kind of machine (\`@chdb/lib-linux-x64-gnu\`, for example) are not listed: they have the licence of the package that needs
 them. \`swagger-ui-dist\` brings \`@scarf/scarf\`, whose install script tells its makers that it was installed. Bun would run it
-unasked; in a checkout no package's install script runs (\`trustedDependencies\` in package.json). npm may run it, and with
+unasked; in a checkout Bun runs no package's install script (\`trustedDependencies\` in package.json). npm may run it, and with
 \`SCARF_ANALYTICS=false\` it tells nothing. Nothing of it runs in Waybill.
 
 Tests and benchmarks also start programs of the system where they are there (PostgreSQL, Postfix, rspamd, Chromium, promtool): these

@@ -16,7 +16,7 @@ export function spamRulesPage(): string {
 
 const INTRODUCTION = `# Rules of the built-in spam filter
 
-With \`SPAM_FILTER=builtin\`, each e-mail with inline HTML is scored before it is handed over: the points of all rules that
+With \`SPAM_FILTER=builtin\`, each e-mail with inline HTML or text is scored before it is handed over: the points of all rules that
 speak are added, and above \`SPAM_THRESHOLD\` (5) the job fails. Its result names the score and the rules. The filter looks
 at the message alone: the same message always gets the same score. Of the HTML it looks at the first 1,048,576 characters,
 of its text at the first 200,000.

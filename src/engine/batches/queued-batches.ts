@@ -29,7 +29,8 @@ const RUNS_MAX = 3;
  *
  * B1. Under a key each message is queued once, whoever repeats the request, when, and however often: the ids of its jobs follow
  *     from the base that has the key, and the queue notes what it has queued in the same call.
- * B2. An answer is final: all its messages are queued, or their refusals stored, before it is given. A repeat gets it again.
+ * B2. An answer is final if any message was queued: all are, or their refusals stored, before it is given. A repeat gets it again.
+ *     A batch of which nothing was queued leaves nothing behind.
  * B3. A request that died half-way is continued by its repeat.
  * B4. A tenant has at most three batches on their way into the queue in this process. Others of its own wait behind them, and no
  *     other tenant does.
