@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, lt, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, isNull, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
@@ -196,6 +196,7 @@ export class PassRepository implements PassStore {
       db
         .select(COLUMNS)
         .from(passes)
+        .innerJoin(tenants, and(eq(tenants.id, passes.tenantId), isNull(tenants.deletedAt)))
         .where(and(eq(passes.passTypeId, passTypeId), eq(passes.serial, serial), ne(passes.state, "failed"))),
     );
     return rows.map((row) => this.toPass(row));

@@ -118,10 +118,14 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
     test("the devices of a deleted tenant are forgotten, but for the passes of others on them", async () => {
       await must(first.registry.createTenant({ id: "leaves", name: "Leaves" }));
       const [shared, kept] = [aDevice(), await aPass()];
-      // More than one piece.
-      const devices = [shared, ...Array.from({ length: 60 }, aDevice)];
-      const left = [await aPass({ tenantId: "leaves" }), await aPass({ tenantId: "leaves" })];
-      for (const device of devices) for (const pass of left) await register(device, pass);
+      // More than one piece, and two pass types.
+      const devices = [shared, ...Array.from({ length: 59 }, aDevice)];
+      const other = "pass.test.other";
+      const left = [await aPass({ tenantId: "leaves" }), await aPass({ tenantId: "leaves", passTypeId: other })];
+      for (const device of devices) {
+        await register(device, left[0] ?? "");
+        await register(device, left[1] ?? "", "bb", other);
+      }
       await register(shared, kept);
       let pieces = 1;
       while (!(await first.devices.removeOfTenant("leaves"))) pieces += 1;

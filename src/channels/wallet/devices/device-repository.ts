@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNull, notExists, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { walletLimits } from "../limits.ts";
@@ -139,29 +139,32 @@ export class DeviceRepository implements PassDevices {
 
   removeOfTenant(tenantId: string): Promise<boolean> {
     return this.database.write(async (transaction) => {
-      const its = await transaction
-        .selectDistinct({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
-        .from(passRegistrations)
-        .innerJoin(passes, eq(passes.id, passRegistrations.passId))
-        .where(eq(passes.tenantId, tenantId))
-        .orderBy(asc(passRegistrations.deviceId))
-        .limit(DEVICES_AT_ONCE);
-      for (const { deviceId, passTypeId } of its) {
+      // Any of them: to sort all for each piece would cost the square of their number.
+      const some = await transaction
+        .select({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
+        .from(passes)
+        .innerJoin(passRegistrations, eq(passRegistrations.passId, passes.id))
+        .where(and(eq(passes.tenantId, tenantId), isNotNull(passes.passTypeId)))
+        .limit(REGISTRATIONS_AT_ONCE);
+      const devices = new Map(some.map((one) => [`${one.deviceId}\0${one.passTypeId}`, one]));
+      // In one order, so that no two processes wait for each other.
+      for (const [, { deviceId, passTypeId }] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
         if (passTypeId === null) continue;
         await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
-        const ofTenant = transaction.select({ id: passes.id }).from(passes).where(eq(passes.tenantId, tenantId));
+        const ofType = and(eq(passes.tenantId, tenantId), eq(passes.passTypeId, passTypeId));
+        const its = transaction.select({ id: passes.id }).from(passes).where(ofType);
         await transaction
           .delete(passRegistrations)
-          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofTenant)));
+          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
         await removeUnused(transaction, deviceId, passTypeId);
       }
-      return its.length < DEVICES_AT_ONCE;
+      return some.length < REGISTRATIONS_AT_ONCE;
     });
   }
 }
 
-/** Devices that one transaction takes a deleted tenant's passes off. */
-const DEVICES_AT_ONCE = 50;
+/** Of a deleted tenant's passes, what one transaction looks at. */
+const REGISTRATIONS_AT_ONCE = 100;
 
 /** The push token for the tenant of the registered pass. */
 const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;
