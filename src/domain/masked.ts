@@ -1,5 +1,7 @@
 /** The most characters of a provider's text in a log line. */
 const TEXT_CHARS_MAX = 300;
+/** With an address that begins before the end of those. */
+const TEXT_CHARS_READ = 2 * TEXT_CHARS_MAX;
 
 /** A recipient as a log may show it: `a***@example.com`, `+34***89`. */
 export function maskedRecipient(recipient: string): string {
@@ -13,6 +15,7 @@ const RECIPIENTS = /[^\s<>()[\]"',;:]{1,64}@[\w.-]{1,255}|\+?\d{9,15}/g;
 
 /** A provider's reply as a log may show it: shortened, with the recipients in it masked. */
 export function maskedText(text: string): string {
-  const short = text.length > TEXT_CHARS_MAX ? `${text.slice(0, TEXT_CHARS_MAX)}…` : text;
-  return short.replace(RECIPIENTS, maskedRecipient);
+  // First masked: half an address is not seen to be one.
+  const masked = text.slice(0, TEXT_CHARS_READ).replace(RECIPIENTS, maskedRecipient);
+  return masked.length > TEXT_CHARS_MAX ? `${masked.slice(0, TEXT_CHARS_MAX)}…` : masked;
 }

@@ -30,7 +30,7 @@ export class ClickHouse {
     await this.answer(
       this.options.timeoutMs,
       (signal) => this.options.client.command({ query: sql, abort_signal: signal }),
-      (cause) => new TransportError(`clickhouse did not confirm a statement: ${String(cause)}`, { cause }),
+      (cause) => new TransportError(`clickhouse did not confirm a statement: ${saidBy(cause)}`, { cause }),
     );
   }
 
@@ -49,8 +49,8 @@ export class ClickHouse {
         await finished(stream);
       },
       (cause) => {
-        if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${String(cause)}`, { cause });
-        return new TransportError(`clickhouse did not confirm an insert: ${String(cause)}`, { cause });
+        if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${saidBy(cause)}`, { cause });
+        return new TransportError(`clickhouse did not confirm an insert: ${saidBy(cause)}`, { cause });
       },
     );
   }
@@ -153,8 +153,18 @@ function isAboutData(cause: unknown): boolean {
   return cause instanceof Error && "code" in cause && DATA_ERRORS.has(String(cause.code));
 }
 
+/** Behind these words the server quotes rows, values and the statement, and errors are logged. */
+const QUOTES = /:? ?\(at row|:? ?while (executing|processing|parsing)|:? before: |:? ?in scope |parsed text:/i;
+const SAID_CHARS_MAX = 300;
+
+function saidBy(cause: unknown): string {
+  const [line = ""] = String(cause).split("\n");
+  const at = line.search(QUOTES);
+  return line.slice(0, at === -1 ? SAID_CHARS_MAX : Math.min(at, SAID_CHARS_MAX));
+}
+
 function notAnswered(cause: unknown): UnavailableError {
-  return new UnavailableError(`clickhouse did not answer: ${String(cause)}`, { cause });
+  return new UnavailableError(`clickhouse did not answer: ${saidBy(cause)}`, { cause });
 }
 
 interface ClickHouseAddress {

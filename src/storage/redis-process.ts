@@ -139,6 +139,8 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     "daemonize no",
     // The log goes to standard output, which the parent reads.
     'logfile ""',
+    // It would quote the commands in progress, and messages are in them.
+    "crash-log-enabled no",
 
     // Redis replies only after the write is on disk, even while it rewrites the file: a 202 promises that.
     "appendonly yes",

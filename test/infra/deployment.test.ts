@@ -172,6 +172,17 @@ describe("proxies", () => {
     expect(Number(mebibytes) * 2 ** 20).toBeGreaterThan(emailLimits.sendBytesMax);
     expect(infraFile("caddy/Caddyfile")).toContain(/^.*max_size.*$/m.exec(infraFile("../docs/tls.md"))?.[0] ?? "none");
   });
+
+  test("log no API key and no token of an address", () => {
+    const [log = "none"] = /^\tlog \{\n(?:\t{2,}.*\n)+\t\}$/m.exec(infraFile("caddy/Caddyfile")) ?? [];
+    expect(log).toContain("request>headers>X-Api-Key delete");
+    expect(infraFile("../docs/tls.md")).toContain(log);
+    const [, pattern = "none"] = /request>uri regexp (\S+) /.exec(log) ?? [];
+    const secret = new RegExp(pattern);
+    for (const path of ["/t/c/x", "/t/o/x", "/u/x", "/p/x", "/wallet/v1/devices/x/registrations/y"]) {
+      expect([path, secret.test(path)]).toEqual([path, true]);
+    }
+  });
 });
 
 test("what deploy.md applies by file names its namespace, or the line does", () => {

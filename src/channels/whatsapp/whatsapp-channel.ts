@@ -2,6 +2,7 @@ import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
+import { maskedText } from "../../domain/masked.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -168,7 +169,7 @@ export class WhatsappChannel implements Channel {
     const { telemetry } = this.options;
     if (this.pace.refuse(sender, pauseMs)) {
       telemetry.count("chat_numbers_paused", { why: "refuse_sender" });
-      const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId, own, said };
+      const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId, own, said: maskedText(said) };
       telemetry.log("error", "the chat provider refused a sender's credentials or account", fields);
     }
     const whose = own ? "your WhatsApp credentials or account" : "the platform's WhatsApp credentials or account";

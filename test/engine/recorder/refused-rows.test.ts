@@ -59,6 +59,22 @@ test.each(POISON)(
   20_000,
 );
 
+test("what the engine says of a refused row, which is logged, quotes neither it nor its neighbours", async () => {
+  const eventStore = await newEventStore();
+  const result = { diagnostic: "550 5.1.1 <ann@example.com> unknown" };
+  const finished = { status: "failed", attempts: 1, result } as const;
+  const rows = batchAt(1_000, 3).map((row, n) => ({ ...row, result, finished: { ...finished, attempts: 1 - 2 * n } }));
+  const error: unknown = await eventStore.writer.write(newToken(), rows).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(RowsRefusedError);
+  expect(String(error)).toContain("clickhouse refused rows: ");
+  expect(String(error)).not.toContain("ann@");
+  const statement = "SELECT nothing_such FROM numbers(1) WHERE {recipient:String} > ''";
+  const failed = eventStore.reading.rows(statement, { recipient: "ann@example.com" });
+  const said = String(await failed.catch((reason: unknown) => reason));
+  expect(said).toContain("nothing_such");
+  expect(said).not.toContain("ann@");
+});
+
 test("rows refused because their table does not fit are not set aside: the batch waits", async () => {
   const eventStore = await newEventStore();
   const rows = batchAt(1_000, 40).map((row, n) => (n < 11 ? { ...row, type: "exploded" as EventType } : row));

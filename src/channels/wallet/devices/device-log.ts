@@ -58,7 +58,10 @@ export class DeviceLog {
   }
 }
 
-/** Removes characters that a terminal would act on or a reader could take for a new line. */
+/**
+ * Removes characters that a terminal would act on or a reader could take for a new line, and devices' ids: who knows one can ask
+ * which passes are on the device.
+ */
 function readable(line: string): string {
-  return line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ");
+  return line.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ").replace(/\b[0-9a-f]{32,}\b/gi, "(id)");
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { maskedText } from "../../../domain/masked.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
@@ -209,7 +210,7 @@ export class GoogleObjects {
   }
 
   private note(message: string, { pass }: GoogleDelivery, said: string): void {
-    this.telemetry.log("warn", message, { tenant_id: pass.tenantId, pass_id: pass.passId, said });
+    this.telemetry.log("warn", message, { tenant_id: pass.tenantId, pass_id: pass.passId, said: maskedText(said) });
   }
 }
 

@@ -33,6 +33,16 @@ test("what a terminal would act upon, or pass for another line, is not written",
   expect(log.latest(1)).toMatchObject([{ message: " [2Jgone ERROR all is lost txt " }]);
 });
 
+test("the device that a phone names in its complaint is not written", () => {
+  const { log, telemetry } = open();
+  log.take([
+    "Register task (for device 19121d6b570b31a3fa56dbd45411c933, serial 12) encountered error: Authentication failure",
+  ]);
+  const message = "Register task (for device (id), serial 12) encountered error: Authentication failure";
+  expect(log.latest(1)).toMatchObject([{ message }]);
+  expect(JSON.stringify(telemetry.lines)).not.toContain("19121d6b");
+});
+
 test("an endless line is cut, and only the latest lines are kept", () => {
   const { log } = open(2);
   log.take(["one", "two", "x".repeat(100_000)]);
