@@ -24,6 +24,8 @@ export class Exchange {
   /** What the audit log says of a call beside its path, without secrets. */
   auditDetail: JsonObject = {};
   newTenantId: string | null = null;
+  /** The job that the request is to queue; null: none, or a batch. */
+  jobId: string | null = null;
   /** How many jobs a batch has queued; null: it is no batch. */
   jobsQueued: number | null = null;
   /** Null: the request is not traced. */
@@ -55,6 +57,7 @@ export class Exchange {
 
   /** The request queues this job. One id for both: then whatever names the job later names the request. */
   queues(jobId: string): void {
+    this.jobId = jobId;
     this.id ??= jobId;
   }
 

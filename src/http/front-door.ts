@@ -152,10 +152,10 @@ export class FrontDoor {
     return response;
   }
 
-  private noteUsage({ caller, jobsQueued }: Exchange, { status, headers }: Response): void {
+  private noteUsage({ caller, jobId, jobsQueued }: Exchange, { status, headers }: Response): void {
     if (typeof caller === "string") return;
-    // Every other 202 to a tenant is a queued job; a repeat's job was counted with the first answer.
-    const ofAnswer = status === 202 && !headers.has("idempotency-replayed") ? 1 : 0;
+    // A repeat's job was counted with the first answer.
+    const ofAnswer = jobId !== null && status === 202 && !headers.has("idempotency-replayed") ? 1 : 0;
     this.ports.usage?.note(caller.tenantId, jobsQueued ?? ofAnswer);
   }
 

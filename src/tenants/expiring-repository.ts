@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, lte } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNull, lte } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { CredentialForm, Expiring } from "../domain/credentials.ts";
 import type { Database } from "../storage/database.ts";
@@ -36,7 +36,9 @@ export class ExpiringRepository {
   constructor(private readonly options: ExpiringRepositoryOptions) {}
 
   async tenantCount(): Promise<number> {
-    const [row] = await this.options.database.read((db) => db.select({ all: count() }).from(tenants));
+    const [row] = await this.options.database.read((db) =>
+      db.select({ all: count() }).from(tenants).where(isNull(tenants.deletedAt)),
+    );
     return row?.all ?? 0;
   }
 

@@ -23,9 +23,9 @@ export interface UsagePorts {
 
 const DESCRIPTION =
   "By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count events in the month of their own time, " +
-  "exactly; tokens are the ledger's. `api_calls` and `accepted` count the tenant's authenticated calls and its sends " +
-  "answered with a new job; they are up to 5 seconds behind, and a process that is killed loses those of its last 5 " +
-  "seconds. Both begin when this release was started. As CSV with `format=csv` or `Accept: text/csv`.";
+  "exactly; tokens are the ledger's. `api_calls` and `accepted` count the tenant's authenticated calls and those " +
+  "answered with a new job (messages of a batch one by one, updates of passes included); they are up to 5 seconds behind, " +
+  "and a process that is killed loses those of its last 5 seconds. As CSV with `format=csv` or `Accept: text/csv`.";
 
 const COMMON = { name: "operator", tag: "Tenants", method: "GET", description: DESCRIPTION } as const;
 
@@ -56,7 +56,7 @@ function tenantUsageEndpoint(
     summary: "A tenant's usage by month",
     params: { id: tenantIdParameter },
     query: {
-      from: monthParameter("from", "First month; by default this one."),
+      from: monthParameter("from", "First month; by default `to`, or else this one."),
       to: monthParameter("to", `Last month; by default this one. At most ${MONTHS_MAX} months in all.`),
       format,
     },

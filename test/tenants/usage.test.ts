@@ -28,11 +28,15 @@ test("each authenticated call of a tenant is counted once, and each new job", as
     const answer = await front.send(send, { "idempotency-key": "usage-1" });
     expect([answer.status, answer.headers.get("idempotency-replayed")]).toEqual([202, replayed]);
   }
+  // A 202 that queues nothing.
+  const made = await front.post("/v1/webhooks", { url: "https://hooks.example.com/waybill" });
+  const from = new Date(Date.now() - 60_000).toISOString();
+  expect((await front.post(`/v1/webhooks/${String(made.body["webhook_id"])}/replay`, { from })).status).toBe(202);
   expect((await front.operate("GET", "/tenants/acme/usage")).body).toMatchObject({ usage: [{ api_calls: 0 }] });
   await counter.flush();
   await counter.flush();
   expect((await front.operate("GET", "/tenants/acme/usage")).body).toMatchObject({
-    usage: [{ tenant_id: "acme", month: MONTH, api_calls: 4, accepted: 2 }],
+    usage: [{ tenant_id: "acme", month: MONTH, api_calls: 6, accepted: 2 }],
   });
 });
 
