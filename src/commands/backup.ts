@@ -5,7 +5,7 @@ import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { type BackupFacts, type Manifest, writeBackup } from "../storage/backup/archive.ts";
+import { type BackupFacts, type Manifest, type PartSums, writeBackup } from "../storage/backup/archive.ts";
 import { type Entry, entriesOf, type Part } from "../storage/backup/parts.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
@@ -64,25 +64,35 @@ async function ofRunning({ home }: Config, file: string, begun: Begun): Promise<
       const { folder, cutMs, heldMs, lengths } = said as unknown as PreparedCut;
       console.log(`The server held its stores for ${Math.round(heldMs)} ms and goes on.`);
       const facts = { ...begun, cutMs, wasRunning: true };
-      write(file, entriesOf(folder, new Map(lengths)), facts).then(written.resolve, written.reject);
+      // The server then removes its copy.
+      const onWritten = () => done.abort();
+      write(file, entriesOf(folder, new Map(lengths)), facts, onWritten).then(written.resolve, written.reject);
     },
     done.signal,
   );
+  // The answer ends before the file is written only if the server has ended.
+  const answered = asking.catch((error: unknown) => {
+    if (!done.signal.aborted) throw error;
+  });
   try {
-    // The answer ends before the file is written only if the server has ended.
-    return await Promise.race([written.promise, asking.then(() => written.promise)]);
+    return await Promise.race([written.promise, answered.then(() => written.promise)]);
   } finally {
-    // The server then removes its copy.
     done.abort();
-    asking.catch(() => undefined);
+    answered.catch(() => undefined);
     written.promise.catch(() => undefined);
   }
 }
 
-function write(file: string, entries: AsyncIterable<Entry>, facts: BackupFacts): Promise<Manifest> {
-  return writeBackup(file, entries, facts, (part, { files, bytes }) => {
+function write(
+  file: string,
+  entries: AsyncIterable<Entry>,
+  facts: BackupFacts,
+  onWritten = () => {},
+): Promise<Manifest> {
+  const onPart = (part: Part, { files, bytes }: PartSums) => {
     console.log(`  ${NAMES[part].padEnd(24)} ${String(files).padStart(7)} files ${shownBytes(bytes).padStart(12)}`);
-  });
+  };
+  return writeBackup(file, entries, facts, { onPart, onWritten });
 }
 
 export const NAMES: Readonly<Record<Part, string>> = {

@@ -67,7 +67,7 @@ test("a backup whose content differs from its manifest is refused, even if it ca
     yield { path: "operator-token", file: token, bytes: 20 };
   };
   const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
-  const manifest = await writeBackup(file, entries(), facts, () => {});
+  const manifest = await writeBackup(file, entries(), facts, { onPart() {} });
   expect(manifest.parts.secrets).toMatchObject({ files: 1, bytes: 20 });
   expect(await verifyBackup(file)).toEqual(manifest);
   await extractBackup(file, join(folder, "whole"));
@@ -90,7 +90,7 @@ test("a backup that cannot be read back leaves the former file of its name alone
   };
   const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
   const refused = new BackupError(`it holds "payloads/../token", which is no part of a data folder`);
-  await expect(writeBackup(file, entries(), facts, () => {})).rejects.toEqual(refused);
+  await expect(writeBackup(file, entries(), facts, { onPart() {} })).rejects.toEqual(refused);
   expect(await readFile(file, "utf8")).toBe("the former backup");
   expect((await readdir(folder)).filter((name) => name.startsWith("kept"))).toEqual(["kept.tar.zst"]);
 });

@@ -37,6 +37,13 @@ export interface PartSums {
   readonly sha256: string;
 }
 
+/** What is told while a backup is written. */
+export interface BackupProgress {
+  onPart(part: Part, sums: PartSums): void;
+  /** From now on what was copied is not needed any more. */
+  onWritten?(): void;
+}
+
 /** The backup is damaged, incomplete, or no backup. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
@@ -51,7 +58,7 @@ export async function writeBackup(
   file: string,
   entries: AsyncIterable<Entry>,
   facts: BackupFacts,
-  onPart: (part: Part, sums: PartSums) => void,
+  { onPart, onWritten }: BackupProgress,
 ): Promise<Manifest> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const unfinished = `${file}.${crypto.randomUUID()}.unfinished`;
@@ -66,7 +73,8 @@ export async function writeBackup(
     // The first of the two to fail says why.
     const [manifest] = await Promise.all([filling, writing]);
     await onDisk(unfinished);
-    await verifyBackup(unfinished);
+    onWritten?.();
+    await verifyBackup(unfinished, file);
     await rename(unfinished, file);
     await onDisk(dirname(file));
     return manifest;
@@ -124,18 +132,19 @@ async function copyInto(entry: Writable, file: string, bytes: number, onChunk: (
   entry.end();
 }
 
-/** Reads a backup to its end and compares all sums. Rejects with `BackupError` if anything is missing or differs. */
-export async function verifyBackup(file: string): Promise<Manifest> {
-  return read(file, async (_path, content) => {
+/** Reads a backup to its end and compares all sums. Rejects with `BackupError` if anything is missing or differs, which names it as `shown`. */
+export async function verifyBackup(file: string, shown = file): Promise<Manifest> {
+  const take: Take = async (_path, content) => {
     for await (const _ of content) continue;
-  });
+  };
+  return read({ file, shown }, take);
 }
 
 /** Writes the contents of a backup into the folder, which must be new. Compares all sums as well. */
 export async function extractBackup(file: string, folder: string): Promise<Manifest> {
   await mkdir(folder, { mode: 0o700 });
   const written = [folder];
-  const manifest = await read(file, async (path, content, isFolder) => {
+  const manifest = await read({ file, shown: file }, async (path, content, isFolder) => {
     const target = join(folder, path);
     written.push(target);
     if (isFolder) await mkdir(target, { mode: 0o700 });
@@ -148,7 +157,7 @@ export async function extractBackup(file: string, folder: string): Promise<Manif
 
 type Take = (path: string, content: AsyncIterable<Uint8Array>, isFolder: boolean) => Promise<void>;
 
-async function read(file: string, take: Take): Promise<Manifest> {
+async function read({ file, shown }: { file: string; shown: string }, take: Take): Promise<Manifest> {
   const counts = new Counts();
   const untar = extract();
   const input = createReadStream(file);
@@ -178,9 +187,11 @@ async function read(file: string, take: Take): Promise<Manifest> {
   } catch (error) {
     if (error instanceof BackupError || isOf(error, "ENOENT") || isOf(error, "EACCES") || isOf(error, "ENOSPC"))
       throw error;
-    throw new BackupError(`${file} is damaged or no backup: ${error instanceof Error ? error.message : String(error)}`);
+    throw new BackupError(
+      `${shown} is damaged or no backup: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
-  if (manifest === null) throw new BackupError(`${file} is incomplete: it ends before its manifest`);
+  if (manifest === null) throw new BackupError(`${shown} is incomplete: it ends before its manifest`);
   requireSame(counts.sums(), manifest.parts);
   return manifest;
 }
