@@ -12,12 +12,12 @@ const JSON_TYPE = "application/json";
 
 const INTRODUCTION = `# Reference
 
-Every call of the API: what it takes, what it answers, and the types of both. At the end of it there is nothing more to know about
-a call. A running server shows the same at \`/docs\`, to read and try, and at \`/openapi.json\`, for tools.
+Every call of the API: what it takes, what it answers, and the types of both. A running server shows
+the same at \`/docs\`, to read and try, and at \`/openapi.json\`, for tools, with the headers of answers and all bounds.
 
 - Tenants send their key as \`X-API-Key\`, operators their token as \`Authorization: Bearer\`.
-- Bodies and answers are JSON unless the page says otherwise. An optional member that is \`null\` counts as absent; an unknown one is
-  refused.
+- Bodies and answers are JSON unless the page says otherwise. An optional member may be \`null\` where its type says so, and then counts
+  as absent unless the call says otherwise; unknown ones are refused, but in what providers and devices send.
 - Every answer carries \`X-Request-Id\`, and takes yours.
 - Every error is \`{"error": "…"}\` ([what each code means](sending.md#errors)).
 
@@ -187,7 +187,8 @@ function memberLines(schema: Schema): readonly string[] {
 
 /** A type in words, with links to those that have a name. */
 function typeText(schema: Schema): string {
-  const { $ref: reference, const: constant, enum: values, type, items, properties, anyOf, oneOf = anyOf } = schema;
+  const { $ref: reference, const: constant, enum: values, type, items, anyOf, oneOf = anyOf, allOf } = schema;
+  const { properties, required = [], additionalProperties } = schema;
   if (reference !== undefined) {
     const name = reference.slice(reference.lastIndexOf("/") + 1);
     return `[${name}](#${anchors.get(name) ?? ""})`;
@@ -196,9 +197,13 @@ function typeText(schema: Schema): string {
   if (values !== undefined) return values.map(code).join(", ");
   if (properties === undefined && oneOf !== undefined) return Array.from(new Set(oneOf.map(typeText))).join(" or ");
   if (items !== undefined) return `list of ${typeText(items)}`;
+  if (allOf !== undefined) return allOf.map(typeText).join(" with ");
   if (properties !== undefined) {
-    const members = Object.entries(properties).map(([name, each]) => `\`${name}\`: ${typeText(each)}`);
-    return members.length === 0 ? "an empty object" : `{${members.join(", ")}}`;
+    const members = Object.entries(properties).map(
+      ([name, each]) => `\`${name}\`${required.includes(name) ? "" : " (optional)"}: ${typeText(each)}`,
+    );
+    if (members.length === 0) return additionalProperties === false ? "an empty object" : "object";
+    return `{${members.join(", ")}}`;
   }
   return type === undefined ? "any" : [type].flat().join(" or ");
 }

@@ -396,7 +396,7 @@ export type EmailSend = {
   to_name?: string | null;
   /** May hold {{.placeholders}}. By default the template's. */
   subject?: string | null;
-  /** Slug of a registered template. Required without `html`. */
+  /** Slug of a registered template. Required without `html` and `text`. */
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
@@ -471,7 +471,7 @@ export type EmailSendInBatch = {
   to_name?: string | null;
   /** May hold {{.placeholders}}. By default the template's. */
   subject?: string | null;
-  /** Slug of a registered template. Required without `html`. */
+  /** Slug of a registered template. Required without `html` and `text`. */
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
@@ -568,7 +568,7 @@ export type OperatorDomainList = { domains: readonly OperatorDomain[] };
 
 export type CredentialsStored = {
   stored: true;
-  /** Whether messages go out with them from now on. */
+  /** Whether the channel goes by them from now on; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason?: string;
@@ -965,7 +965,7 @@ export type GoogleClass = {
 
 export type CredentialsStoredWithWarnings = {
   stored: true;
-  /** Whether messages go out with them from now on. */
+  /** Whether the channel goes by them from now on; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason?: string;
@@ -1022,7 +1022,7 @@ export type Job =
   | {
       job_id: string;
       status: "success";
-      /** Of an e-mail or a chat message: empty. */
+      /** Of an e-mail or a chat message: empty, but for the pass that it carried. */
       result: PassResult | EmptyResult;
     }
   | { job_id: string; status: "failed"; result: FailedJobResult }
@@ -1141,7 +1141,7 @@ export type ListedJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Deliveries that were started and counted. */
+  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1219,7 +1219,7 @@ export type OperatorJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Deliveries that were started and counted. */
+  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1249,7 +1249,7 @@ export type JobHistory = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Deliveries that were started and counted. */
+  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
   attempts: number;
   created_at: string;
   /** The latest tries, oldest first; at most 20. */
@@ -1275,7 +1275,7 @@ export type FoundJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Deliveries that were started and counted. */
+  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1305,7 +1305,7 @@ export type RetryCount = { count: number };
 
 export type RetriedJobs = {
   retried: number;
-  /** Their content is no longer kept, or they cannot be paid. */
+  /** Their content is not kept, they cannot be paid, or they are not failed any more. */
   skipped: number;
   /** Pass it as `cursor`; null on the last page. */
   next_cursor: string | null;
@@ -1703,7 +1703,7 @@ export type EmailCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether messages go out with them. */
+  /** Whether the channel goes by them; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1721,7 +1721,7 @@ export type WhatsappCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether messages go out with them. */
+  /** Whether the channel goes by them; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1740,7 +1740,7 @@ export type AppleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether messages go out with them. */
+  /** Whether the channel goes by them; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1759,7 +1759,7 @@ export type GoogleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether messages go out with them. */
+  /** Whether the channel goes by them; a sender's domain must be verified besides. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -2171,7 +2171,10 @@ export type Operations = {
     };
     answer: EmailCredentials;
   };
-  /** Delete a tenant's own Email credentials: the platform's are used from then on. */
+  /**
+   * Delete a tenant's own Email credentials: what is new uses the platform's, and what was made under them can
+   * stop changing.
+   */
   deleteEmailCredentials: {
     path: {
       /** A tenant's id. */
@@ -2182,8 +2185,8 @@ export type Operations = {
   /**
    * Hand over a bounce or a complaint that came by mail. One message as it came: a delivery status notification
    * (RFC 3464) or a feedback report (RFC 5965). It adds `bounced`, `failed` or `complained` to the job whose
-   * message it returns. The address is suppressed where the returned message still has its unsubscribe link. Any
-   * other message reports nothing. Safe to repeat.
+   * message it returns. The main recipient of one that bounced or was complained of is suppressed where the
+   * returned message still has its unsubscribe link. Any other message reports nothing. Safe to repeat.
    */
   takeMailReport: { body: string | Uint8Array<ArrayBuffer>; answer: MailReportsTaken };
   /** The tracking pixel: always the same picture, for an unknown token, too. */
@@ -2387,7 +2390,10 @@ export type Operations = {
     };
     answer: WhatsappCredentials;
   };
-  /** Delete a tenant's own Whatsapp credentials: the platform's are used from then on. */
+  /**
+   * Delete a tenant's own Whatsapp credentials: what is new uses the platform's, and what was made under them can
+   * stop changing.
+   */
   deleteWhatsappCredentials: {
     path: {
       /** A tenant's id. */
@@ -2395,7 +2401,7 @@ export type Operations = {
     };
     answer: null;
   };
-  /** What people wrote to the numbers that are sent from, newest first; the newest ones are kept. */
+  /** What people wrote to the numbers of the platform's business accounts, newest first; the newest ones are kept. */
   listIncomingMessages: {
     query?: {
       /** The `next_cursor` of the previous page. */
@@ -2418,10 +2424,11 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Takes what the chat provider reports: statuses of messages, and messages that came in. Answered once
-   * everything is on disk. Safe to repeat, and repeated by the provider unless it was answered 200. Statuses
-   * `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are counted and
-   * left alone.
+   * Takes what the chat provider reports: statuses of messages, and messages that came in. Answered once what
+   * people wrote and statuses of known messages are on disk; those of messages that are not known yet are held in
+   * memory for a moment. Safe to repeat, and repeated by the provider unless it was answered 200. Statuses `sent`,
+   * `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are counted and left
+   * alone.
    */
   takeWhatsappWebhook: { body: WhatsappWebhook; answer: WebhookReceived };
   /**
@@ -2601,7 +2608,10 @@ export type Operations = {
     };
     answer: AppleCredentials;
   };
-  /** Delete a tenant's own Apple credentials: the platform's are used from then on. */
+  /**
+   * Delete a tenant's own Apple credentials: what is new uses the platform's, and what was made under them can
+   * stop changing.
+   */
   deleteAppleCredentials: {
     path: {
       /** A tenant's id. */
@@ -2638,7 +2648,10 @@ export type Operations = {
     };
     answer: GoogleCredentials;
   };
-  /** Delete a tenant's own Google credentials: the platform's are used from then on. */
+  /**
+   * Delete a tenant's own Google credentials: what is new uses the platform's, and what was made under them can
+   * stop changing.
+   */
   deleteGoogleCredentials: {
     path: {
       /** A tenant's id. */
@@ -2727,8 +2740,8 @@ export type Operations = {
   };
   /**
    * Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-   * server that is away) is left out where that process does not answer at once. Needs a key with the scope
-   * `read`.
+   * server that is away) is left out where that process does not answer at once: then it waits for its `turn`.
+   * Needs a key with the scope `read`.
    */
   explainJob: {
     path: {
@@ -2800,8 +2813,9 @@ export type Operations = {
     answer: FoundJobPage;
   };
   /**
-   * Try a failed job again. Under its id, with all its attempts before it. What it is to send is kept for seven
-   * days after its failure. A wallet pass costs its token again.
+   * Try a failed job again. Under its id, with the list of its tries before it. What it is to send is kept for
+   * seven days after its failure, if it is not too much. A wallet pass costs its token again, and so does one that
+   * a message carries.
    */
   retryJob: {
     path: {
@@ -2926,7 +2940,7 @@ export type Operations = {
   };
   /**
    * Change a webhook. Members that are left out stay as they are; null is the default. A new address is called at
-   * once. Needs a key with the scope `manage`.
+   * once, unless the webhook is disabled: then once it is enabled. Needs a key with the scope `manage`.
    */
   changeWebhook: {
     path: {
@@ -2995,9 +3009,10 @@ export type Operations = {
   };
   /**
    * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
-   * (`after_event_id`), as the webhook selects them now, and messages that came in at that time. They come first,
-   * in their order and under the ids that they had; then it goes on where it was. Another replay takes the place
-   * of one that has not ended. Needs a key with the scope `manage`.
+   * (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span comes
+   * first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it
+   * is. Up to now, the webhook's own place moves back, and there is no `replay`. Another replay takes the place of
+   * one that has not ended. Needs a key with the scope `manage`.
    */
   replayWebhookEvents: {
     path: {
@@ -3045,8 +3060,8 @@ export type Operations = {
   /**
    * Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
    * rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. By time and
-   * channel at any volume and for 366 days; by domain, template and tag, and in zones that are half an hour off,
-   * for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+   * channel at any volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are
+   * half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
    */
   getMetrics: {
     query: {
@@ -3150,9 +3165,9 @@ export type Operations = {
   };
   /**
    * Delete a tenant for good. Its keys are refused from the answer on, elsewhere within a second. Then everything
-   * that it has is removed in the background: jobs, history, templates, credentials, domains, passes,
-   * suppressions. What it is billed for stays, and its id is not given out again. Repeat the call to see how far
-   * it is.
+   * that it has is removed in the background: jobs, history, templates, credentials, domains, passes, devices,
+   * webhooks, suppressions. What it is billed for stays, and its id is not given out again. Repeat the call to see
+   * how far it is.
    */
   deleteTenant: {
     path: {
@@ -3194,7 +3209,10 @@ export type Operations = {
     };
     answer: Tenant;
   };
-  /** Refuse a tenant's new sends. They are answered with 403. What was accepted is delivered. */
+  /**
+   * Refuse a tenant's new sends. They are answered with 403; operators can still test its templates. What was
+   * accepted is delivered.
+   */
   holdTenant: {
     path: {
       /** A tenant's id. */
@@ -3527,9 +3545,9 @@ export type Operations = {
   /**
    * A tenant's usage by month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
    * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
-   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
-   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
-   * with `format=csv` or `Accept: text/csv`.
+   * tenant's authenticated calls and those answered with a new job (messages of a batch one by one, updates of
+   * passes included); they are up to 5 seconds behind, and a process that is killed loses those of its last 5
+   * seconds. As CSV with `format=csv` or `Accept: text/csv`.
    */
   getTenantUsage: {
     path: {
@@ -3537,7 +3555,7 @@ export type Operations = {
       id: string;
     };
     query?: {
-      /** First month; by default this one. */
+      /** First month; by default `to`, or else this one. */
       from?: string;
       /** Last month; by default this one. At most 36 months in all. */
       to?: string;
@@ -3549,9 +3567,9 @@ export type Operations = {
   /**
    * All tenants' usage in a month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
    * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
-   * tenant's authenticated calls and its sends answered with a new job; they are up to 5 seconds behind, and a
-   * process that is killed loses those of its last 5 seconds. Both begin when this release was started. As CSV
-   * with `format=csv` or `Accept: text/csv`.
+   * tenant's authenticated calls and those answered with a new job (messages of a batch one by one, updates of
+   * passes included); they are up to 5 seconds behind, and a process that is killed loses those of its last 5
+   * seconds. As CSV with `format=csv` or `Accept: text/csv`.
    */
   listUsage: {
     query?: {
@@ -3635,8 +3653,10 @@ export type Operations = {
     answer: null;
   };
   /**
-   * Erase a recipient. Takes the recipient out of the queue, the history and the list of suppressions, where a
-   * keyed hash stays: who was not to be sent to is not sent to. Counts and sums stay. Safe to repeat.
+   * Erase a recipient. Takes the recipient out of the queue, the history, the list of suppressions, where a keyed
+   * hash stays (who was not to be sent to is not sent to), and the sandbox, whichever tenant wrote there. Counts
+   * and sums stay, and so do passes, what people wrote, and what nobody can read (docs/privacy.md). Safe to
+   * repeat.
    */
   eraseRecipient: {
     path: {
@@ -3710,9 +3730,10 @@ export type Operations = {
   /** End the session in this browser. */
   signOut: { answer: null };
   /**
-   * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call that
-   * is no read, whatever came of it; calls that were refused for their token or role have none. `POST
-   * /dash/api/mail-reports`, by which a mail server reports, has none either.
+   * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call of
+   * an operator that is no read, whatever came of it, and for each change that a tenant made of what is kept for
+   * it (keys, templates, webhooks, …). None have calls that were refused for their token or role, a tenant's that
+   * were refused before their work, sign-ins, verifications of a domain, and `POST /dash/api/mail-reports`.
    */
   listAudit: {
     query?: {
@@ -3734,8 +3755,8 @@ export type Operations = {
     answer: AuditPage;
   };
   /**
-   * How the whole service is. At most two seconds old, and answered within two seconds: what a store does not say
-   * in time is null or left out, and `alarms` says why.
+   * How the whole service is. At most two seconds old (rates seven, and counts of the registry half a minute), and
+   * answered within two seconds: what a store does not say in time is null or left out, and `alarms` says why.
    */
   getOverview: { answer: Overview };
   /**

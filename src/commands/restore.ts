@@ -69,7 +69,8 @@ export async function restore({ source, home, queued }: RestoreOptions): Promise
 
 const UNFINISHED = ".restoring";
 const WILL_SEND = "The queued jobs are sent after the start.";
-const WILL_FAIL = "The queued jobs end as failed after the start, and what they cost is given back.";
+const WILL_FAIL =
+  "The queued jobs end as failed after the start, but those scheduled for later, and what they cost is given back.";
 const NO_MASTER_KEY = "The backup holds no master key, because MASTER_KEY was set: set it to the same value.";
 
 function whatToDecide(jobs: number, { takenAt }: Manifest): string {
@@ -78,7 +79,8 @@ function whatToDecide(jobs: number, { takenAt }: Manifest): string {
     `${jobs} jobs were queued when the backup was taken (${takenAt}). Those that were sent after it would be sent again.`,
     "Nothing was restored. Decide, and run it again with one of",
     "  --queued=send   send them all: none is missing, and some recipients may get a message twice",
-    "  --queued=fail   send none of them: they end as failed, their tenants see why, and wallet tokens are given back",
+    "  --queued=fail   send only what is scheduled for later: the others end as failed, their tenants see why, and wallet\n" +
+      "                  tokens are given back",
   ].join("\n");
 }
 

@@ -106,10 +106,14 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
 }
 
 function sandboxRow(config: Config): string {
-  const real = PROVIDER_ADDRESSES.filter((key) => config[key] !== null).map((key) => SETTINGS[key].name);
-  return real.length === 0 ? "sandbox: nothing leaves this machine" : `sandbox, but for ${real.join(", ")}`;
+  const real: string[] = PROVIDER_ADDRESSES.filter((key) => config[key] !== null).map((key) => SETTINGS[key].name);
+  const { outboundAllow, spamFilter } = config;
+  if (outboundAllow?.some((network) => !LOOPBACK.includes(network)) === true) real.push(SETTINGS.outboundAllow.name);
+  if (spamFilter !== "off" && spamFilter !== "builtin") real.push(SETTINGS.spamFilter.name);
+  return real.length === 0 ? "sandbox: nothing leaves this machine" : `sandbox, except ${real.join(", ")}`;
 }
 
+const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 /** Each takes the place of the sandbox's. */
 const PROVIDER_ADDRESSES = ["smtpUrl", "whatsappApiUrl", "googleWalletApiUrl", "googleTokenUrl", "apnsUrl"] as const;
 

@@ -252,7 +252,7 @@ export const SETTINGS = {
   spamThreshold: {
     name: "SPAM_THRESHOLD",
     default: "5",
-    meaning: "an inline-HTML e-mail that scores above it fails",
+    meaning: "an e-mail with inline HTML or text that scores above it fails",
     expected: "a number from 0 to 1000",
     parse: (text) => inRange(/^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1000),
   },

@@ -85,7 +85,9 @@ export const Job = Type.Union(
     Type.Object({
       job_id: Uuid,
       status: Type.Literal("success"),
-      result: Type.Union([PassResult, EmptyResult], { description: "Of an e-mail or a chat message: empty." }),
+      result: Type.Union([PassResult, EmptyResult], {
+        description: "Of an e-mail or a chat message: empty, but for the pass that it carried.",
+      }),
     }),
     Type.Object({ job_id: Uuid, status: Type.Literal("failed"), result: FailedJobResult }),
     Type.Object({ job_id: Uuid, status: Type.Literal("suppressed"), result: SuppressedResult }),
@@ -136,7 +138,7 @@ export function eventPageOf(channels: readonly ChannelName[]) {
 
 export const EXAMPLE_JOB_ID = "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
 export const EXAMPLE_EVENT = {
-  event_id: 246_512_881_664_000,
+  event_id: 243_943_833_600_000,
   event_type: "sent",
   result: {},
   created_at: "2026-11-21T07:30:00Z",

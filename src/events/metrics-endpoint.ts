@@ -45,7 +45,7 @@ export function metricsEndpoint(
     operation: "getMetrics",
     tag: "Events",
     summary: "Sums of the tenant's events, and rates",
-    description: `By the day an event was recorded, so a rate of yesterday can still rise. Events about copies count: a mail to three has one \`sent\` and up to three \`delivered\`. By time and channel at any volume and for ${eventLimits.metricDaysMax} days; by domain, template and tag, and in zones that are half an hour off, for ${eventLimits.metricFineDaysMax} days with at most ${eventLimits.metricEventsMax.toLocaleString("en")} events.`,
+    description: `By the day an event was recorded, so a rate of yesterday can still rise. Events about copies count: a mail to three has one \`sent\` and up to three \`delivered\`. By time and channel at any volume and for ${eventLimits.metricDaysMax} days (by the hour ${eventLimits.metricFineDaysMax}); by domain, template and tag, and in zones that are half an hour off, for ${eventLimits.metricFineDaysMax} days with at most ${eventLimits.metricEventsMax.toLocaleString("en")} events.`,
     query: queryOf(channels),
     answers: {
       200: {

@@ -35,7 +35,9 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   job_id: Uuid,
   channel: enumOf(channels),
   status: enumOf(JOB_STATUSES),
-  attempts: Type.Integer({ description: "Deliveries that were started and counted." }),
+  attempts: Type.Integer({
+    description: "Ends of deliveries that count, the last one included; anew after a retry by an operator.",
+  }),
   created_at: Timestamp,
   finished_at: Type.Optional(Timestamp),
   next_attempt_at: Type.Optional(Type.String({ format: "date-time", description: "It waits for this try." })),

@@ -55,8 +55,8 @@ function retryJob(ports: RetryPorts): Endpoint {
     tag: "Jobs",
     summary: "Try a failed job again",
     description:
-      "Under its id, with all its attempts before it. What it is to send is kept for seven days after its failure. A wallet " +
-      "pass costs its token again.",
+      "Under its id, with the list of its tries before it. What it is to send is kept for seven days after its failure, if " +
+      "it is not too much. A wallet pass costs its token again, and so does one that a message carries.",
     params: { id: tenantIdParameter, job_id: jobIdParameter },
     answers: {
       202: {
@@ -122,7 +122,9 @@ function retryBodyOf(channels: readonly ChannelName[]) {
 const RETRIED_JOBS = Type.Object(
   {
     retried: Type.Integer(),
-    skipped: Type.Integer({ description: "Their content is no longer kept, or they cannot be paid." }),
+    skipped: Type.Integer({
+      description: "Their content is not kept, they cannot be paid, or they are not failed any more.",
+    }),
     next_cursor: NextCursor,
   },
   { $id: "RetriedJobs" },

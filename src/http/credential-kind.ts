@@ -22,7 +22,9 @@ export function credentialsSchema({ kind, channel, word, members }: CredentialKi
       ...members,
       fingerprint: Type.String({ description: "Equal for equal credentials: the beginning of a SHA-256." }),
       expires_at: Type.Union([Timestamp, Type.Null()], { description: "When their certificate expires." }),
-      used: Type.Boolean({ description: "Whether messages go out with them." }),
+      used: Type.Boolean({
+        description: "Whether the channel goes by them; a sender's domain must be verified besides.",
+      }),
       reason: Type.Union([Type.String(), Type.Null()], { description: "Why they are not used." }),
       created_at: Type.Union([Timestamp, Type.Null()], { description: "Null: an earlier release stored them." }),
       changed_at: Type.Union([Timestamp, Type.Null()], { description: "Null: an earlier release stored them." }),
@@ -33,7 +35,9 @@ export function credentialsSchema({ kind, channel, word, members }: CredentialKi
 
 const STORED = {
   stored: Type.Literal(true),
-  used: Type.Boolean({ description: "Whether messages go out with them from now on." }),
+  used: Type.Boolean({
+    description: "Whether the channel goes by them from now on; a sender's domain must be verified besides.",
+  }),
   reason: Type.Optional(Type.String({ description: "Why they are not used." })),
 };
 

@@ -56,7 +56,7 @@ export const CONFLICT = tenantFailure(
 );
 export const TOO_LARGE = tenantFailure(
   "TooLarge",
-  "The body is larger than 10 MiB.",
+  "The body is larger than the call takes (10 MiB for most).",
   "the body is larger than 10485760 bytes",
 );
 const ENCODED = [
@@ -72,6 +72,7 @@ const SLOW = [
 ] as const;
 export const TOO_SLOW = tenantFailure("TooSlow", ...SLOW);
 export const OPERATOR_TOO_SLOW = failure("OperatorTooSlow", ...SLOW);
+export const WEBHOOK_TOO_SLOW = failure("WebhookTooSlow", ...SLOW);
 export const BODIES_CROWDED = tenantFailure(
   "BodiesCrowded",
   "More large bodies arrive at one time than there is room for.",
@@ -126,7 +127,7 @@ export const OPERATOR_CONFLICT = failure(
 );
 export const OPERATOR_TOO_LARGE = failure(
   "OperatorTooLarge",
-  "The body is larger than 10 MiB.",
+  "The body is larger than the call takes (10 MiB for most).",
   "the body is larger than 10485760 bytes",
 );
 export const OPERATOR_INTERNAL_ERROR = failure(

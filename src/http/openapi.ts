@@ -340,7 +340,8 @@ counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\`
 **Repeating a send safely.** Give it an \`Idempotency-Key\`: the same key with the same body within 24 hours answers the
 first answer again and queues nothing.
 
-**Bodies** of tenants' and operators' calls may be compressed with \`Content-Encoding: gzip\`; 10 MiB, as for any body, is the most that they may expand to.
+**Bodies** of tenants' and operators' calls may be compressed with \`Content-Encoding: gzip\`; what they
+expand to is bounded as if it had come so (10 MiB; an e-mail with attachments 15 MiB; a batch 5 MiB).
 
 **Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one. Where the server exports traces, your
 \`traceparent\` (W3C) is the parent of its own; one that is malformed is ignored.`;

@@ -11,6 +11,7 @@ import {
   OPERATOR_TOO_LARGE,
   OPERATOR_TOO_SLOW,
   OPERATOR_UNKNOWN,
+  OPERATOR_UNKNOWN_ENCODING,
 } from "../http/failures.ts";
 import type { FrontDoor } from "../http/front-door.ts";
 import { OperatorBody } from "../http/operator-body.ts";
@@ -66,6 +67,7 @@ function signInEndpoint(): Endpoint {
       403: FOREIGN_PAGE,
       408: OPERATOR_TOO_SLOW,
       413: OPERATOR_TOO_LARGE,
+      415: OPERATOR_UNKNOWN_ENCODING,
       429: OPERATOR_SLOWED,
       500: OPERATOR_INTERNAL_ERROR,
       503: OPERATOR_BODIES_CROWDED,

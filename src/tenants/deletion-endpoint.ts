@@ -48,7 +48,7 @@ export function deletionEndpoint({ registry, queue }: DeletionPorts): Endpoint {
     summary: "Delete a tenant for good",
     description:
       "Its keys are refused from the answer on, elsewhere within a second. Then everything that it has is removed in the " +
-      "background: jobs, history, templates, credentials, domains, passes, suppressions. What it is billed for stays, and its " +
+      "background: jobs, history, templates, credentials, domains, passes, devices, webhooks, suppressions. What it is billed for stays, and its " +
       "id is not given out again. Repeat the call to see how far it is.",
     params: { id: tenantIdParameter },
     query,

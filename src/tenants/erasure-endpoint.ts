@@ -74,14 +74,19 @@ export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick
     tag: "Tenants",
     summary: "Erase a recipient",
     description:
-      "Takes the recipient out of the queue, the history and the list of suppressions, where a keyed hash stays: who was not " +
-      "to be sent to is not sent to. Counts and sums stay. Safe to repeat.",
+      "Takes the recipient out of the queue, the history, the list of suppressions, where a keyed hash stays (who was not to " +
+      "be sent to is not sent to), and the sandbox, whichever tenant wrote there. Counts and sums stay, and so do passes, " +
+      "what people wrote, and what nobody can read (docs/privacy.md). Safe to repeat.",
     params: { id: tenantIdParameter },
     body: ErasureBody,
     idleSeconds: IDLE_SECONDS,
     audit: { body: ["suppress"], answer: ["recipient_hash", "complete", "erased"] },
     answers: {
-      200: { description: "Nothing is left.", schema: ErasureSchema, examples: [EXAMPLE] },
+      200: {
+        description: "Nothing is left of what the call looks through.",
+        schema: ErasureSchema,
+        examples: [EXAMPLE],
+      },
       202: {
         description: "Something is left for the moment: repeat the call.",
         schema: ErasureSchema,

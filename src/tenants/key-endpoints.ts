@@ -53,7 +53,7 @@ const NewKey = Type.Object(
 /** Throws 404 for a text that cannot be a key's id. */
 const keyIdParameter: PathParameter<string> = {
   description: "The key's id.",
-  example: "k1",
+  example: "key_4kWqZ7vT1mXcR9bN",
   read(text) {
     if (text === null || !/^[\x21-\x7e]{1,128}$/.test(text)) throw noSuch("key");
     return text;
@@ -61,8 +61,8 @@ const keyIdParameter: PathParameter<string> = {
 };
 
 const EXAMPLE = {
-  key_id: "k1",
-  prefix: "wb_live_a1",
+  key_id: "key_4kWqZ7vT1mXcR9bN",
+  prefix: "wb_7hQk",
   name: "shop, production",
   created_at: "2026-11-21T07:30:00Z",
   last_used_at: "2026-11-22T09:00:00Z",
@@ -90,7 +90,11 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
       body: { optional: keyBody },
       audit: NEW_KEY_SHOWN,
       answers: {
-        201: { description: "The key.", schema: NewKey, examples: [{ key_id: "k1", api_key: "wb_live_a1b2c3" }] },
+        201: {
+          description: "The key.",
+          schema: NewKey,
+          examples: [{ key_id: "key_4kWqZ7vT1mXcR9bN", api_key: "wb_7hQk2mWnR4vXzT9pLcY6bJdFgS3aEu8N" }],
+        },
       },
       fails: [409],
       async handle({ door, tenantId, self, body }) {

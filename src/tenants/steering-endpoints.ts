@@ -38,7 +38,7 @@ const SAID: Readonly<
   hold: {
     operation: "holdTenant",
     summary: "Refuse a tenant's new sends",
-    description: "They are answered with 403. What was accepted is delivered.",
+    description: "They are answered with 403; operators can still test its templates. What was accepted is delivered.",
   },
   release: {
     operation: "releaseTenant",
@@ -104,7 +104,7 @@ function purgeEndpoint({ registry, purging }: SteeringPorts, channels: readonly 
       200: {
         description: "They are ending.",
         schema: Purge,
-        examples: [{ channels: ["email"], unfinished: 1042 }],
+        examples: [{ channels: ["email", "whatsapp", "wallet"], unfinished: 1042 }],
       },
     },
     fails: { 404: OPERATOR_NOT_FOUND },

@@ -96,7 +96,7 @@ export const replayBody = Type.Object(
   },
   {
     ...STRICT,
-    examples: [{ from: "2026-11-21T08:00:00Z", to: "2026-11-21T12:00:00Z" }, { after_event_id: 246512881664000 }],
+    examples: [{ from: "2026-11-21T08:00:00Z", to: "2026-11-21T12:00:00Z" }, { after_event_id: 243943833600000 }],
   },
 );
 
@@ -220,17 +220,17 @@ export const EXAMPLE_WEBHOOK = {
   failing_since: null,
   next_attempt_at: null,
   last_error: null,
-  last_event_id: 246_512_881_664_000,
+  last_event_id: 243_943_833_600_000,
   replay: null,
   created_at: "2026-11-21T07:30:00.000Z",
 } as const;
 export const EXAMPLE_ATTEMPT = {
   at: "2026-11-21T07:30:01.250Z",
   kind: "events",
-  message_id: `${EXAMPLE_ID}_246512881664000`,
+  message_id: `${EXAMPLE_ID}_243943833600000`,
   events: 1,
-  first_event_id: 246_512_881_664_000,
-  last_event_id: 246_512_881_664_000,
+  first_event_id: 243_943_833_600_000,
+  last_event_id: 243_943_833_600_000,
   delivered: false,
   status: 503,
   error: "the receiver answered 503",

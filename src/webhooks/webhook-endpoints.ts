@@ -166,7 +166,8 @@ function changeWebhook(
     path: PATH,
     operation: "changeWebhook",
     summary: "Change a webhook",
-    description: "Members that are left out stay as they are; null is the default. A new address is called at once.",
+    description:
+      "Members that are left out stay as they are; null is the default. A new address is called at once, unless the webhook is disabled: then once it is enabled.",
     params,
     body: { schema },
     answers: { 200: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
@@ -237,7 +238,15 @@ function testWebhook({ webhooks }: WebhookEndpointPorts): Endpoint {
         description: "What the receiver answered, after 15 seconds at most.",
         schema: WebhookAttempt,
         examples: [
-          { ...EXAMPLE_ATTEMPT, kind: "test", events: 0, first_event_id: null, last_event_id: null, delivered: false },
+          {
+            ...EXAMPLE_ATTEMPT,
+            kind: "test",
+            message_id: `${EXAMPLE_ID}_test-1795246201250`,
+            events: 0,
+            first_event_id: null,
+            last_event_id: null,
+            delivered: false,
+          },
         ],
       },
     },
@@ -262,11 +271,12 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
     summary: "Tell events again",
     description:
       "Those of a span of time (`from` and, if not until now, `to`), or everything behind an event (`after_event_id`), as " +
-      "the webhook selects them now, and messages that came in at that time. They come first, in their order and under the ids that they had; then it goes on where it was. " +
+      "the webhook selects them now, and messages that came in at that time. A span comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it is. Up to " +
+      "now, the webhook's own place moves back, and there is no `replay`. " +
       "Another replay takes the place of one that has not ended.",
     params,
     body: { schema: replayBody },
-    answers: { 202: { description: "The webhook, with its replay.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
+    answers: { 202: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {
       const range = rangeOf(body.check(given), clock.nowMs());

@@ -80,7 +80,7 @@ test("each message is queued as a request of its own would be, and one that is w
       error: "the inline HTML cannot be sent: see violations",
       violations: [{ rule: "script", message: expect.any(String) }],
     },
-    { index: 4, error: "template_id or html is required" },
+    { index: 4, error: "template_id, html or text is required" },
     { index: 6, error: expect.stringContaining("surprise is not a member") },
   ] as never);
   expect(JSON.parse(front.queue.queued[before]?.job.payload ?? "")).toMatchObject({

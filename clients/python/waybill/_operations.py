@@ -2030,8 +2030,8 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> JobExplanation:
         """Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-        server that is away) is left out where that process does not answer at once. Needs a key with the scope
-        `read`.
+        server that is away) is left out where that process does not answer at once: then it waits for its `turn`.
+        Needs a key with the scope `read`.
         """
         answer: JobExplanation = self._call(
             "GET",
@@ -2145,7 +2145,7 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Webhook:
         """Change a webhook. Members that are left out stay as they are; null is the default. A new address is called
-        at once. Needs a key with the scope `manage`.
+        at once, unless the webhook is disabled: then once it is enabled. Needs a key with the scope `manage`.
         """
         answer: Webhook = self._call(
             "PATCH",
@@ -2217,9 +2217,10 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Webhook:
         """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
-        event (`after_event_id`), as the webhook selects them now, and messages that came in at that time. They come
-        first, in their order and under the ids that they had; then it goes on where it was. Another replay takes
-        the place of one that has not ended. Needs a key with the scope `manage`.
+        event (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span
+        comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how
+        far it is. Up to now, the webhook's own place moves back, and there is no `replay`. Another replay takes the
+        place of one that has not ended. Needs a key with the scope `manage`.
         """
         answer: Webhook = self._call(
             "POST",
@@ -2302,8 +2303,8 @@ class Operations(Caller):
     ) -> Metrics:
         """Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
         rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. By time and
-        channel at any volume and for 366 days; by domain, template and tag, and in zones that are half an hour off,
-        for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+        channel at any volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are
+        half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
         """
         answer: Metrics = self._call(
             "GET",

@@ -33,7 +33,9 @@ export const EmailSend = Type.Object(
         description: "May hold {{.placeholders}}. By default the template's.",
       }),
     ),
-    template_id: optional(Type.String({ description: "Slug of a registered template. Required without `html`." })),
+    template_id: optional(
+      Type.String({ description: "Slug of a registered template. Required without `html` and `text`." }),
+    ),
     html: optional(
       Type.String({ description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html." }),
     ),
@@ -153,7 +155,7 @@ function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal 
 
 function noContent(body: JsonObject): Refusal | null {
   if (body["html"] !== undefined || body["text"] !== undefined || (body["template_id"] ?? "") !== "") return null;
-  return malformed("template_id or html is required");
+  return malformed("template_id, html or text is required");
 }
 
 /** HTML takes precedence over a template, which may still supply the subject. */

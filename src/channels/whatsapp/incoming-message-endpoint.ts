@@ -41,7 +41,8 @@ export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">
     name: "operator",
     operation: "listIncomingMessages",
     tag: "Chat",
-    summary: "What people wrote to the numbers that are sent from, newest first; the newest ones are kept",
+    summary:
+      "What people wrote to the numbers of the platform's business accounts, newest first; the newest ones are kept",
     query: paging,
     answers: {
       200: {

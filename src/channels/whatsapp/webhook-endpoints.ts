@@ -4,7 +4,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
-import { failure } from "../../http/failures.ts";
+import { failure, WEBHOOK_TOO_SLOW } from "../../http/failures.ts";
 import type { FrontDoor } from "../../http/front-door.ts";
 import { queryText } from "../../http/parameters.ts";
 import { parseJson } from "../../http/parse-json.ts";
@@ -24,7 +24,7 @@ const PATH = "/webhook/whatsapp";
  * statuses and incoming messages. Only the secrets authenticate a call: it needs no API key and counts against no rate
  * limit.
  *
- * A POST is answered 200 once everything in it is on disk. The provider repeats calls with any other answer for days,
+ * A POST is answered 200 once everything in it is on disk, but statuses of messages that are not known yet. The provider repeats calls with any other answer for days,
  * so other answers are reserved for calls that it did not sign (401), bodies that it never sends (not a JSON object:
  * 400; longer than it sends: 413), lack of room (503), and failed writes (500). Parts of an unknown form are accepted
  * and counted.
@@ -57,7 +57,8 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
       tag: "Chat",
       summary: "Takes what the chat provider reports: statuses of messages, and messages that came in",
       description:
-        "Answered once everything is on disk. Safe to repeat, and repeated by the provider unless it was answered 200. " +
+        "Answered once what people wrote and statuses of known messages are on disk; those of messages that are not known yet " +
+        "are held in memory for a moment. Safe to repeat, and repeated by the provider unless it was answered 200. " +
         "Statuses `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are " +
         "counted and left alone.",
       security: ["webhookSignature"],
@@ -66,6 +67,7 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
       fails: {
         400: WEBHOOK_BAD_REQUEST,
         401: WEBHOOK_UNSIGNED,
+        408: WEBHOOK_TOO_SLOW,
         413: WEBHOOK_TOO_LARGE,
         503: WEBHOOK_CROWDED,
       },

@@ -40,7 +40,7 @@ export function overviewEndpoints(ports: OverviewEndpointPorts, channels: readon
       tag: "Operators",
       summary: "How the whole service is",
       description:
-        "At most two seconds old, and answered within two seconds: what a store does not say in time is null or left out, " +
+        "At most two seconds old (rates seven, and counts of the registry half a minute), and answered within two seconds: what a store does not say in time is null or left out, " +
         "and `alarms` says why.",
       answers: {
         200: { description: "The overview.", schema: overviewSchema(channels), examples: [OVERVIEW_EXAMPLE] },

@@ -141,8 +141,8 @@ describe("a malformed send is refused with 400 and a sentence that names the fie
     ["a boolean html", { ...SEND, html: true }, "html must be a string"],
     ["data as a list", { ...SEND, data: [1] }, "data must be an object"],
     ["data as text", { ...SEND, data: "x" }, "data must be an object"],
-    ["neither template_id nor html", { to_address: "a@b.example" }, "template_id or html is required"],
-    ["an empty template_id", { ...SEND, template_id: "" }, "template_id or html is required"],
+    ["neither template_id nor html nor text", { to_address: "a@b.example" }, "template_id, html or text is required"],
+    ["an empty template_id", { ...SEND, template_id: "" }, "template_id, html or text is required"],
     ["an unknown template", { ...SEND, template_id: "no-such" }, NO_SUCH],
     [
       "a template named like a built-in",
