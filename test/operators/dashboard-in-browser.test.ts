@@ -190,8 +190,15 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     await tab.evaluate(
       "[...document.querySelectorAll('button')].find((each) => each.textContent === 'Make a key').focus()",
     );
+    await tab.evaluate(
+      `new MutationObserver(() => {
+        window.wasOpen ??= document.querySelector("dialog")?.open;
+      }).observe(document.body, { childList: true, subtree: true })`,
+    );
     await tab.press("Enter");
     await shows(tab, "dialog h2", "Make a key");
+    // From its first moment: whoever closes it sooner would not be heard.
+    expect(await tab.evaluate("window.wasOpen")).toBe(true);
     await eventually("it has the focus", () =>
       tab.evaluate("document.querySelector('dialog').contains(document.activeElement)"),
     );
