@@ -108,14 +108,21 @@ function firstScreen(options: ServeOptions, house: App, place: Place): string {
 function sandboxRow(config: Config): string {
   const real: string[] = PROVIDER_ADDRESSES.filter((key) => config[key] !== null).map((key) => SETTINGS[key].name);
   const { outboundAllow, spamFilter } = config;
-  if (outboundAllow?.some((network) => !LOOPBACK.includes(network)) === true) real.push(SETTINGS.outboundAllow.name);
+  if (outboundAllow?.some((network) => !LOOPBACK.test(network)) === true) real.push(SETTINGS.outboundAllow.name);
   if (spamFilter !== "off" && spamFilter !== "builtin") real.push(SETTINGS.spamFilter.name);
   return real.length === 0 ? "sandbox: nothing leaves this machine" : `sandbox, except ${real.join(", ")}`;
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1/128"];
-/** Each takes the place of the sandbox's. */
-const PROVIDER_ADDRESSES = ["smtpUrl", "whatsappApiUrl", "googleWalletApiUrl", "googleTokenUrl", "apnsUrl"] as const;
+const LOOPBACK = /^(?:127\.[\d.]+\/(?:[89]|[12]\d|3[0-2])|::1\/128)$/;
+/** Each takes the place of the sandbox's, but for the collector of traces, which has none. */
+const PROVIDER_ADDRESSES = [
+  "smtpUrl",
+  "whatsappApiUrl",
+  "googleWalletApiUrl",
+  "googleTokenUrl",
+  "apnsUrl",
+  "tracesUrl",
+] as const;
 
 /** One row per process, with what runs there. */
 function processRows(config: Config, { children }: App, place: Place): [string, string][] {

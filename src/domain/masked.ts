@@ -1,6 +1,6 @@
 /** The most characters of a provider's text in a log line. */
 const TEXT_CHARS_MAX = 300;
-/** With an address that begins before the end of those. */
+/** Read before masking, which shortens. */
 const TEXT_CHARS_READ = 2 * TEXT_CHARS_MAX;
 
 /** A recipient as a log may show it: `a***@example.com`, `+34***89`. */
@@ -13,9 +13,15 @@ export function maskedRecipient(recipient: string): string {
 /** Addresses and numbers that servers repeat in their replies. */
 const RECIPIENTS = /[^\s<>()[\]"',;:]{1,64}@[\w.-]{1,255}|\+?\d{9,15}/g;
 
+/** What an address could begin with, at the end of a text. */
+const HALF = /[^\s<>()[\]"',;:]{1,320}$/;
+
 /** A provider's reply as a log may show it: shortened, with the recipients in it masked. */
 export function maskedText(text: string): string {
-  // First masked: half an address is not seen to be one.
-  const masked = text.slice(0, TEXT_CHARS_READ).replace(RECIPIENTS, maskedRecipient);
-  return masked.length > TEXT_CHARS_MAX ? `${masked.slice(0, TEXT_CHARS_MAX)}…` : masked;
+  const read = text.slice(0, TEXT_CHARS_READ);
+  // Half an address is not seen to be one: what may be half of one at the end is left out.
+  const whole = text.length > TEXT_CHARS_READ ? read.replace(HALF, "") : read;
+  const masked = whole.replace(RECIPIENTS, maskedRecipient);
+  const isCut = whole.length < text.length || masked.length > TEXT_CHARS_MAX;
+  return isCut ? `${masked.slice(0, TEXT_CHARS_MAX)}…` : masked;
 }

@@ -155,12 +155,18 @@ function isAboutData(cause: unknown): boolean {
 
 /** Behind these words the server quotes rows, values and the statement, and errors are logged. */
 const QUOTES = /:? ?\(at row|:? ?while (executing|processing|parsing)|:? before: |:? ?in scope |parsed text:/i;
+const COLUMN = /\(while reading the value of key (\w{1,40})\)/;
 const SAID_CHARS_MAX = 300;
 
 function saidBy(cause: unknown): string {
-  const [line = ""] = String(cause).split("\n");
+  const all = String(cause);
+  // Only the server's own errors have rows behind the first line; a proxy's page says later what it is.
+  const isServers = cause instanceof Error && "code" in cause;
+  const line = isServers ? (all.split("\n")[0] ?? "") : all.replace(/\s+/g, " ");
   const at = line.search(QUOTES);
-  return line.slice(0, at === -1 ? SAID_CHARS_MAX : Math.min(at, SAID_CHARS_MAX));
+  const said = line.slice(0, at === -1 ? SAID_CHARS_MAX : Math.min(at, SAID_CHARS_MAX));
+  const column = COLUMN.exec(all)?.[1];
+  return column === undefined || said.includes(`key ${column}`) ? said : `${said} (column ${column})`;
 }
 
 function notAnswered(cause: unknown): UnavailableError {

@@ -51,6 +51,10 @@ test("a server's reply loses the addresses that it repeats", () => {
   const shown = "550 5.1.1 <a***@example.com>: unknown; r***@example.org, phone 346***89";
   expect(maskedText(reply)).toBe(shown);
   expect(maskedText("a".repeat(100_000)).length).toBeLessThan(310);
+  const long = `${"b".repeat(60)}@x.io `;
+  for (let before = 0; before <= 68; before += 1) {
+    expect(maskedText(`${"y".repeat(before)} ${long.repeat(8)}ann.smith-jones@example.com`)).not.toContain("smith");
+  }
   // An address at the cut.
   for (let before = 280; before <= 300; before += 1) {
     expect(maskedText(`${"x".repeat(before)} ann.smith-jones@example.com`)).not.toContain("smith");

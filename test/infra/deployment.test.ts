@@ -179,7 +179,14 @@ describe("proxies", () => {
     expect(infraFile("../docs/tls.md")).toContain(log);
     const [, pattern = "none"] = /request>uri regexp (\S+) /.exec(log) ?? [];
     const secret = new RegExp(pattern);
-    for (const path of ["/t/c/x", "/t/o/x", "/u/x", "/p/x", "/wallet/v1/devices/x/registrations/y"]) {
+    for (const path of [
+      "/t/c/x",
+      "/t/o/x",
+      "/u/x",
+      "/p/x",
+      "/wallet/v1/devices/x/registrations/y",
+      "/webhook/whatsapp?hub.verify_token=x",
+    ]) {
       expect([path, secret.test(path)]).toEqual([path, true]);
     }
   });

@@ -74,7 +74,7 @@ export async function writeBackup(
     const [manifest] = await Promise.all([filling, writing]);
     await onDisk(unfinished);
     onWritten?.();
-    await verifyBackup(unfinished, file);
+    await verifyBackup(unfinished, `what was written for ${file}`);
     await rename(unfinished, file);
     await onDisk(dirname(file));
     return manifest;
@@ -132,7 +132,10 @@ async function copyInto(entry: Writable, file: string, bytes: number, onChunk: (
   entry.end();
 }
 
-/** Reads a backup to its end and compares all sums. Rejects with `BackupError` if anything is missing or differs, which names it as `shown`. */
+/**
+ * Reads a backup to its end and compares all sums. Rejects with `BackupError`, in which the file is called `shown`, if anything is
+ * missing or differs.
+ */
 export async function verifyBackup(file: string, shown = file): Promise<Manifest> {
   const take: Take = async (_path, content) => {
     for await (const _ of content) continue;
