@@ -396,7 +396,7 @@ export type EmailSend = {
   to_name?: string | null;
   /** May hold {{.placeholders}}. By default the template's. */
   subject?: string | null;
-  /** Slug of a registered template. Required without `html` and `text`. */
+  /** Slug of a registered template. Required unless `html` or `text` is given. */
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
@@ -471,7 +471,7 @@ export type EmailSendInBatch = {
   to_name?: string | null;
   /** May hold {{.placeholders}}. By default the template's. */
   subject?: string | null;
-  /** Slug of a registered template. Required without `html` and `text`. */
+  /** Slug of a registered template. Required unless `html` or `text` is given. */
   template_id?: string | null;
   /** Inline HTML, which takes precedence. Needs the permission allow_raw_html. */
   html?: string | null;
@@ -568,7 +568,7 @@ export type OperatorDomainList = { domains: readonly OperatorDomain[] };
 
 export type CredentialsStored = {
   stored: true;
-  /** Whether the channel goes by them from now on; a sender's domain must be verified besides. */
+  /** Whether the channel uses them from now on. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason?: string;
@@ -965,7 +965,7 @@ export type GoogleClass = {
 
 export type CredentialsStoredWithWarnings = {
   stored: true;
-  /** Whether the channel goes by them from now on; a sender's domain must be verified besides. */
+  /** Whether the channel uses them from now on. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason?: string;
@@ -1141,7 +1141,7 @@ export type ListedJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
+  /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1219,7 +1219,7 @@ export type OperatorJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
+  /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1249,7 +1249,7 @@ export type JobHistory = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
+  /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
   /** The latest tries, oldest first; at most 20. */
@@ -1275,7 +1275,7 @@ export type FoundJob = {
   job_id: string;
   channel: "email" | "whatsapp" | "wallet";
   status: "pending" | "running" | "success" | "failed" | "suppressed";
-  /** Ends of deliveries that count, the last one included; anew after a retry by an operator. */
+  /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
   finished_at?: string;
@@ -1703,7 +1703,7 @@ export type EmailCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel goes by them; a sender's domain must be verified besides. */
+  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1721,7 +1721,7 @@ export type WhatsappCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel goes by them; a sender's domain must be verified besides. */
+  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1740,7 +1740,7 @@ export type AppleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel goes by them; a sender's domain must be verified besides. */
+  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -1759,7 +1759,7 @@ export type GoogleCredentials = {
   fingerprint: string;
   /** When their certificate expires. */
   expires_at: string | null;
-  /** Whether the channel goes by them; a sender's domain must be verified besides. */
+  /** Whether the channel uses them. For e-mail, a sender's domain must be verified as well. */
   used: boolean;
   /** Why they are not used. */
   reason: string | null;
@@ -2172,8 +2172,8 @@ export type Operations = {
     answer: EmailCredentials;
   };
   /**
-   * Delete a tenant's own Email credentials: what is new uses the platform's, and what was made under them can
-   * stop changing.
+   * Delete a tenant's own Email credentials: from then on the platform's are used; what was made with the deleted
+   * ones may no longer be updatable.
    */
   deleteEmailCredentials: {
     path: {
@@ -2391,8 +2391,8 @@ export type Operations = {
     answer: WhatsappCredentials;
   };
   /**
-   * Delete a tenant's own Whatsapp credentials: what is new uses the platform's, and what was made under them can
-   * stop changing.
+   * Delete a tenant's own Whatsapp credentials: from then on the platform's are used; what was made with the
+   * deleted ones may no longer be updatable.
    */
   deleteWhatsappCredentials: {
     path: {
@@ -2609,8 +2609,8 @@ export type Operations = {
     answer: AppleCredentials;
   };
   /**
-   * Delete a tenant's own Apple credentials: what is new uses the platform's, and what was made under them can
-   * stop changing.
+   * Delete a tenant's own Apple credentials: from then on the platform's are used; what was made with the deleted
+   * ones may no longer be updatable.
    */
   deleteAppleCredentials: {
     path: {
@@ -2649,8 +2649,8 @@ export type Operations = {
     answer: GoogleCredentials;
   };
   /**
-   * Delete a tenant's own Google credentials: what is new uses the platform's, and what was made under them can
-   * stop changing.
+   * Delete a tenant's own Google credentials: from then on the platform's are used; what was made with the deleted
+   * ones may no longer be updatable.
    */
   deleteGoogleCredentials: {
     path: {
@@ -2740,8 +2740,8 @@ export type Operations = {
   };
   /**
    * Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-   * server that is away) is left out where that process does not answer at once: then it waits for its `turn`.
-   * Needs a key with the scope `read`.
+   * server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`. Needs a
+   * key with the scope `read`.
    */
   explainJob: {
     path: {
@@ -3732,8 +3732,9 @@ export type Operations = {
   /**
    * What operators changed, and tenants themselves, newest first, of the last 400 days. One row for each call of
    * an operator that is no read, whatever came of it, and for each change that a tenant made of what is kept for
-   * it (keys, templates, webhooks, …). None have calls that were refused for their token or role, a tenant's that
-   * were refused before their work, sign-ins, verifications of a domain, and `POST /dash/api/mail-reports`.
+   * it (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a tenant's calls
+   * that were refused before they did anything, sign-ins, verifications of a domain, and `POST
+   * /dash/api/mail-reports`.
    */
   listAudit: {
     query?: {

@@ -70,7 +70,7 @@ export async function restore({ source, home, queued }: RestoreOptions): Promise
 const UNFINISHED = ".restoring";
 const WILL_SEND = "The queued jobs are sent after the start.";
 const WILL_FAIL =
-  "The queued jobs end as failed after the start, but those scheduled for later, and what they cost is given back.";
+  "After the start the queued jobs end as failed and what they cost is given back, except those scheduled for later, which are sent.";
 const NO_MASTER_KEY = "The backup holds no master key, because MASTER_KEY was set: set it to the same value.";
 
 function whatToDecide(jobs: number, { takenAt }: Manifest): string {

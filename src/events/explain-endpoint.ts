@@ -49,7 +49,7 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
     tag: "Jobs",
     summary: "Why a job waits, and how each of its tries ended",
     description:
-      "What only the delivering process knows (a pace, a mail server that is away) is left out where that process does not answer at once: then it waits for its `turn`.",
+      "What only the delivering process knows (a pace, a mail server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`.",
     params: { id: jobIdOfTenant },
     answers: {
       200: {

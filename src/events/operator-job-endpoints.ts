@@ -36,7 +36,7 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   channel: enumOf(channels),
   status: enumOf(JOB_STATUSES),
   attempts: Type.Integer({
-    description: "Ends of deliveries that count, the last one included; anew after a retry by an operator.",
+    description: "Tries that have ended and count, the last one included; a retry by an operator starts again at zero.",
   }),
   created_at: Timestamp,
   finished_at: Type.Optional(Timestamp),

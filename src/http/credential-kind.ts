@@ -23,7 +23,7 @@ export function credentialsSchema({ kind, channel, word, members }: CredentialKi
       fingerprint: Type.String({ description: "Equal for equal credentials: the beginning of a SHA-256." }),
       expires_at: Type.Union([Timestamp, Type.Null()], { description: "When their certificate expires." }),
       used: Type.Boolean({
-        description: "Whether the channel goes by them; a sender's domain must be verified besides.",
+        description: "Whether the channel uses them. For e-mail, a sender's domain must be verified as well.",
       }),
       reason: Type.Union([Type.String(), Type.Null()], { description: "Why they are not used." }),
       created_at: Type.Union([Timestamp, Type.Null()], { description: "Null: an earlier release stored them." }),
@@ -36,7 +36,7 @@ export function credentialsSchema({ kind, channel, word, members }: CredentialKi
 const STORED = {
   stored: Type.Literal(true),
   used: Type.Boolean({
-    description: "Whether the channel goes by them from now on; a sender's domain must be verified besides.",
+    description: "Whether the channel uses them from now on. For e-mail, a sender's domain must be verified as well.",
   }),
   reason: Type.Optional(Type.String({ description: "Why they are not used." })),
 };

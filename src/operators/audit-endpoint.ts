@@ -76,8 +76,9 @@ export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository,
     summary: "What operators changed, and tenants themselves, newest first, of the last 400 days",
     description:
       "One row for each call of an operator that is no read, whatever came of it, and for each change that a tenant made of what " +
-      "is kept for it (keys, templates, webhooks, …). None have calls that were refused for their token or role, a tenant's " +
-      "that were refused before their work, sign-ins, verifications of a domain, and `POST /dash/api/mail-reports`.",
+      "is kept for it (keys, templates, webhooks, …). These have no row: calls refused for their token or role, a " +
+      "tenant's calls that were refused before they did anything, sign-ins, verifications of a domain, and " +
+      "`POST /dash/api/mail-reports`.",
     query: {
       operator: queryText("Only of the operator of this name."),
       tenant: queryText("Only about this tenant."),

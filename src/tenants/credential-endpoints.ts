@@ -59,7 +59,7 @@ export function credentialEndpoints({ registry }: Ports, kinds: readonly Credent
         method: "DELETE",
         path: `/dash/api/tenants/:id/credentials/${kind}`,
         operation: `delete${word}Credentials`,
-        summary: `Delete a tenant's own ${word} credentials: what is new uses the platform's, and what was made under them can stop changing`,
+        summary: `Delete a tenant's own ${word} credentials: from then on the platform's are used; what was made with the deleted ones may no longer be updatable`,
         answers: { 204: { description: "Done.", schema: null } },
         async handle({ params: { id } }) {
           resultOf(await registry.deleteCredentials(id, kind));

@@ -2030,8 +2030,8 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> JobExplanation:
         """Why a job waits, and how each of its tries ended. What only the delivering process knows (a pace, a mail
-        server that is away) is left out where that process does not answer at once: then it waits for its `turn`.
-        Needs a key with the scope `read`.
+        server that is away) is missing if that process does not answer at once; `waits_for` is then `turn`. Needs a
+        key with the scope `read`.
         """
         answer: JobExplanation = self._call(
             "GET",

@@ -34,7 +34,7 @@ export const EmailSend = Type.Object(
       }),
     ),
     template_id: optional(
-      Type.String({ description: "Slug of a registered template. Required without `html` and `text`." }),
+      Type.String({ description: "Slug of a registered template. Required unless `html` or `text` is given." }),
     ),
     html: optional(
       Type.String({ description: "Inline HTML, which takes precedence. Needs the permission allow_raw_html." }),

@@ -86,7 +86,7 @@ const ANSWERS = {
     examples: [
       {
         jobs: [{ index: 0, job_id: "01936f2e-7c1a-7000-9a55-2f1c8f0a4d11", status: "pending" }],
-        errors: [{ index: 1, error: 'there is no template with the template_id "nope"' }],
+        errors: [{ index: 1, error: 'there is no e-mail template with the template_id "nope"' }],
       },
     ],
     headers: REPLAYED_HEADER,
