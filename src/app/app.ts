@@ -93,8 +93,8 @@ export interface App {
   /** Rejects when a part has failed for good and the process should end. */
   readonly broken: Promise<never>;
   /**
-   * Lets the work in flight end, for six seconds at most, and stops within ten. For the first `graceMs` of them, requests are still taken while
-   * `/ready` says `stopping`. Safe to call twice.
+   * Lets the work in flight end, for six seconds at most, and stops within ten. For the first `graceMs` of them, requests are
+   * still taken while `/ready` says `stopping`. Safe to call twice.
    */
   stop(graceMs: number): Promise<void>;
 }

@@ -44,10 +44,8 @@ export async function migrateEventStore(
   for (const statement of await wideningTo(clickhouse, target, { channels, settings })) {
     await clickhouse.command(statement);
   }
-  // Of another database, which a restored backup of this one may be without. In a cluster only one node can be asked.
-  if (target.cluster !== null || !(await hasFailedPayloads(clickhouse, target, settings))) {
-    for (const statement of failedPayloads(target)) await clickhouse.command(statement);
-  }
+  // Of another database, which a restored backup of this one may be without.
+  for (const statement of failedPayloads(target)) await clickhouse.command(statement);
   await ensureIdentity(clickhouse, target);
   return ran;
 }

@@ -13,7 +13,8 @@ export interface Retention {
 
 /**
  * The retention that tables are created with. Released steps of the schema contain it, so it never changes; what holds is
- * the setting (`EVENTS_KEPT_MONTHS`, `JOBS_KEPT_DAYS`), applied at each start of the embedded engine, and to a server by `migrate`.
+ * the setting (`EVENTS_KEPT_MONTHS`, `JOBS_KEPT_DAYS`), applied at each start of the embedded engine, and to a server by
+ * `migrate`.
  */
 export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
 

@@ -50,10 +50,12 @@ const NewKey = Type.Object(
   { $id: "NewKey" },
 );
 
+const EXAMPLE_ID = "key_4kWqZ7vT1mXcR9bN";
+
 /** Throws 404 for a text that cannot be a key's id. */
 const keyIdParameter: PathParameter<string> = {
   description: "The key's id.",
-  example: "key_4kWqZ7vT1mXcR9bN",
+  example: EXAMPLE_ID,
   read(text) {
     if (text === null || !/^[\x21-\x7e]{1,128}$/.test(text)) throw noSuch("key");
     return text;
@@ -61,7 +63,7 @@ const keyIdParameter: PathParameter<string> = {
 };
 
 const EXAMPLE = {
-  key_id: "key_4kWqZ7vT1mXcR9bN",
+  key_id: EXAMPLE_ID,
   prefix: "wb_7hQk",
   name: "shop, production",
   created_at: "2026-11-21T07:30:00Z",
@@ -93,7 +95,7 @@ export function keyEndpoints({ registry }: { readonly registry: Keys }): readonl
         201: {
           description: "The key.",
           schema: NewKey,
-          examples: [{ key_id: "key_4kWqZ7vT1mXcR9bN", api_key: "wb_7hQk2mWnR4vXzT9pLcY6bJdFgS3aEu8N" }],
+          examples: [{ key_id: EXAMPLE_ID, api_key: "wb_7hQk2mWnR4vXzT9pLcY6bJdFgS3aEu8N" }],
         },
       },
       fails: [409],

@@ -24,10 +24,10 @@ const PATH = "/webhook/whatsapp";
  * statuses and incoming messages. Only the secrets authenticate a call: it needs no API key and counts against no rate
  * limit.
  *
- * A POST is answered 200 once everything in it is on disk, except statuses of messages that are not known yet. The provider repeats calls with any other answer for days,
- * so other answers are reserved for calls that it did not sign (401), bodies that it never sends (not a JSON object:
- * 400; longer than it sends: 413), lack of room (503), and failed writes (500). Parts of an unknown form are accepted
- * and counted.
+ * A POST is answered 200 once everything in it is on disk, except statuses of messages that are not known yet. The
+ * provider repeats calls with any other answer for days, so other answers are reserved for calls that it did not sign
+ * (401), bodies that it never sends (not a JSON object: 400; longer than it sends: 413; too slow: 408), lack of room
+ * (503), and failed writes (500). Parts of an unknown form are accepted and counted.
  */
 export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   const gate = new WebhookGate(ports.webhookSecrets);

@@ -140,14 +140,14 @@ export async function verifyBackup(file: string, shown = file): Promise<Manifest
   const take: Take = async (_path, content) => {
     for await (const _ of content) continue;
   };
-  return read({ file, shown }, take);
+  return read(file, take, shown);
 }
 
 /** Writes the contents of a backup into the folder, which must be new. Compares all sums as well. */
 export async function extractBackup(file: string, folder: string): Promise<Manifest> {
   await mkdir(folder, { mode: 0o700 });
   const written = [folder];
-  const manifest = await read({ file, shown: file }, async (path, content, isFolder) => {
+  const manifest = await read(file, async (path, content, isFolder) => {
     const target = join(folder, path);
     written.push(target);
     if (isFolder) await mkdir(target, { mode: 0o700 });
@@ -160,7 +160,7 @@ export async function extractBackup(file: string, folder: string): Promise<Manif
 
 type Take = (path: string, content: AsyncIterable<Uint8Array>, isFolder: boolean) => Promise<void>;
 
-async function read({ file, shown }: { file: string; shown: string }, take: Take): Promise<Manifest> {
+async function read(file: string, take: Take, shown = file): Promise<Manifest> {
   const counts = new Counts();
   const untar = extract();
   const input = createReadStream(file);
