@@ -186,11 +186,12 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
-  const writer = (ports: FailedPayloadPorts) => new ClickHouseEventWriter(over(clients.writer), target, clock, ports);
+  const writer = (ports: FailedPayloadPorts | null) =>
+    new ClickHouseEventWriter(over(clients.writer), target, clock, ports, { jobsDays: config.jobsKeptDays });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.
-    demo: { reading, writer: new ClickHouseEventWriter(over(clients.writer), target, clock), target },
+    demo: { reading, writer: writer(null), target },
     reader: new ClickHouseEventReader(reading, target, clock),
     feed: new ClickHouseEventFeed(reading, target),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),

@@ -21,6 +21,7 @@ import {
   sealedTarget,
 } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
+import { RETENTION_DEFAULT, type Retention } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
@@ -37,6 +38,9 @@ const TOKEN_SURE_MS = 30_000;
 const SETTLED_MS = 30_000;
 /** Partly stored batches to keep track of: at most one per shard. */
 const UNSETTLED_MAX = 1_000;
+const DAY_MS = 86_400_000;
+/** A job's state that expires so soon may be gone already: the server's clock decides, not ours. */
+const EXPIRING_MS = 3_600_000;
 /** If a batch has more refused rows than this, the rows are not at fault: the table does not fit them. */
 const SET_ASIDE_MAX = 10;
 
@@ -60,6 +64,7 @@ interface Unsettled {
  * - A part is stored and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
  * - A part is stored and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then the
  *   missing rows of the derived tables. If only job states are missing, they are inserted at once.
+ *   A job's state that has expired is not missing: after an outage longer than the retention, a batch would never be whole.
  */
 export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
@@ -70,6 +75,7 @@ export class ClickHouseEventWriter implements EventWriter {
     private readonly clock: Clock,
     /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
     private readonly ports: FailedPayloadPorts | null = null,
+    private readonly retention: Pick<Retention, "jobsDays"> = RETENTION_DEFAULT,
   ) {}
 
   /**
@@ -145,7 +151,8 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private look(rows: readonly StoredEventRow[]): Promise<StoredRows> {
-    return storedRows(this.clickhouse, this.target, rows);
+    const jobsFromMs = this.clock.nowMs() - this.retention.jobsDays * DAY_MS + EXPIRING_MS;
+    return storedRows(this.clickhouse, this.target, { rows, jobsFromMs });
   }
 
   /** Writes all rows except those refused individually, which are set aside. */
