@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { LOCAL_ZONE } from "./time-zone.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -14,7 +15,7 @@ export function runCommand(
   environment: Readonly<Record<string, string>>,
   root = ROOT,
 ): Promise<CommandResult> {
-  return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", ...environment }, root);
+  return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", TZ: LOCAL_ZONE, ...environment }, root);
 }
 
 /** Runs Bun with these arguments to its end, with nothing else in its environment but the paths of this machine. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { loadConfig } from "../../src/config/config.ts";
 import { eventually } from "./eventually.ts";
 import { fillHome } from "./made-home.ts";
+import { LOCAL_ZONE } from "./time-zone.ts";
 
 /** A running Waybill, started by its command line in a separate process. */
 export interface Waybill {
@@ -130,7 +131,7 @@ const PROCESSES = { PROCESSES: process.env["TEST_PROCESSES"] ?? "1" };
 
 function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
-  return { PATH, HOME, ...(TMPDIR === "" ? {} : { TMPDIR }) };
+  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }) };
 }
 
 /** Waits until the job has ended, and returns it. */
