@@ -187,7 +187,7 @@ function eventStoreOver(
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   const writer = (ports: FailedPayloadPorts | null) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, ports, { jobsDays: config.jobsKeptDays });
+    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, jobsDays: config.jobsKeptDays });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.

@@ -44,6 +44,11 @@ const EXPIRING_MS = 3_600_000;
 /** If a batch has more refused rows than this, the rows are not at fault: the table does not fit them. */
 const SET_ASIDE_MAX = 10;
 
+export interface EventWriterOptions extends Partial<Pick<Retention, "jobsDays">> {
+  /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
+  readonly ports?: FailedPayloadPorts | null;
+}
+
 interface Unsettled {
   readonly looks: string;
   readonly sinceMs: number;
@@ -68,15 +73,18 @@ interface Unsettled {
  */
 export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
+  private readonly ports: FailedPayloadPorts | null;
+  private readonly jobsKeptMs: number;
 
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
-    /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
-    private readonly ports: FailedPayloadPorts | null = null,
-    private readonly retention: Pick<Retention, "jobsDays"> = RETENTION_DEFAULT,
-  ) {}
+    { ports = null, jobsDays = RETENTION_DEFAULT.jobsDays }: EventWriterOptions = {},
+  ) {
+    this.ports = ports;
+    this.jobsKeptMs = jobsDays * DAY_MS;
+  }
 
   /**
    * Rejects with `TransportError` if it is unknown how much is stored, with `UnavailableError` if the batch cannot be looked
@@ -151,7 +159,7 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private look(rows: readonly StoredEventRow[]): Promise<StoredRows> {
-    const jobsFromMs = this.clock.nowMs() - this.retention.jobsDays * DAY_MS + EXPIRING_MS;
+    const jobsFromMs = this.clock.nowMs() - this.jobsKeptMs + EXPIRING_MS;
     return storedRows(this.clickhouse, this.target, { rows, jobsFromMs });
   }
 

@@ -28,9 +28,11 @@ beforeAll(async () => {
   store = await chdb.eventStore("erasing", "process");
   const { writing, reading, target } = store;
   writer = new ClickHouseEventWriter(writing, target, systemClock, {
-    recipients,
-    seal: { seal: (_tenantId, _jobId, text) => btoa(text), open: (_tenantId, _jobId, text) => atob(text) },
-    payloads: { get: async () => null },
+    ports: {
+      recipients,
+      seal: { seal: (_tenantId, _jobId, text) => btoa(text), open: (_tenantId, _jobId, text) => atob(text) },
+      payloads: { get: async () => null },
+    },
   });
   jobs = new ClickHouseFinishedJobs(reading, target, recipients);
   erasure = new RecipientErasure({ reading, writing, target, recipients, clock: systemClock });

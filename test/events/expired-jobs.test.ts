@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => chdb.stop());
 
 test("a batch that comes after an outage longer than jobs are kept is recorded, and its recorder goes on", async () => {
-  const writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, null, { jobsDays: JOBS_DAYS });
+  const writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, { jobsDays: JOBS_DAYS });
   const finished = { status: "success", attempts: 1, result: {} } as const;
   const endedMs = Date.now() - (JOBS_DAYS + 1) * DAY_MS;
   const rows = [0, 1, 2].map((n) => storedEventRow(firstEventIdAt(endedMs + n), { tenantId: "late", finished }));

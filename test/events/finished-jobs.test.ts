@@ -24,9 +24,11 @@ beforeAll(async () => {
   chdb = await startChdb();
   store = await chdb.eventStore("finished_jobs", "process");
   writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, {
-    recipients: index,
-    seal: contentSeal(new Uint8Array(32), systemRandom),
-    payloads: { get: async () => null },
+    ports: {
+      recipients: index,
+      seal: contentSeal(new Uint8Array(32), systemRandom),
+      payloads: { get: async () => null },
+    },
   });
   jobs = new ClickHouseFinishedJobs(store.reading, store.target, index);
 });

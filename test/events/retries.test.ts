@@ -56,7 +56,7 @@ beforeAll(async () => {
   await queue.start();
   eventStore = await chdb.eventStore("retries", "process");
   const { target, reading, reader, writing } = eventStore;
-  writer = new ClickHouseEventWriter(writing, target, systemClock, { recipients: index, seal, payloads });
+  writer = new ClickHouseEventWriter(writing, target, systemClock, { ports: { recipients: index, seal, payloads } });
   finishedJobs = new ClickHouseFinishedJobs(reading, target, index);
   const failed = new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock: systemClock });
   retries = new Retries({
