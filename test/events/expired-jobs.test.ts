@@ -5,8 +5,8 @@ import { applyRetention } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { DAY_MS } from "../support/recent-days.ts";
 
-const DAY_MS = 86_400_000;
 const JOBS_DAYS = 7;
 let chdb: Awaited<ReturnType<typeof startChdb>>;
 let store: TestEventStore;

@@ -1,4 +1,4 @@
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface Days {
   readonly from: string;
@@ -16,4 +16,5 @@ export function recently(): string {
   return `from=${from}&to=${to}`;
 }
 
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+/** The day in UTC: `2026-11-23`. */
+export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);

@@ -7,15 +7,13 @@ import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
-import { recently } from "../support/recent-days.ts";
+import { DAY_MS, dayOf, recently } from "../support/recent-days.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
 
-const DAY_MS = 86_400_000;
-/** A week ago: of a history that is older than jobs are kept, none would be found. */
-const UNTIL_MS = (Math.floor(Date.now() / DAY_MS) - 7) * DAY_MS;
-const UNTIL = new Date(UNTIL_MS).toISOString().slice(0, 10);
-const OPTIONS = { seed: 7, perDay: 120, untilMs: UNTIL_MS, days: 30 };
+/** A week ago: states of jobs that ended longer ago than they are kept would not stay. */
+const UNTIL = dayOf(Date.now() - 7 * DAY_MS);
+const OPTIONS = { seed: 7, perDay: 120, untilMs: Date.parse(`${UNTIL}T00:00:00Z`), days: 30 };
 
 let waybill: Waybill;
 
