@@ -186,8 +186,9 @@ function eventStoreOver(
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
+  const retention = { eventsMonths: config.eventsKeptMonths, jobsDays: config.jobsKeptDays };
   const writer = (ports: FailedPayloadPorts | null) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, jobsDays: config.jobsKeptDays });
+    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, ...retention });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.

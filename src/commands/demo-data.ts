@@ -3,6 +3,7 @@ import { runningStart } from "../app/control-socket.ts";
 import { type DemoRequest, writeDemoData } from "../app/demo-data.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
+import { eventsKeptFromMs } from "../events/retention.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { UsageError } from "./command-line.ts";
@@ -24,7 +25,9 @@ export interface DemoDataOptions {
 /** `waybill demo-data`: a month of events for tenants `demo-…`, so that dashboard and analysts have something to look at. */
 export async function demoData(config: () => Config, options: DemoDataOptions): Promise<number> {
   const request = requestFrom(options);
-  const written = await write(config(), request);
+  const settings = config();
+  refuseExpired(request, settings);
+  const written = await write(settings, request);
   console.log(
     `${String(written)} events of 30 days are there, for the tenants demo-…; they end before ${day(request.untilMs)}.`,
   );
@@ -60,6 +63,12 @@ function requestFrom(options: DemoDataOptions): DemoRequest {
     untilMs,
     isForced: options.force === true,
   };
+}
+
+/** The event store drops events that are inserted after their time. */
+function refuseExpired({ untilMs }: DemoRequest, { eventsKeptMonths }: Config): void {
+  if (untilMs > eventsKeptFromMs(systemClock.nowMs(), eventsKeptMonths)) return;
+  throw new UsageError(`--until takes a day of the last ${eventsKeptMonths} months (EVENTS_KEPT_MONTHS)`);
 }
 
 function wholeNumber(

@@ -39,6 +39,7 @@ export async function derivedGaps(
   target: EventStoreTarget,
   rows: readonly StoredEventRow[],
 ): Promise<readonly Gap[]> {
+  if (rows.length === 0) return [];
   const gaps = [...(await byTypeGaps(clickhouse, target, rows))];
   for (const sum of SUMS) gaps.push(...(await sumGaps(clickhouse, target, { ...sum, rows })));
   return gaps;

@@ -20,12 +20,23 @@ export const RETENTION_DEFAULT: Retention = { eventsMonths: 13, jobsDays: 90 };
 
 export const eventsTtl = (months: number) =>
   `toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL ${months} MONTH`;
+/**
+ * Events from then on (unix ms) are kept for sure. From the end of a month, the engine counts on to the last day of a shorter
+ * one: such an event expires up to three days sooner than a date that is counted back.
+ */
+export function eventsKeptFromMs(nowMs: number, months: number): number {
+  const from = new Date(nowMs);
+  from.setUTCMonth(from.getUTCMonth() - months);
+  return from.getTime() + SHORT_MONTH_MS;
+}
+
 /** The TTL that the jobs table is created with; `applyRetention` then counts from another time. */
 export const jobsTtl = (days: number) => `toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL ${days} DAY`;
 /** Not taken from the job's id, which was made by one machine's clock: a job that seems years old would expire at once. */
 const JOB_ENDED = "toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC')";
 
 const LOOK_TIMEOUT_MS = 60_000;
+const SHORT_MONTH_MS = 3 * 86_400_000;
 
 /**
  * Sets the tables' TTL to the configured retention. A table that already has it is left alone: an ALTER would rewrite the

@@ -36,6 +36,12 @@ test("the same seed makes the same history, with weekends, a bad day and many bo
   expect(new Set(rows.map(({ type }) => type)).size).toBe(9);
 });
 
+test("a history that is past what is kept is refused", async () => {
+  const args = ["demo-data", "--until", dayOf(Date.now() - 62 * DAY_MS)];
+  const { code, errors } = await runCommand(args, { WAYBILL_HOME: waybill.home, EVENTS_KEPT_MONTHS: "2" });
+  expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining("of the last 2 months") });
+});
+
 test("it is written beside a running server, once however often, and all sums fit", async () => {
   const rows = demoHistory(OPTIONS);
   const first = await run("--seed", "7");
