@@ -1,5 +1,6 @@
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { basicEnvironment } from "../support/basic-environment.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const END = "@@end of block ";
@@ -29,10 +30,10 @@ export class PageShell {
     await mkdir(join(folder, ".bin"));
     const npm = `#!/bin/sh\nshift 2\nexec '${process.execPath}' src/main.ts "$@"\n`;
     await writeFile(join(folder, ".bin/npm"), npm, { mode: 0o755 });
-    const { PATH = "", HOME = "" } = process.env;
+    const basic = basicEnvironment();
     const bash = Bun.spawn(["bash", "--noprofile", "--norc"], {
       cwd: folder,
-      env: { PATH: `${join(folder, ".bin")}:${PATH}`, HOME, WAYBILL_HOME: home, LOG_LEVEL: "warn" },
+      env: { ...basic, PATH: `${join(folder, ".bin")}:${basic["PATH"]}`, WAYBILL_HOME: home, LOG_LEVEL: "warn" },
       stdin: "pipe",
       stdout: "pipe",
       stderr: Bun.file(join(folder, "errors")),

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { basicEnvironment } from "../support/basic-environment.ts";
 import { isAlive } from "../support/is-alive.ts";
 import type { FaultLog } from "./fault-log.ts";
 
@@ -149,12 +150,10 @@ export class Service {
     this.starts += 1;
     mkdirSync(this.options.logs, { recursive: true });
     const log = openSync(this.logFile(), "a");
-    const { PATH = "", HOME = "" } = process.env;
     this.child = Bun.spawn([process.execPath, "--preload", CLOCK, "src/main.ts"], {
       cwd: ROOT,
       env: {
-        PATH,
-        HOME,
+        ...basicEnvironment(),
         WAYBILL_HOME: this.options.home,
         PORT: String(this.options.port),
         LOG_LEVEL: "warn",

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { LOCAL_ZONE } from "./time-zone.ts";
+import { basicEnvironment } from "./basic-environment.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -15,19 +15,18 @@ export function runCommand(
   environment: Readonly<Record<string, string>>,
   root = ROOT,
 ): Promise<CommandResult> {
-  return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", TZ: LOCAL_ZONE, ...environment }, root);
+  return runBun(["src/main.ts", ...args], { PORT: "0", LOG_LEVEL: "warn", ...environment }, root);
 }
 
-/** Runs Bun with these arguments to its end, with nothing else in its environment but the paths of this machine. */
+/** Runs Bun with these arguments to its end, with nothing else in its environment but `basicEnvironment`. */
 export async function runBun(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
   root = ROOT,
 ): Promise<CommandResult> {
-  const { PATH = "", HOME = "" } = process.env;
   const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
-    env: { PATH, HOME, ...environment },
+    env: { ...basicEnvironment(), ...environment },
     stdout: "pipe",
     stderr: "pipe",
   });

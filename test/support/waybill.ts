@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/config.ts";
+import { basicEnvironment } from "./basic-environment.ts";
 import { eventually } from "./eventually.ts";
 import { fillHome } from "./made-home.ts";
-import { LOCAL_ZONE } from "./time-zone.ts";
 
 /** A running Waybill, started by its command line in a separate process. */
 export interface Waybill {
@@ -128,11 +128,6 @@ async function readScreen(output: ReadableStream<Uint8Array>): Promise<string> {
 
 /** One process, unless a test or the whole run asks for more: `TEST_PROCESSES=api=2,dispatcher=2 bun test …`. */
 const PROCESSES = { PROCESSES: process.env["TEST_PROCESSES"] ?? "1" };
-
-function basicEnvironment(): Record<string, string> {
-  const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
-  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }) };
-}
 
 /** Waits until the job has ended, and returns it. */
 export function finalJob(waybill: Waybill, apiKey: string, jobId: string, withinMs = 15_000): Promise<Answer["body"]> {

@@ -11,6 +11,7 @@ import { openChdb } from "../../src/storage/chdb.ts";
 import { FolderLock } from "../../src/storage/folder-lock.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
 import { tenants, tokenMovements } from "../../src/storage/tables.ts";
+import { basicEnvironment } from "../support/basic-environment.ts";
 import { type CommandResult, runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
@@ -211,11 +212,10 @@ test("a backup that is killed, on either side, harms neither the server nor an o
   const file = join(backups, "again.tar.zst");
   expect((await run("backup", file)).code).toBe(0);
   const older = await Bun.file(file).bytes();
-  const { PATH = "", HOME = "" } = process.env;
   const begin = () =>
     Bun.spawn([process.execPath, "src/main.ts", "backup", file], {
       cwd: join(import.meta.dir, "../.."),
-      env: { PATH, HOME, PORT: "0", WAYBILL_HOME: home.path },
+      env: { ...basicEnvironment(), PORT: "0", WAYBILL_HOME: home.path },
       stdout: "pipe",
       stderr: "pipe",
     });

@@ -1,29 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { runCommand } from "../support/command.ts";
 import { Undo } from "../support/undo.ts";
 import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
-const ROOT = join(import.meta.dir, "../..");
 const undo = new Undo();
 
 afterEach(() => undo.run());
 
 async function newHome(): Promise<string> {
   return undo.add(await temporaryHome(), (home) => home.remove()).path;
-}
-
-/** Runs the command line to its end. */
-async function run(args: readonly string[], environment: Record<string, string>) {
-  const { PATH = "", HOME = "" } = process.env;
-  const child = Bun.spawn([process.execPath, "src/main.ts", ...args], {
-    cwd: ROOT,
-    env: { PATH, HOME, ...environment },
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
-  return { code: await child.exited, output, errors };
 }
 
 const HTML = { to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" };
@@ -44,7 +31,7 @@ describe("on one folder, from start to start,", () => {
   }, 60_000);
 
   test("a second server on the same folder is refused, and the first goes on", async () => {
-    const second = await run(["serve"], { WAYBILL_HOME: home.path, PORT: "0" });
+    const second = await runCommand(["serve"], { WAYBILL_HOME: home.path, PORT: "0" });
     expect(second.code).toBe(1);
     expect(second.errors).toContain(`in use by process ${server.pid}`);
     expect((await fetch(`${server.url}/ready`)).status).toBe(200);
@@ -52,15 +39,18 @@ describe("on one folder, from start to start,", () => {
 
   test("the command line creates tenants and keys, also beside a running server", async () => {
     const environment = { WAYBILL_HOME: home.path };
-    const tenant = await run(
+    const tenant = await runCommand(
       ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
       environment,
     );
     expect(tenant.code).toBe(0);
-    const key = await run(["key", "create", "acme"], environment);
+    const key = await runCommand(["key", "create", "acme"], environment);
     const { api_key } = JSON.parse(key.output);
     expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
-    expect(await run(["key", "create", "nobody"], environment)).toMatchObject({ code: 1, errors: expect.any(String) });
+    expect(await runCommand(["key", "create", "nobody"], environment)).toMatchObject({
+      code: 1,
+      errors: expect.any(String),
+    });
     const { rows } = (await server.operator("GET", "/audit")).body;
     const calls = rows.map((row: Answer["body"]) => [row.operator, row.action, row.tenant, row.status]);
     expect(calls).toEqual([
@@ -100,7 +90,12 @@ describe("on one folder, from start to start,", () => {
 
 test("an invalid configuration ends with code 2 and a line per problem", async () => {
   const home = await newHome();
-  const { code, errors } = await run([], { WAYBILL_HOME: home, PORT: "abc", MASTER_KEY: "short", ROLES: "cook" });
+  const { code, errors } = await runCommand([], {
+    WAYBILL_HOME: home,
+    PORT: "abc",
+    MASTER_KEY: "short",
+    ROLES: "cook",
+  });
   expect(code).toBe(2);
   expect(errors).toContain('waybill: PORT is "abc"; it should be a whole number from 0 to 65535');
   expect(errors).toContain("waybill: MASTER_KEY is set; it should be 32 bytes in base64");
@@ -112,21 +107,21 @@ test("an invalid configuration ends with code 2 and a line per problem", async (
 test("check tries every address, and names those that do not answer", async () => {
   const home = await newHome();
   const environment = { WAYBILL_HOME: home, REDIS_URL: "redis://127.0.0.1:1", CLICKHOUSE_URL: "http://127.0.0.1:1" };
-  const bad = await run(["check"], environment);
+  const bad = await runCommand(["check"], environment);
   expect(bad.code).toBe(1);
   expect(bad.output).toMatch(/^Redis: FAILED/m);
   expect(bad.output).toMatch(/^ClickHouse: FAILED/m);
   expect(bad.output).toMatch(/^PostgreSQL: embedded/m);
-  const good = await run(["check"], { WAYBILL_HOME: home });
+  const good = await runCommand(["check"], { WAYBILL_HOME: home });
   expect(good.code).toBe(0);
 }, 60_000);
 
 test("a changed number of shards is refused", async () => {
   const home = await newHome();
-  expect((await run(["migrate"], { WAYBILL_HOME: home })).code).toBe(0);
-  const created = await run(["tenant", "create", "Acme", "Ltd", "--plan", "pro"], { WAYBILL_HOME: home });
+  expect((await runCommand(["migrate"], { WAYBILL_HOME: home })).code).toBe(0);
+  const created = await runCommand(["tenant", "create", "Acme", "Ltd", "--plan", "pro"], { WAYBILL_HOME: home });
   expect(JSON.parse(created.output)).toMatchObject({ id: "acme-ltd", name: "Acme Ltd", plan: "pro" });
-  const { code, errors } = await run(["serve"], { WAYBILL_HOME: home, SHARDS: "8", PORT: "0" });
+  const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home, SHARDS: "8", PORT: "0" });
   expect(code).toBe(2);
   expect(errors).toContain("SHARDS is 8, but the data was created with 16");
 }, 60_000);
@@ -151,14 +146,14 @@ test("a command where there is no Waybill names the folder, and makes nothing th
 test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenant", "create"]]])(
   "%j is refused with code 2",
   async (args) => {
-    const { code, errors } = await run(args, { WAYBILL_HOME: await newHome() });
+    const { code, errors } = await runCommand(args, { WAYBILL_HOME: await newHome() });
     expect(code).toBe(2);
     expect(errors).toContain("waybill --help");
   },
 );
 
 test("help lists every command", async () => {
-  const { code, output } = await run(["--help"], {});
+  const { code, output } = await runCommand(["--help"], {});
   expect(code).toBe(0);
   for (const command of ["serve", "check", "migrate", "tenant create", "key create"]) expect(output).toContain(command);
 });

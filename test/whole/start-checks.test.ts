@@ -150,10 +150,9 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     const redis = await newRedis();
     const recorder = await dispatcher(redis, { ROLES: "recorder" });
     await start(recorder);
-    const { PATH = "" } = process.env;
     const WAYBILL_HOME = await newHome({ hasPostgres: true });
     const { DATABASE_URL: _, ...withoutRegistry } = await dispatcher(redis, { WAYBILL_HOME });
-    const alone = await runCommand(["serve"], { PATH, ...withoutRegistry });
+    const alone = await runCommand(["serve"], withoutRegistry);
     expect(refusals(alone.errors)).toEqual([
       expect.stringMatching(/belongs to another registry than the private registry in WAYBILL_HOME: set DATABASE_URL/),
     ]);

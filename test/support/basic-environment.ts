@@ -1,0 +1,8 @@
+/** The zone of servers and commands that tests start: not UTC, in which all times are told and stored, and not by whole hours. */
+const LOCAL_ZONE = "Asia/Kathmandu";
+
+/** What every server and command that a test starts has of this machine's environment, and nothing else of it. */
+export function basicEnvironment(): Record<string, string> {
+  const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
+  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }) };
+}
