@@ -13,7 +13,9 @@ export function checkFilledHtml(html: string, data: JsonObject): readonly Violat
   if (!html.includes("{{")) return written;
   const own = written.filter(({ rule }) => OF_WRITTEN.has(rule));
   const filled = filledHtml(html, data);
-  if (filled === null) return own.some(({ rule }) => rule === "too_large") ? own : [violationOf("too_large"), ...own];
+  if (filled === null) {
+    return written.some(({ rule }) => rule === "too_large") ? written : [violationOf("too_large"), ...written];
+  }
   const asSent = checkHtml(filled).filter(({ rule }) => !own.some((violation) => violation.rule === rule));
   return [...asSent, ...own];
 }

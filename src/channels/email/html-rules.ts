@@ -18,7 +18,7 @@ const MESSAGES: Readonly<Record<HtmlRule, string>> = {
 
 /**
  * The rules that inline HTML breaks, in a fixed order; empty if it may be sent. Takes time proportional to the length of the
- * HTML. Of HTML that is too large, checks only as much as would have been allowed.
+ * HTML, and inspects no more of it than `inspectedHtmlCharsMax`.
  *
  * @param bytes length of the HTML in UTF-8, if the caller knows it
  */
@@ -26,9 +26,10 @@ export function checkHtml(html: string, bytes: number = Buffer.byteLength(html))
   const rules: HtmlRule[] = [];
   const tooLarge = bytes > emailLimits.inlineHtmlBytesMax;
   if (!tooLarge && PLAIN_START.test(html) && !MAY_BE_SCRIPT.test(html)) return [];
-  const seen = inspect(tooLarge ? html.slice(0, emailLimits.inlineHtmlBytesMax) : html);
+  const isWhole = html.length <= emailLimits.inspectedHtmlCharsMax;
+  const seen = inspect(isWhole ? html : html.slice(0, emailLimits.inspectedHtmlCharsMax));
   // A part without text does not prove that the whole has none.
-  const hasNoText = tooLarge ? !VISIBLE.test(html) : !seen.text;
+  const hasNoText = isWhole ? !seen.text : !VISIBLE.test(html);
   if (hasNoText && !seen.image) rules.push("empty");
   if (tooLarge) rules.push("too_large");
   if (hasNoText && seen.image) rules.push("image_only");

@@ -1,6 +1,8 @@
 /** Bounds of e-mails. */
 export const emailLimits = {
   inlineHtmlBytesMax: 524_288,
+  /** How much of HTML that is too large is inspected for what else is wrong with it: ten times as much takes a second. */
+  inspectedHtmlCharsMax: 1_048_576,
   subjectCharsMax: 998,
   displayNameCharsMax: 998,
   /** Tracked links per message, the first ones. */

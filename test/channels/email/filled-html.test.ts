@@ -32,6 +32,7 @@ test.each<[html: string, data: JsonObject, rules: readonly string[]]>([
   ["<p>{{.x}}</p><script>alert(1)</script>", { x: "" }, ["empty", "script"]],
   [`<p>${"y".repeat(MAX)}{{.x}}</p>`, { x: "z" }, ["too_large"]],
   [`<p>{{.x}}</p><script>alert(1)</script>`, { x: "z".repeat(MAX) }, ["too_large", "script"]],
+  ['<img src="{{.x}}">', { x: "z".repeat(MAX) }, ["too_large", "image_only"]],
   ["<p>{{.x}}</p>", { x: "\u00e9".repeat(MAX / 2) }, ["too_large"]],
 ])("%.40p is judged as it will be sent", (html, data, rules) => {
   expect(rulesOf(html, data)).toEqual(rules as ReturnType<typeof rulesOf>);

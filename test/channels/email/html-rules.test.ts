@@ -137,6 +137,17 @@ describe("the size", () => {
     expect(rulesOf(`<script></script>${"a".repeat(bytes)}`)).toEqual(["too_large", "script"]);
     expect(rulesOf("<img><script>alert(1)</script>")).toEqual(["image_only", "script"]);
   });
+
+  test("hides nothing that stands behind what would have been allowed", () => {
+    expect(rulesOf(`<p>${"x".repeat(bytes)}</p><script>alert(1)</script>`)).toEqual(["too_large", "script"]);
+    expect(rulesOf(`<img src="data:image/png;base64,${"A".repeat(bytes)}">`)).toEqual(["too_large", "image_only"]);
+    expect(rulesOf("<p></p>".repeat(100_000))).toEqual(["empty", "too_large"]);
+    expect(rulesOf(`<img src="https://a.example/b.png">`.repeat(20_000))).toEqual(["too_large", "image_only"]);
+  });
+
+  test("is told without the rules that only the end of far larger HTML breaks", () => {
+    expect(rulesOf(`${"a".repeat(emailLimits.inspectedHtmlCharsMax)}<script></script>`)).toEqual(["too_large"]);
+  });
 });
 
 test("every violation says in words what is wrong", () => {
