@@ -2112,9 +2112,9 @@ export type Operations = {
       /** a domain name, such as mail.example.com */
       domain: string;
       /** true or false, by default true */
-      relay_enabled?: boolean;
+      relay_enabled?: boolean | null;
       /** true or false, by default false */
-      smtp_enabled?: boolean;
+      smtp_enabled?: boolean | null;
     };
     answer: OperatorDomain;
   };
@@ -2155,11 +2155,11 @@ export type Operations = {
       /** one e-mail address */
       from_address: string;
       /** 1 to 200 characters without control characters */
-      from_name?: string;
+      from_name?: string | null;
       /** the address of a mail server, such as smtp://user:password@mail.example.com:587 */
-      smtp_url?: string;
+      smtp_url?: string | null;
       /** the UTC day (YYYY-MM-DD) on which a dedicated address began to send and its warm-up to count */
-      warm_up_from?: string;
+      warm_up_from?: string | null;
     };
     answer: CredentialsStored;
   };
@@ -2263,26 +2263,26 @@ export type Operations = {
       /** the code of the template's language, such as es or en_US, or null */
       language_code?: string | null;
       /** what each position holds: at most 200 texts */
-      params?: readonly string[];
+      params?: readonly string[] | null;
       /** the media of the template's header {type, link | id, filename?}, or null */
       header?:
         | ({
             /** one of image, video, document */
             type: "image" | "video" | "document";
             /** an https address that the provider can fetch the media from; either this or id */
-            link?: string;
+            link?: string | null;
             /** the provider's id of uploaded media; either this or link */
-            id?: string;
+            id?: string | null;
             /** 1 to 240 characters without control characters, for documents only */
-            filename?: string;
+            filename?: string | null;
           } & (
             | {
                 /** an https address that the provider can fetch the media from; either this or id */
-                link: string;
+                link: string | null;
               }
             | {
                 /** the provider's id of uploaded media; either this or link */
-                id: string;
+                id: string | null;
               }
           ) &
             ({ type?: "document" } | { filename?: never }))
@@ -2322,26 +2322,26 @@ export type Operations = {
       /** the code of the template's language, such as es or en_US, or null */
       language_code?: string | null;
       /** what each position holds: at most 200 texts */
-      params?: readonly string[];
+      params?: readonly string[] | null;
       /** the media of the template's header {type, link | id, filename?}, or null */
       header?:
         | ({
             /** one of image, video, document */
             type: "image" | "video" | "document";
             /** an https address that the provider can fetch the media from; either this or id */
-            link?: string;
+            link?: string | null;
             /** the provider's id of uploaded media; either this or link */
-            id?: string;
+            id?: string | null;
             /** 1 to 240 characters without control characters, for documents only */
-            filename?: string;
+            filename?: string | null;
           } & (
             | {
                 /** an https address that the provider can fetch the media from; either this or id */
-                link: string;
+                link: string | null;
               }
             | {
                 /** the provider's id of uploaded media; either this or link */
-                id: string;
+                id: string | null;
               }
           ) &
             ({ type?: "document" } | { filename?: never }))
@@ -2594,9 +2594,9 @@ export type Operations = {
       /** the team identifier: 10 characters */
       team_id: string;
       /** the passphrase of the private key */
-      passphrase?: string;
+      passphrase?: string | null;
       /** Apple's intermediate that issued the certificate; by default one is found in PEM */
-      wwdr_pem?: string;
+      wwdr_pem?: string | null;
     };
     answer: CredentialsStoredWithWarnings;
   };
@@ -2630,9 +2630,9 @@ export type Operations = {
       service_account:
         | ({
             /** The account's e-mail address. */
-            client_email?: string;
+            client_email?: string | null;
             /** An RSA key in PEM. */
-            private_key?: string;
+            private_key?: string | null;
           } & JsonObject)
         | string;
       /** the issuer's id: digits */
@@ -2834,17 +2834,17 @@ export type Operations = {
     };
     body: {
       filter: {
-        channel?: "email" | "whatsapp" | "wallet";
+        channel?: ("email" | "whatsapp" | "wallet") | null;
         /** E-mail address or phone number. */
-        recipient?: string;
-        template?: string;
+        recipient?: string | null;
+        template?: string | null;
         /** Accepted at this time or later. A UTC day or a time (RFC 3339). */
-        from?: string;
+        from?: string | null;
         /** Accepted before the end of this day, or at this time or earlier. A UTC day or a time (RFC 3339). */
-        to?: string;
+        to?: string | null;
       };
       /** Only count them. */
-      dry_run?: boolean;
+      dry_run?: boolean | null;
       /** The `next_cursor` of the call before. */
       cursor?: string | null;
     };
@@ -2949,7 +2949,7 @@ export type Operations = {
     };
     body: {
       /** an https address of at most 2048 characters */
-      url?: string;
+      url?: string | null;
       /**
        * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received;
        * null: all
@@ -3111,17 +3111,17 @@ export type Operations = {
       /** 1 to 200 characters without control characters */
       name: string;
       /** a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen */
-      id?: string;
+      id?: string | null;
       /** the name of a plan */
-      plan?: string;
+      plan?: string | null;
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
       /** a list of permissions, each once */
-      permissions?: readonly "allow_raw_html"[];
+      permissions?: readonly "allow_raw_html"[] | null;
       /** a list of channels, each once */
-      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
+      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[] | null;
       /** an integer from 0 to 1000000000 */
-      tokens?: number;
+      tokens?: number | null;
     };
     answer: Tenant;
   };
@@ -3151,15 +3151,15 @@ export type Operations = {
     };
     body: {
       /** 1 to 200 characters without control characters */
-      name?: string;
+      name?: string | null;
       /** the name of a plan */
-      plan?: string;
+      plan?: string | null;
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
       /** a list of permissions, each once */
-      permissions?: readonly "allow_raw_html"[];
+      permissions?: readonly "allow_raw_html"[] | null;
       /** a list of channels, each once */
-      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[];
+      allow_custom?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Tenant;
   };
@@ -3193,7 +3193,7 @@ export type Operations = {
     };
     body: {
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Tenant;
   };
@@ -3205,7 +3205,7 @@ export type Operations = {
     };
     body: {
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Tenant;
   };
@@ -3220,7 +3220,7 @@ export type Operations = {
     };
     body: {
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Tenant;
   };
@@ -3232,7 +3232,7 @@ export type Operations = {
     };
     body: {
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Tenant;
   };
@@ -3247,7 +3247,7 @@ export type Operations = {
     };
     body: {
       /** a list of channels, each once */
-      channels?: readonly ("email" | "whatsapp" | "wallet")[];
+      channels?: readonly ("email" | "whatsapp" | "wallet")[] | null;
     };
     answer: Purge;
   };
@@ -3358,7 +3358,7 @@ export type Operations = {
           /** an object: what requests leave out of their pass_data */
           pass_data: JsonObject;
           /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
-          style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic";
+          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic") | null;
         } & (
           | { pass_type?: "apple"; pass_data?: ApplePassPart }
           | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
@@ -3410,7 +3410,7 @@ export type Operations = {
           /** an object: what requests leave out of their pass_data */
           pass_data: JsonObject;
           /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
-          style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic";
+          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic") | null;
         } & (
           | { pass_type?: "apple"; pass_data?: ApplePassPart }
           | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
@@ -3443,7 +3443,7 @@ export type Operations = {
     };
     body: {
       /** an object: the values of the placeholders, or the pass_data to lay over a pass template */
-      data?: JsonObject;
+      data?: JsonObject | null;
     };
     answer: TemplatePreview;
   };
@@ -3455,7 +3455,7 @@ export type Operations = {
     };
     body: {
       /** an object: the values of the placeholders, or the pass_data to lay over a pass template */
-      data?: JsonObject;
+      data?: JsonObject | null;
     };
     answer: TemplatePreview;
   };
@@ -3618,7 +3618,7 @@ export type Operations = {
     };
     body: {
       /** one of unsubscribed, bounced, complained, manual; by default manual */
-      reason?: "unsubscribed" | "bounced" | "complained" | "manual";
+      reason?: ("unsubscribed" | "bounced" | "complained" | "manual") | null;
     };
     answer: Suppression;
   };
@@ -3640,7 +3640,7 @@ export type Operations = {
     };
     body: {
       /** one of unsubscribed, bounced, complained, manual; by default manual */
-      reason?: "unsubscribed" | "bounced" | "complained" | "manual";
+      reason?: ("unsubscribed" | "bounced" | "complained" | "manual") | null;
     };
     answer: Suppression;
   };
@@ -3667,7 +3667,7 @@ export type Operations = {
       /** one e-mail address or phone number */
       recipient: string;
       /** true: nothing is sent to the recipient any more, under a keyed hash */
-      suppress?: boolean;
+      suppress?: boolean | null;
     };
     answer: Erasure;
   };
@@ -3685,11 +3685,11 @@ export type Operations = {
       /** a number above 0, or null for as fast as the provider takes them */
       deliveries_per_second?: number | null;
       /** an integer from 1 to 1000000000 */
-      queued_jobs_max?: number;
+      queued_jobs_max?: number | null;
       /** an integer from 1 to 1099511627776 */
-      queued_bytes_max?: number;
+      queued_bytes_max?: number | null;
       /** an integer from 1 to 168 */
-      hold_hours?: number;
+      hold_hours?: number | null;
     };
     answer: Plan;
   };

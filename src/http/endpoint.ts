@@ -1,4 +1,4 @@
-import type { Static, TSchema } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
@@ -378,18 +378,30 @@ interface BodyReader {
   read(door: FrontDoor, exchange: Exchange): Promise<unknown>;
 }
 
+/** The body of a call that has none. */
+const NO_MEMBERS = new OperatorBody(Type.Object({}, { additionalProperties: false }));
+
 function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): BodyReader {
-  if (body === undefined) return { documented: undefined, read: () => Promise.resolve(null) };
+  if (body === undefined) {
+    return {
+      documented: undefined,
+      // Nothing that somebody sends is dropped in silence. The content of a GET has no meaning (RFC 9110, 9.3.1).
+      read: async (door, exchange) => {
+        if (exchange.request.method !== "GET" && hasBody(exchange)) await NO_MEMBERS.read(door, exchange);
+        return null;
+      },
+    };
+  }
   if (isOptional(body)) {
     const shape = new OperatorBody(body.optional);
     return {
-      documented: { schema: body.optional, isOptional: true },
+      documented: { schema: shape.documented, isOptional: true },
       read: (door, exchange) => (hasBody(exchange) ? shape.read(door, exchange) : Promise.resolve(null)),
     };
   }
   if (!isDocumented(body)) {
     const shape = new OperatorBody(body);
-    return { documented: { schema: body }, read: (door, exchange) => shape.read(door, exchange) };
+    return { documented: { schema: shape.documented }, read: (door, exchange) => shape.read(door, exchange) };
   }
   if (body.schema === null) return { documented: body, read: (door, exchange) => door.decoded(exchange) };
   return { documented: body, read: async (door, exchange) => (await door.json(exchange)).value };

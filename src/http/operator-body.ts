@@ -3,12 +3,21 @@ import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@
 import { ApiError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import { withNulls, withoutNulls } from "./schemas.ts";
 
-/** The schema of one operator call's body, compiled at its first use: a start has a hundred of them. */
+/**
+ * The schema of one operator call's body, compiled at its first use: a start has a hundred of them. A member that may be absent
+ * may also be null.
+ */
 export class OperatorBody<Schema extends TSchema> {
   private compiled: TypeCheck<Schema> | null = null;
 
   constructor(private readonly schema: Schema) {}
+
+  /** The schema for the document. */
+  get documented(): Schema {
+    return withNulls(this.schema);
+  }
 
   /** Throws an `ApiError`: 400 that names an unknown, missing or mistyped field, or 413. */
   async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
@@ -18,8 +27,9 @@ export class OperatorBody<Schema extends TSchema> {
   /** Checks a body that has been read already. Throws an `ApiError` 400 that names an unknown, missing or mistyped field. */
   check(value: unknown): Static<Schema> {
     this.compiled ??= TypeCompiler.Compile(this.schema);
-    if (this.compiled.Check(value)) return value;
-    throw new ApiError(400, explain([...this.compiled.Errors(value)]));
+    const given = withoutNulls(this.schema, value);
+    if (this.compiled.Check(given)) return given;
+    throw new ApiError(400, explain([...this.compiled.Errors(given)]));
   }
 }
 

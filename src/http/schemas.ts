@@ -1,5 +1,6 @@
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import { NO_CONTROL_PATTERN } from "../domain/control-characters.ts";
+import { isJsonObject } from "../domain/json.ts";
 
 /** Schemas that several rooms build bodies and answers from. A schema's `$id` is its name in the document. */
 
@@ -28,6 +29,42 @@ export function optional(schema: TSchema) {
   // What is said of a member stands beside its alternatives; a schema with a name keeps what is said of it everywhere.
   if (description === undefined || schema.$id !== undefined) return Type.Optional(Type.Union([schema, Type.Null()]));
   return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
+}
+
+/** The value without members that the schema allows to be absent and that are null, where null says nothing of its own. */
+export function withoutNulls(schema: TSchema, value: unknown): unknown {
+  if (TypeGuard.IsUnion(schema)) return schema.anyOf.reduce((left, one) => withoutNulls(one, left), value);
+  if (TypeGuard.IsArray(schema) && Array.isArray(value)) {
+    return value.map((item: unknown) => withoutNulls(schema.items, item));
+  }
+  if (!TypeGuard.IsObject(schema) || !isJsonObject(value)) return value;
+  const members = Object.entries(value).flatMap(([name, member]) => {
+    const declared = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
+    if (declared === undefined) return [[name, member] as const];
+    return member === null && isNullAbsent(declared) ? [] : [[name, withoutNulls(declared, member)] as const];
+  });
+  return Object.fromEntries(members);
+}
+
+/** The schema as the document shows it: with null where `withoutNulls` takes it for absent. */
+export function withNulls<S extends TSchema>(schema: S): S;
+export function withNulls(schema: TSchema): TSchema {
+  if (TypeGuard.IsUnion(schema)) return { ...schema, anyOf: schema.anyOf.map((one) => withNulls(one)) };
+  if (TypeGuard.IsArray(schema)) return { ...schema, items: withNulls(schema.items) };
+  if (!TypeGuard.IsObject(schema)) return schema;
+  const members = Object.entries(schema.properties).map(([name, member]) => {
+    const shown = withNulls(member);
+    return [name, isNullAbsent(member) ? optional(shown) : shown] as const;
+  });
+  return { ...schema, properties: Object.fromEntries(members) };
+}
+
+function isNullAbsent(member: TSchema): boolean {
+  return TypeGuard.IsOptional(member) && !takesNull(member);
+}
+
+function takesNull(schema: TSchema): boolean {
+  return TypeGuard.IsNull(schema) || (TypeGuard.IsUnion(schema) && schema.anyOf.some(takesNull));
 }
 
 /** An object whose only member is a list. */

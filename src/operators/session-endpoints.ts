@@ -53,7 +53,7 @@ function signInEndpoint(): Endpoint {
       "The session is a cookie for `/dash`, which takes the token's place for 12 hours. It ends at once when the operator is " +
       "deleted. With the cookie, calls other than GET also need the header `X-Waybill-Dashboard: 1`.",
     security: [],
-    body: { schema: signInBody },
+    body: { schema: body.documented },
     answers: {
       204: {
         description: "The session began.",

@@ -114,7 +114,7 @@ function putSuppression(ports: Ports): Endpoint {
     tag: "Tenants",
     caller: "operator",
     params,
-    body: { schema: suppressionBody },
+    body: { schema: body.documented },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle(door, exchange, raw) {
       const tenant = await tenantOf(ports.directory, params.id.read(raw["id"] ?? null));

@@ -166,7 +166,7 @@ class TemplateBody {
   constructor(kinds: readonly TemplateKind[]) {
     const channels = kinds.map(({ channel }) => channel).join(" or ");
     this.shapes = kinds.map((kind) => shapeOf(kind, channels));
-    const schemas = this.shapes.map(({ schema }) => schema);
+    const schemas = this.shapes.map(({ body }) => body.documented);
     this.schema = Type.Union(schemas, { examples: this.shapes[0]?.examples });
   }
 
@@ -182,7 +182,6 @@ class TemplateBody {
 
 interface Shape {
   readonly kind: TemplateKind;
-  readonly schema: TObject;
   readonly examples: readonly object[];
   readonly body: OperatorBody<TObject>;
 }
@@ -191,7 +190,7 @@ function shapeOf(kind: TemplateKind, channels: string): Shape {
   const channel = Type.Literal(kind.channel, { description: channels });
   const examples = [{ channel: kind.channel, ...kind.example }];
   const schema = Type.Object({ channel, ...kind.members }, { ...kind.ties, additionalProperties: false, examples });
-  return { kind, schema, examples, body: new OperatorBody(schema) };
+  return { kind, examples, body: new OperatorBody(schema) };
 }
 
 /** The router passes null for invalid percent-encoding. */

@@ -88,8 +88,7 @@ function createWebhook(
   { WebhookWithSecret }: Schemas,
   channels: readonly ChannelName[],
 ): Endpoint {
-  const schema = newWebhookBody(channels);
-  const body = new OperatorBody(schema);
+  const body = new OperatorBody(newWebhookBody(channels));
   return tenantEndpoint({
     ...COMMON,
     method: "POST",
@@ -99,7 +98,7 @@ function createWebhook(
     description:
       "It is told of the events from now on. The answer has the secret that calls are signed with (Standard Webhooks), which is " +
       "not shown again.",
-    body: { schema },
+    body: { schema: body.documented },
     answers: {
       201: {
         description: "The webhook, with its secret.",
@@ -158,8 +157,7 @@ function changeWebhook(
   { Webhook }: Schemas,
   channels: readonly ChannelName[],
 ): Endpoint {
-  const schema = webhookChangeBody(channels);
-  const body = new OperatorBody(schema);
+  const body = new OperatorBody(webhookChangeBody(channels));
   return tenantEndpoint({
     ...COMMON,
     method: "PATCH",
@@ -169,7 +167,7 @@ function changeWebhook(
     description:
       "Members that are left out stay as they are; null is the default. A new address is called at once, unless the webhook is disabled: then once it is enabled.",
     params,
-    body: { schema },
+    body: { schema: body.documented },
     answers: { 200: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {
@@ -275,7 +273,7 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
       "now, the webhook's own place moves back, and there is no `replay`. " +
       "Another replay takes the place of one that has not ended.",
     params,
-    body: { schema: replayBody },
+    body: { schema: body.documented },
     answers: { 202: { description: "The webhook as it is now.", schema: Webhook, examples: [EXAMPLE_WEBHOOK] } },
     fails,
     async handle({ tenant: { tenantId }, params: { id }, body: given }) {

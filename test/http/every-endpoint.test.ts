@@ -145,6 +145,8 @@ const MADE: Readonly<Record<string, readonly string[]>> = {
 
 /** Members that hold the tenant's own, or a provider's: what is in them is not ours to know. */
 const OTHERS = ["data", "object_data", "class_data", "semantics", "user_info", "service_account", "headers"];
+/** Members in which null has a meaning of its own: it removes what is there. */
+const REMOVED_BY_NULL = ["pass_data", "class_data", "defaults"];
 /**
  * Where the document says that an object may have members that it does not name. Of a chat message: values by name; of a fallback: the
  * members of a send on its channel.
@@ -235,6 +237,7 @@ function isExcused(finding: string): boolean {
   return found.length > 0;
 }
 
+const noneOf = (bodies: Documented["bodies"]) => Object.keys(bodies).length === 0;
 const secured = () => operations.filter(({ security }) => security !== "none");
 const asCalled = (operation: Documented) => requestsTo(operation).case("as it is called", {});
 
@@ -322,6 +325,13 @@ test("a parameter or member that a call of tenants or operators does not know is
   );
 });
 
+test("a body of a call that takes none is refused unless it says nothing", async () => {
+  const bare = operations.filter(isOurs).filter(({ method, bodies }) => method !== "GET" && noneOf(bodies));
+  const sent = (body: string) => bare.map((operation) => requestsTo(operation).case(`with ${body}`, { body }));
+  expect(bare.map(({ id }) => id)).toContain("verifyDomain");
+  for (const body of ['{"unknown_member":1}', "{", "[]"]) await expectAnswers(sent(body), (status) => status === 400);
+});
+
 test("a key that lacks the scope of a call is refused, and one that has it alone is not", async () => {
   const ofTenants = operations.filter(({ security }) => security === "apiKey");
   const scopeOf = ({ id, description }: Documented) => `${id} ${/scope `(\w+)`/.exec(description)?.[1]}`;
@@ -340,11 +350,13 @@ test("a key that lacks the scope of a call is refused, and one that has it alone
   }
 });
 
-test("a request that the document allows succeeds", async () => {
-  await expectAnswers(
-    operations.flatMap((operation) => requestsTo(operation).good(GENERATED)),
-    isSuccess,
-  );
+test("a request that the document allows succeeds, and with null for what a call of tenants or operators may leave out", async () => {
+  const inside = [...OTHERS, ...REMOVED_BY_NULL];
+  const allowed = operations.flatMap((operation) => {
+    const requests = requestsTo(operation);
+    return [...requests.good(GENERATED), ...(isOurs(operation) ? requests.nulls(inside) : [])];
+  });
+  await expectAnswers(allowed, isSuccess);
 });
 
 test("a repeated request is answered as the document says", async () => {

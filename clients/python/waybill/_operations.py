@@ -635,9 +635,9 @@ PutOwnAliasBodyHeader1 = TypedDict(
     "PutOwnAliasBodyHeader1",
     {
         "type": "Union[Literal['image'], Literal['video'], Literal['document']]",
-        "link": NotRequired["str"],
-        "id": NotRequired["str"],
-        "filename": NotRequired["str"],
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
     },
 )
 
@@ -646,7 +646,7 @@ PutOwnAliasBody = TypedDict(
     {
         "meta_name": "str",
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["list[str]"],
+        "params": NotRequired["Union[list[str], None]"],
         "header": NotRequired["Union[PutOwnAliasBodyHeader1, None]"],
     },
 )
@@ -1275,7 +1275,7 @@ WebhookReplay1 = TypedDict(
 ChangeWebhookBody = TypedDict(
     "ChangeWebhookBody",
     {
-        "url": NotRequired["str"],
+        "url": NotRequired["Union[str, None]"],
         "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
@@ -1434,7 +1434,7 @@ PutOwnTemplateBody2 = TypedDict(
     {
         "channel": "Literal['wallet']",
         "pass_type": "Union[Literal['apple'], Literal['google']]",
-        "style": NotRequired["Union[Literal['eventTicket'], Literal['boardingPass'], Literal['coupon'], Literal['storeCard'], Literal['generic']]"],
+        "style": NotRequired["Union[Union[Literal['eventTicket'], Literal['boardingPass'], Literal['coupon'], Literal['storeCard'], Literal['generic']], None]"],
         "pass_data": "Mapping[str, Any]",
     },
 )
@@ -1442,7 +1442,7 @@ PutOwnTemplateBody2 = TypedDict(
 PreviewOwnTemplateBody = TypedDict(
     "PreviewOwnTemplateBody",
     {
-        "data": NotRequired["Mapping[str, Any]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
     },
 )
 
@@ -1517,7 +1517,7 @@ Suppression = TypedDict(
 PutOwnSuppressionBody = TypedDict(
     "PutOwnSuppressionBody",
     {
-        "reason": NotRequired["Union[Literal['unsubscribed'], Literal['bounced'], Literal['complained'], Literal['manual']]"],
+        "reason": NotRequired["Union[Union[Literal['unsubscribed'], Literal['bounced'], Literal['complained'], Literal['manual']], None]"],
     },
 )
 

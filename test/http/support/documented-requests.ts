@@ -77,6 +77,15 @@ export class DocumentedRequests {
     return [...texts].map((text) => this.case(`with ${text}`, { body: text }));
   }
 
+  /** The call that works, with null for each member that it may leave out, but not inside the members of these names. */
+  nulls(others: readonly string[]): readonly Case[] {
+    const { schema } = this;
+    const { body } = this.call();
+    if (schema === null || body === undefined) return [];
+    const text = JSON.stringify(this.values.nulled(schema, JSON.parse(JSON.stringify(body)), others));
+    return [this.case(`with ${text}`, { body: text })];
+  }
+
   /** Where objects of its body may have members that the document does not name. */
   openObjects(): readonly string[] {
     return this.schema === null ? [] : [...new Set(this.values.open(this.schema))].sort();

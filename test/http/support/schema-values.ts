@@ -53,6 +53,21 @@ export class SchemaValues {
     }
   }
 
+  /** The value with null for each member that it lacks and may lack, at every depth but inside the members of these names. */
+  nulled(schema: Schema, value: Json, others: readonly string[]): Json {
+    return this.schemas.alternatives(schema).reduce<Json>((filled, one) => {
+      if (Array.isArray(filled)) return filled.map((item) => this.nulled(one.items ?? {}, item, others));
+      if (!isJsonObject(filled) || !isOfKind(one, filled)) return filled;
+      const { properties = {}, required = [] } = one;
+      const absent = Object.keys(properties).filter((name) => filled[name] === undefined && !required.includes(name));
+      const given = Object.entries(filled).map(([name, inner]) => {
+        const member = others.includes(name) ? undefined : properties[name];
+        return [name, member === undefined ? inner : this.nulled(member, inner, others)] as const;
+      });
+      return Object.fromEntries<Json>([...given, ...absent.map((name) => [name, null] as const)]);
+    }, value);
+  }
+
   /** Where objects may have members that the schema does not name, as paths of names. */
   *open(schema: Schema, path = ""): Generator<string> {
     for (const { type, properties = {}, items, ...one } of this.schemas.alternatives(schema)) {
