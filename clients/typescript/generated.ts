@@ -3143,13 +3143,15 @@ export type Operations = {
     };
     answer: Tenant;
   };
-  /** Change a tenant. */
+  /** Change a tenant. `tokens` is the new balance; the difference is a movement. The id cannot be changed. */
   changeTenant: {
     path: {
       /** A tenant's id. */
       id: string;
     };
     body: {
+      /** a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen */
+      id?: string | null;
       /** 1 to 200 characters without control characters */
       name?: string | null;
       /** the name of a plan */
@@ -3160,6 +3162,8 @@ export type Operations = {
       permissions?: readonly "allow_raw_html"[] | null;
       /** a list of channels, each once */
       allow_custom?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** an integer from 0 to 1000000000 */
+      tokens?: number | null;
     };
     answer: Tenant;
   };

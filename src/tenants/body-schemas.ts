@@ -28,26 +28,24 @@ const permissions = Type.Array(
 );
 const name = oneLine("1 to 200 characters without control characters", 200, 1);
 const plan = Type.String({ pattern: TENANT_ID.source, description: "the name of a plan" });
+const id = Type.String({
+  pattern: TENANT_ID.source,
+  description: "a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen",
+});
+const tokens = Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" });
 
 /** Of a tenant that may use some of these channels. */
 export function tenantBodyOf(known: readonly ChannelName[]) {
   const channels = channelsOf(known);
   return Type.Object(
     {
-      id: Type.Optional(
-        Type.String({
-          pattern: TENANT_ID.source,
-          description: "a slug of 1 to 63 lower-case letters, digits and hyphens, which does not begin with a hyphen",
-        }),
-      ),
+      id: Type.Optional(id),
       name,
       plan: Type.Optional(plan),
       channels: Type.Optional(channels),
       permissions: Type.Optional(permissions),
       allow_custom: Type.Optional(channels),
-      tokens: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: "an integer from 0 to 1000000000" }),
-      ),
+      tokens: Type.Optional(tokens),
     },
     {
       ...STRICT,
@@ -56,15 +54,18 @@ export function tenantBodyOf(known: readonly ChannelName[]) {
   );
 }
 
+/** Takes what makes a tenant, its id too, which stays as it is. */
 export function tenantChangeBodyOf(known: readonly ChannelName[]) {
   const channels = channelsOf(known);
   return Type.Object(
     {
+      id: Type.Optional(id),
       name: Type.Optional(name),
       plan: Type.Optional(plan),
       channels: Type.Optional(channels),
       permissions: Type.Optional(permissions),
       allow_custom: Type.Optional(channels),
+      tokens: Type.Optional(tokens),
     },
     {
       ...STRICT,

@@ -33,6 +33,8 @@ export interface TenantChange {
   readonly channels?: readonly ChannelName[];
   readonly permissions?: readonly Permission[];
   readonly allow_custom?: readonly ChannelName[];
+  /** The balance of wallet tokens. */
+  readonly tokens?: number;
 }
 
 /** Those that are there, or also those that were deleted, who are still billed. */
@@ -52,7 +54,6 @@ export type Steer = "pause" | "resume" | "hold" | "release" | "purge";
 export interface NewTenant extends TenantChange {
   readonly id?: string;
   readonly name: string;
-  readonly tokens?: number;
 }
 
 export interface KeyRecord {

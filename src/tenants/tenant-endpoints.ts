@@ -120,15 +120,17 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
     path: "/dash/api/tenants/:id",
     name: "operator",
     operation: "changeTenant",
-    audit: { body: ["name", "plan", "channels", "permissions", "allow_custom"] },
+    audit: { body: ["name", "plan", "channels", "permissions", "allow_custom", "tokens"] },
     tag: "Tenants",
     summary: "Change a tenant",
+    description: "`tokens` is the new balance; the difference is a movement. The id cannot be changed.",
     params: { id: tenantIdParameter },
     body: tenantChangeBodyOf(channels),
     answers: { 200: { description: "As it is now.", schema: Tenant, examples: [{ ...EXAMPLE, plan: "pro" }] } },
     fails: { 404: OPERATOR_NOT_FOUND },
-    async handle({ params: { id }, body }) {
-      const changed = await registry.changeTenant(id, body);
+    async handle({ params: { id }, body: { id: named = id, ...change } }) {
+      if (named !== id) throw new ApiError(400, "id cannot be changed");
+      const changed = await registry.changeTenant(id, change);
       if (changed.kind === "no_such_plan") throw noSuchPlan(changed);
       return reply(200, resultOf(changed));
     },

@@ -34,7 +34,7 @@ import type {
 import { slugFromName } from "./slug-from-name.ts";
 import { steered } from "./steering-columns.ts";
 import { tenantShard } from "./tenant-shard.ts";
-import { recordOpeningBalance } from "./token-repository.ts";
+import { recordOpeningBalance, setBalance } from "./token-repository.ts";
 
 type TenantRow = typeof tenants.$inferSelect;
 
@@ -109,7 +109,7 @@ export class TenantRepository {
     tenantId: string,
     change: TenantChange,
   ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan> {
-    const { name, plan, channels, permissions, allow_custom: allowCustom } = change;
+    const { name, plan, channels, permissions, allow_custom: allowCustom, tokens } = change;
     const fault = name === undefined ? null : checkName(name);
     if (fault !== null) return fault;
     const values = {
@@ -119,11 +119,15 @@ export class TenantRepository {
       ...(permissions !== undefined && { permissions: unique(permissions) }),
       ...(allowCustom !== undefined && { allowCustom: unique(allowCustom) }),
     };
-    if (Object.keys(values).length === 0) return this.one(tenantId);
+    const hasValues = Object.keys(values).length > 0;
+    if (!hasValues && tokens === undefined) return this.one(tenantId);
     return this.options.changes.ofTenant(tenantId, async (transaction) => {
       const noPlan = plan === undefined ? null : await missingPlan(transaction, plan);
       if (noPlan !== null) return new Undone(noPlan);
-      await transaction.update(tenants).set(values).where(eq(tenants.id, tenantId));
+      if (hasValues) await transaction.update(tenants).set(values).where(eq(tenants.id, tenantId));
+      if (tokens !== undefined) {
+        await setBalance(transaction, { tenantId, tokens, createdAt: new Date(this.options.clock.nowMs()) });
+      }
       return found(await tenantRow(transaction, tenantId));
     });
   }

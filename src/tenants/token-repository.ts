@@ -72,6 +72,20 @@ export async function recordOpeningBalance(
   });
 }
 
+/** Gives a tenant, whose row the transaction has locked, this balance; the movement is the difference. */
+export async function setBalance(
+  transaction: AnyDb,
+  { tenantId, tokens, createdAt }: { readonly tenantId: string; readonly tokens: number; readonly createdAt: Date },
+): Promise<void> {
+  const row = await tenantRow(transaction, tenantId);
+  const amount = tokens - (row?.tokens ?? 0);
+  if (row === null || amount === 0) return;
+  await transaction.update(tenants).set({ tokens }).where(eq(tenants.id, tenantId));
+  await transaction
+    .insert(tokenMovements)
+    .values({ tenantId, kind: "adjustment", amount, reason: "balance set", jobId: null, balance: tokens, createdAt });
+}
+
 /** Checks and changes the balance in one statement, which locks the row before reading it. */
 async function move(transaction: AnyDb, tenantId: string, amount: number): Promise<MovedTokens> {
   const balance = sql<number>`${tenants.tokens} + ${amount}::bigint`;

@@ -101,6 +101,20 @@ describe("tenants", () => {
     }
   });
 
+  test("can be given another balance of tokens, which is a movement", async () => {
+    await front.operate("POST", "/tenants", { id: "balanced", name: "Balanced", tokens: 7 });
+    const changed = await front.operate("PATCH", "/tenants/balanced", { id: "balanced", tokens: 5 });
+    expect(changed).toMatchObject({ status: 200, body: { id: "balanced", tokens: 5 } });
+    await front.operate("PATCH", "/tenants/balanced", { name: "Same", tokens: 5 });
+    const { body } = await front.operate("GET", "/tenants/balanced/tokens");
+    expect(body).toMatchObject({
+      movements: [
+        { amount: -2, reason: "balance set", balance: 5 },
+        { amount: 7, reason: "opening balance", balance: 7 },
+      ],
+    });
+  });
+
   test("cannot be changed by an empty body, nor in fixed fields", async () => {
     expectRefused(
       await front.operate("PATCH", "/tenants/acme", {}),
@@ -108,10 +122,12 @@ describe("tenants", () => {
       "the body must be an object with at least one field to change",
     );
     expectRefused(
-      await front.operate("PATCH", "/tenants/acme", { id: "x", tokens: 5 }),
+      await front.operate("PATCH", "/tenants/acme", { plan: null }),
       400,
-      "unknown fields: id, tokens",
+      "the body must be an object with at least one field to change",
     );
+    expectRefused(await front.operate("PATCH", "/tenants/acme", { id: "x" }), 400, "id cannot be changed");
+    expectRefused(await front.operate("PATCH", "/tenants/acme", { shard: 5 }), 400, "unknown field: shard");
   });
 
   test.each(["limit=0", "limit=x", "limit=1&limit=2", "page=1"])("are not listed with %s", async (query) => {
