@@ -188,7 +188,7 @@ function explain(error: unknown): number {
   return EXIT_FAILURE;
 }
 
-/** Whether the message is all that a person needs. System errors (a port in use, a host that is unknown) have a code. */
+/** Whether the message is all that a person needs. System errors (a full disk, a host that is unknown) have a code. */
 function isExpected(error: Error): boolean {
   if (error instanceof ApiError || isOutage(error)) return true;
   return EXPECTED.has(error.name) || "code" in error;

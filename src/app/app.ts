@@ -128,7 +128,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const links = new LinkTokens(config.masterKeys);
   const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
-  const ports = main !== null && listens.main === "elsewhere" ? freePorts(config) : {};
+  const ports = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
   const served = { ...config, ...ports };
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });

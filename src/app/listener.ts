@@ -8,6 +8,7 @@ import { type ServiceServer, type ServiceServerPorts, serveService } from "../ht
 import type { ApiPorts } from "./api-ports.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { createApi } from "./endpoints.ts";
+import { type ConfiguredAddress, openListener } from "./open-listener.ts";
 import type { Shutdown } from "./shutdown.ts";
 import type { PassKit } from "./wallet.ts";
 
@@ -44,10 +45,10 @@ export async function startListener(
   shutdown: Shutdown,
   given: GivenPorts,
 ): Promise<Listening> {
-  const metricsUrl = place.hasMetrics ? startMetrics(config, shutdown, given) : null;
+  const metricsUrl = place.hasMetrics ? await startMetrics(config, shutdown, given) : null;
   if (place.main === "elsewhere") {
-    const { adminPort } = config;
-    const adminUrl = adminPort === null ? null : httpOrigin(adminHostOf(config), adminPort);
+    const admin = adminOf(config);
+    const adminUrl = admin === null ? null : httpOrigin(admin.host, admin.port);
     return { url: httpOrigin(config.host, config.port), metricsUrl, adminUrl };
   }
   const isShared = place.main === "shared";
@@ -55,31 +56,36 @@ export async function startListener(
 }
 
 /** The ports that other processes of the start will share: free ones where the configuration leaves them open. */
-export function freePorts(config: Config): Pick<Config, "port" | "adminPort"> {
-  const { host, port, adminPort } = config;
-  return {
-    port: freePort({ host, port }),
-    adminPort: adminPort === null ? null : freePort({ host: adminHostOf(config), port: adminPort }),
-  };
+export async function freePorts(config: Config): Promise<Pick<Config, "port" | "adminPort">> {
+  const admin = adminOf(config);
+  return { port: await freePort(mainOf(config)), adminPort: admin === null ? null : await freePort(admin) };
 }
 
-function adminHostOf({ adminHost }: Pick<Config, "adminHost">): string {
-  return adminHost ?? "127.0.0.1";
+function mainOf({ host, port }: Config): ConfiguredAddress {
+  return { host, hostSetting: "HOST", port, portSetting: "PORT" };
+}
+
+/** Null: operators have no listener of their own. */
+function adminOf({ adminHost, adminPort: port }: Config): ConfiguredAddress | null {
+  if (port === null) return null;
+  return { host: adminHost ?? "127.0.0.1", hostSetting: "ADMIN_HOST", port, portSetting: "ADMIN_PORT" };
 }
 
 /**
- * Reserves a port that other processes will share through `listen`; this process does not listen on it. Throws if the port is
+ * Reserves a port that other processes will share through `listen`; this process does not listen on it. Rejects if the port is
  * taken.
  */
-function freePort({ host, port }: Pick<Config, "host" | "port">): number {
+async function freePort(at: ConfiguredAddress): Promise<number> {
   // Not shared: a port that another program holds must be refused, not shared with it.
-  const server = Bun.serve({
-    hostname: host,
-    port,
-    reusePort: false,
-    fetch: () => new Response(null, { status: 503 }),
-  });
-  const free = server.port ?? port;
+  const server = await openListener(at, () =>
+    Bun.serve({
+      hostname: at.host,
+      port: at.port,
+      reusePort: false,
+      fetch: () => new Response(null, { status: 503 }),
+    }),
+  );
+  const free = server.port ?? at.port;
   void server.stop(true);
   return free;
 }
@@ -97,13 +103,12 @@ function readersInside({ metricsToken: token }: Config): MetricsReaders {
 }
 
 /** The metrics' own listener, if configured. */
-function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPorts): string | null {
+async function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceServerPorts): Promise<string | null> {
   const { metricsPort: port, metricsHost } = config;
   if (port === null) return null;
-  const server = serveService(
-    { ...ports, metricsReaders: readersInside(config) },
-    { host: metricsHost ?? "127.0.0.1", port },
-  );
+  const host = metricsHost ?? "127.0.0.1";
+  const at = { host, hostSetting: "METRICS_HOST", port, portSetting: "METRICS_PORT" };
+  const server = await openListener(at, () => serveService({ ...ports, metricsReaders: readersInside(config) }, at));
   // Closed last, so what the process does while it stops can still be observed.
   shutdown.add("stores", "metrics", () => server.stop());
   return server.url;
@@ -133,43 +138,43 @@ async function startMain(
     // Finishes what the last requests started.
     await ports.passKit.stop(drainedFromMs);
   });
-  const { url } = await server.listen({ host: config.host, port: config.port, isShared });
-  if (config.adminPort === null) return { url, adminUrl: null };
-  const admin = await server.listenApart({ host: adminHostOf(config), port: config.adminPort, isShared });
+  const at = mainOf(config);
+  const { url } = await openListener(at, () => server.listen({ ...at, isShared }));
+  const atAdmin = adminOf(config);
+  if (atAdmin === null) return { url, adminUrl: null };
+  const admin = await openListener(atAdmin, () => server.listenApart({ ...atAdmin, isShared }));
   return { url, adminUrl: admin.url };
 }
 
 /** The listeners of a process without the role `api`. */
-function startServices(
+async function startServices(
   config: Config,
   shutdown: Shutdown,
   ports: ServiceServerPorts,
-): Pick<Listening, "url" | "adminUrl"> {
-  const { host, port, adminPort, metricsPort } = config;
-  const hasOwn = adminPort !== null || metricsPort !== null;
-  const open = (name: string, at: { host: string; port: number }, metricsReaders: MetricsReaders): string => {
-    const server = startService(name, at, { ...ports, metricsReaders });
+): Promise<Pick<Listening, "url" | "adminUrl">> {
+  const admin = adminOf(config);
+  const hasOwn = admin !== null || config.metricsPort !== null;
+  const open = async (at: ConfiguredAddress, metricsReaders: MetricsReaders): Promise<string> => {
+    const server = await openListener(at, () => startService(at, { ...ports, metricsReaders }));
     // Closed last, so what the process does while it stops can still be observed.
     shutdown.add("stores", "listener", () => server.stop());
     return server.url;
   };
-  const url = open("PORT", { host, port }, hasOwn ? NOBODY : readersBeside(config));
-  if (adminPort === null) return { url, adminUrl: null };
-  const adminUrl = open("ADMIN_PORT", { host: adminHostOf(config), port: adminPort }, readersInside(config));
-  return { url, adminUrl };
+  const url = await open(mainOf(config), hasOwn ? NOBODY : readersBeside(config));
+  return { url, adminUrl: admin === null ? null : await open(admin, readersInside(config)) };
 }
 
 /**
  * Opens a service listener. The port is often taken by a process of the role `api` on the same machine; the start continues
  * without it.
  */
-function startService(name: string, at: { host: string; port: number }, ports: ServiceServerPorts): ServiceServer {
+function startService(at: ConfiguredAddress, ports: ServiceServerPorts): ServiceServer {
   try {
     return serveService(ports, at);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
     const server = serveService(ports, { host: at.host, port: 0 });
-    ports.telemetry.log("warn", `${name} is taken; health, readiness and metrics are elsewhere`, {
+    ports.telemetry.log("warn", `${at.portSetting} is taken; health, readiness and metrics are elsewhere`, {
       port: at.port,
       url: server.url,
     });

@@ -38,6 +38,7 @@ import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
 import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
 import type { AppChannel } from "./app-channel.ts";
+import { openListener } from "./open-listener.ts";
 
 const STATEMENT_TIMEOUT_MS = 20_000;
 /** A schema step may have to process all existing data. */
@@ -242,5 +243,7 @@ export async function openToAnalysts(config: Config, telemetry: Telemetry): Prom
     return null;
   }
   const { serveClickHouseHttp } = await import("../storage/clickhouse-http.ts");
-  return serveClickHouseHttp({ path: clickhouseFolder(home), database, port, password, telemetry });
+  const at = { host: "127.0.0.1", hostSetting: null, port, portSetting: "CLICKHOUSE_HTTP_PORT" };
+  const options = { path: clickhouseFolder(home), database, port, password, telemetry };
+  return openListener(at, () => serveClickHouseHttp(options));
 }

@@ -11,6 +11,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type DoorPorts, FrontDoor } from "../http/front-door.ts";
 import { mailHostOf } from "./email.ts";
+import { openListener } from "./open-listener.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 /** Takes mail by SMTP where this process plays the role `smtp`. Returns `host:port`, or null. */
@@ -37,12 +38,9 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
     await server.stop();
   });
   const host = config.submissionHost ?? config.host;
-  const port = await server.listen({ host, port: config.submissionPort }).catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigurationError(
-      `SMTP_PORT is ${config.submissionPort}; it should be a port that is free and that this user may take (${why})`,
-    );
-  });
+  const hostSetting = config.submissionHost === null ? "HOST" : "SMTP_HOST";
+  const at = { host, hostSetting, port: config.submissionPort, portSetting: "SMTP_PORT" };
+  const port = await openListener(at, () => server.listen(at));
   renewal?.start();
   if (isSelfSigned) {
     telemetry.log("warn", "SMTP has a self-signed certificate, which mail programs refuse: see SMTP_TLS_CERT");

@@ -88,6 +88,7 @@ export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }
 /** Reads settings one by one and collects the problems. */
 class SettingsReader {
   readonly problems: string[] = [];
+  private isHomeRefused = false;
 
   constructor(private readonly environment: Environment) {}
 
@@ -113,6 +114,9 @@ class SettingsReader {
     try {
       return this.parse(setting, generatedSecret(file, generated.make), `read from ${file}`);
     } catch (error) {
+      // One line for the folder, not one for each of its files.
+      if (this.isHomeRefused) return null;
+      this.isHomeRefused = true;
       this.problems.push(
         `WAYBILL_HOME is ${shown(home)}; it should be a folder whose file ${generated.file} can be written and read ` +
           `(${error instanceof Error ? error.message : String(error)})`,

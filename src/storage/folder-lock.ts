@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ConfigurationError } from "../domain/errors.ts";
 
 /** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {
@@ -19,10 +20,12 @@ export class FolderInUseError extends Error {
 export class FolderLock {
   private constructor(private readonly database: Database) {}
 
-  /** Creates the folder (mode 0700) if missing and locks it, or throws `FolderInUseError` at once. */
+  /**
+   * Creates the folder (mode 0700) if missing and locks it, or throws `FolderInUseError` at once; `ConfigurationError` if it
+   * cannot be a data folder.
+   */
   static acquire(folder: string): FolderLock {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const database = new Database(join(folder, "lock"), { create: true });
+    const database = openIn(folder);
     try {
       database.run("PRAGMA locking_mode = EXCLUSIVE");
       // The transaction stays open as long as the lock is held.
@@ -50,6 +53,18 @@ export class FolderLock {
   /** Releases the lock. Safe to call twice. */
   release(): void {
     this.database.close();
+  }
+}
+
+function openIn(folder: string): Database {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return new Database(join(folder, "lock"), { create: true });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(
+      `WAYBILL_HOME is "${folder}"; it should be a folder that can be written and read (${why})`,
+    );
   }
 }
 

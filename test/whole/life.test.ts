@@ -104,6 +104,35 @@ test("an invalid configuration ends with code 2 and a line per problem", async (
   expect(errors.trim().split("\n")).toHaveLength(3);
 });
 
+describe("an address that cannot be had", () => {
+  const taken = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const port = String(taken.port);
+  afterAll(() => taken.stop(true));
+
+  const isTaken = (name: string) => `${name} is ${port}; it should be a port that is free`;
+  test.each<readonly [Record<string, string>, string]>([
+    [{ HOST: "192.0.2.1", ROLES: "dispatcher" }, 'HOST is "192.0.2.1"; it should be an address of this machine'],
+    [{ METRICS_PORT: port }, isTaken("METRICS_PORT")],
+    [{ ROLES: "api,smtp", SMTP_PORT: "0", SMTP_HOST: "no-such.invalid" }, 'SMTP_HOST is "no-such.invalid"; it should'],
+  ])("%j ends the start with code 2 and one line that names the setting", async (changes, line) => {
+    const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: await newHome(), PROCESSES: "1", ...changes });
+    const lines = errors.split("\n").filter((text) => text.startsWith("waybill: "));
+    expect(lines).toEqual([expect.stringContaining(line)]);
+    expect(code).toBe(2);
+  }, 60_000);
+});
+
+test("a data folder that is a file ends a start with code 2 and one line", async () => {
+  const file = join(await newHome(), "master-key");
+  const secrets = { MASTER_KEY: Buffer.alloc(32, 7).toString("base64"), OPERATOR_TOKEN: "0".repeat(32) };
+  const line = `WAYBILL_HOME is "${file}"; it should be a folder`;
+  for (const given of [{}, { ...secrets, WEBHOOK_SECRET: "0".repeat(32) }]) {
+    const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: file, ...given });
+    expect(errors.trim().split("\n")).toEqual([expect.stringContaining(line)]);
+    expect(code).toBe(2);
+  }
+}, 60_000);
+
 test("check tries every address, and names those that do not answer", async () => {
   const home = await newHome();
   const environment = { WAYBILL_HOME: home, REDIS_URL: "redis://127.0.0.1:1", CLICKHOUSE_URL: "http://127.0.0.1:1" };
