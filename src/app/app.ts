@@ -126,7 +126,6 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const delivery = deliveryAt(place, whole.config, peers);
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
-  const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const listens = listenerAt(place, config.roles);
   const ports = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
   const served = { ...config, ...ports };
@@ -169,6 +168,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const open = channelOpener(whole, { providers, wallet, mailed: base.mailed, publicUrl, links, registry });
   await startDelivering(options, shutdown, { ...base, ...tracing, open });
   const smtpAddress = await startSubmission(config, shutdown, given);
+  // Last: only the start that creates it shows its key, so one that fails must leave that to the next.
+  const demo = place.kind === "child" ? NO_DEMO : await openDemoTenant(config, registry.registry, telemetry);
   const urls = { ...listener, smtpAddress, url, serviceUrl: listener.url, clickhouseUrl: base.clickhouseUrl };
   return { ...urls, children: main?.pids ?? NO_CHILDREN, demo, broken, stop: (graceMs) => shutdown.run(graceMs) };
 }

@@ -120,6 +120,14 @@ describe("an address that cannot be had", () => {
     expect(lines).toEqual([expect.stringContaining(line)]);
     expect(code).toBe(2);
   }, 60_000);
+
+  test("leaves the demo tenant to the next start, which shows its key", async () => {
+    const home = await newHome();
+    const failed = await runCommand(["serve"], { WAYBILL_HOME: home, PROCESSES: "1", PORT: port });
+    expect(failed.errors).toContain(isTaken("PORT"));
+    const server = undo.add(await startWaybill(home), (started) => started.kill());
+    expect((await server.request(server.demoKey, "POST", "/v1/send/email", HTML)).status).toBe(202);
+  }, 60_000);
 });
 
 test("a data folder that is a file ends a start with code 2 and one line", async () => {
