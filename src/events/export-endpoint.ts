@@ -97,12 +97,9 @@ const CONTENT_TYPE: Readonly<Record<ExportFormat, string>> = {
 };
 
 const EXPORT_RUNNING_ERROR = "an export is under way already: try again when it has ended";
-const EXPORT_RUNNING = failure(
-  "ExportUnderWay",
-  "Another export is under way, or too many wrong tokens came from this address.",
-  EXPORT_RUNNING_ERROR,
-  { headers: ["Retry-After"] },
-);
+const EXPORT_RUNNING = failure("ExportUnderWay", "Another export is under way.", EXPORT_RUNNING_ERROR, {
+  headers: ["Retry-After"],
+});
 /** Nobody knows when the other one ends: most do by then. */
 const EXPORT_RETRY_SECONDS = 10;
 

@@ -104,20 +104,14 @@ export const PUBLIC_INTERNAL_ERROR = failure(
 export const OPERATOR_BAD_REQUEST = failure("OperatorBadRequest", "The request is malformed.", "unknown field: colour");
 export const OPERATOR_UNKNOWN = failure(
   "OperatorUnknown",
-  "The operator token is missing or wrong.",
+  "The operator token is missing or wrong. `Retry-After` is there once too many wrong ones came from this address.",
   "the operator token is missing or wrong: send it as Authorization: Bearer",
-  { headers: ["WWW-Authenticate"] },
+  { headers: ["WWW-Authenticate", "Retry-After"] },
 );
 export const OPERATOR_FORBIDDEN = failure(
   "OperatorForbidden",
   "The operator may only read.",
   "this operator may only read: the call needs an operator with the role write",
-);
-export const OPERATOR_SLOWED = failure(
-  "OperatorSlowed",
-  "Too many wrong tokens came from this address.",
-  "too many wrong operator tokens",
-  { headers: ["Retry-After"] },
 );
 export const OPERATOR_NOT_FOUND = failure("OperatorNotFound", "It does not exist.", "there is no such tenant");
 export const OPERATOR_CONFLICT = failure(

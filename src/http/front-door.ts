@@ -249,8 +249,8 @@ export class FrontDoor {
   }
 
   /**
-   * The operator who calls. Throws 401 unless the request carries an operator's token or session, 429 after too many wrong
-   * tokens, and 403 for a session that is used from elsewhere than our pages.
+   * The operator who calls. Throws 401 unless the request carries an operator's token or session, and 403 for a session that is
+   * used from elsewhere than our pages.
    */
   requireOperator(exchange: Exchange): Operator {
     exchange.challenge = OPERATOR_CHALLENGE;
@@ -261,7 +261,7 @@ export class FrontDoor {
     return operator;
   }
 
-  /** Begins a session of the operator who has the token. Throws 401, and 429 after too many wrong tokens. */
+  /** Begins a session of the operator who has the token. Throws 401. */
   signIn(exchange: Exchange, token: string): { readonly operator: Operator; readonly session: string } {
     exchange.challenge = OPERATOR_CHALLENGE;
     return this.operators.signIn(token, () => this.callers.of(exchange.request));

@@ -21,7 +21,6 @@ import {
   OPERATOR_BODIES_CROWDED,
   OPERATOR_FORBIDDEN,
   OPERATOR_INTERNAL_ERROR,
-  OPERATOR_SLOWED,
   OPERATOR_TOO_LARGE,
   OPERATOR_TOO_SLOW,
   OPERATOR_UNKNOWN,
@@ -196,7 +195,6 @@ function failuresOf(endpoint: Endpoint): Readonly<Record<number, Failure>> {
               503: OPERATOR_BODIES_CROWDED,
             }
           : null),
-        429: OPERATOR_SLOWED,
         500: OPERATOR_INTERNAL_ERROR,
         ...fails,
       };

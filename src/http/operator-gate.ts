@@ -33,8 +33,9 @@ export interface WrongTokens {
 
 /**
  * Admits every request with an operator's token or session, always and at once: an attacker who guesses, perhaps behind the same
- * proxy, must not lock the operators out. Each address may try ten wrong tokens per minute, then it is told to wait. A request
- * without a token is not a guess and is not counted, nor is a session that is over: the pages that show it keep asking.
+ * proxy, must not lock the operators out. Ten wrong tokens per minute of an address are counted; with each further one it is told
+ * to wait, and nothing more is done for it. A request without a token is not a guess and is not counted, nor is a session that
+ * is over: the pages that show it keep asking.
  */
 export class OperatorGate {
   private readonly root: OperatorAccount;
@@ -52,9 +53,9 @@ export class OperatorGate {
   }
 
   /**
-   * The operator whose token or session the request carries; the token decides where there are both. Throws 401, 429 after too
-   * many wrong tokens, 403 for a session that another site's page uses, or `UnavailableError` if it is not known at the moment
-   * whose token it is. `addressOf` finds the address the request came from.
+   * The operator whose token or session the request carries; the token decides where there are both. Throws 401, which says how
+   * long to wait after too many wrong tokens, 403 for a session that another site's page uses, or `UnavailableError` if it is not
+   * known at the moment whose token it is. `addressOf` finds the address the request came from.
    */
   require(request: Request, addressOf: () => string | null): Operator {
     const token = bearerTokenOf(request.headers.get("authorization"));
@@ -91,7 +92,7 @@ export class OperatorGate {
     const waitMs = this.failures.waitMs(caller, nowMs);
     if (waitMs > 0) {
       telemetry.count("operator_tokens_refused", { how: "slowed" });
-      throw new ApiError(429, "too many wrong operator tokens from this address", {}, Math.ceil(waitMs / 1000));
+      throw new ApiError(401, SLOWED, {}, Math.ceil(waitMs / 1000));
     }
     telemetry.count("operator_tokens_refused", { how: "wrong" });
     this.ports.wrongTokens?.tell(caller);
@@ -99,6 +100,9 @@ export class OperatorGate {
     telemetry.log("warn", "many wrong operator tokens came from one address, which has to wait now", { address });
   }
 }
+
+const SLOWED =
+  "the operator token is wrong, as many from this address were: wait for the seconds that Retry-After names";
 
 function unknownOperator(): ApiError {
   return new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");

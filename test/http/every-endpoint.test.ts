@@ -29,7 +29,7 @@ const KNOWN: readonly Excuse[] = [];
 
 /** Meant so. */
 const MEANT: readonly Excuse[] = [
-  [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly (401|429)/, "the token of the example is nobody's"],
+  [/^signIn with \{"token":"wbo_a1b2c3"\}: unexpectedly 401/, "the token of the example is nobody's"],
   [/^create(?:Own)?Key its body is the text "": unexpectedly 201/, "it may be left out"],
   [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
@@ -249,7 +249,7 @@ test("a call without credentials, or with wrong ones, is refused as the document
     passToken: invented.passToken,
   };
   await expectAnswers(secured().map(asCalled), isRefused, null);
-  // After ten wrong tokens operators are told to wait.
+  // After ten wrong tokens operators are told how long to wait.
   await expectAnswers([...secured(), ...secured()].map(asCalled), isRefused, wrong);
 });
 

@@ -24,6 +24,8 @@ const OF_TRANSPORT = new Set([
 
 /** Declared headers that not each answer carries. */
 const SOMETIMES = new Set(["idempotency-replayed"]);
+/** The same, with this status. */
+const SOMETIMES_WITH: Readonly<Record<number, string>> = { 401: "retry-after" };
 
 /** In what an answer differs from what the document says of its operation. */
 export function differences(schemas: DocumentSchemas, operation: Documented, seen: Seen): readonly string[] {
@@ -49,7 +51,7 @@ function bodyDifferences(schemas: DocumentSchemas, { content }: DocumentedAnswer
   return problem === null ? [] : [`its body is not as declared: ${problem}`];
 }
 
-function headerDifferences(schemas: DocumentSchemas, answer: DocumentedAnswer, { headers }: Seen): string[] {
+function headerDifferences(schemas: DocumentSchemas, answer: DocumentedAnswer, { headers, status }: Seen): string[] {
   const declared = Object.entries(answer.headers).map(([name, schema]) => [name.toLowerCase(), schema] as const);
   const names = new Set(declared.map(([name]) => name));
   const undeclared = [...headers.keys()].filter((name) => !names.has(name) && !OF_TRANSPORT.has(name));
@@ -57,7 +59,8 @@ function headerDifferences(schemas: DocumentSchemas, answer: DocumentedAnswer, {
     ...undeclared.map((name) => `the header ${name} is not declared`),
     ...declared.flatMap(([name, schema]) => {
       const value = headers.get(name);
-      if (value === null) return SOMETIMES.has(name) ? [] : [`the header ${name} is missing`];
+      if (value === null)
+        return SOMETIMES.has(name) || SOMETIMES_WITH[status] === name ? [] : [`the header ${name} is missing`];
       const problem = schemas.request(schema)(typed(schema, value));
       return problem === null ? [] : [`the header ${name} is ${value}: ${problem}`];
     }),
