@@ -118,7 +118,7 @@ class SettingsReader {
       if (this.isHomeRefused) return null;
       this.isHomeRefused = true;
       this.problems.push(
-        `WAYBILL_HOME is ${shown(home)}; it should be a folder whose file ${generated.file} can be written and read ` +
+        `WAYBILL_HOME is ${JSON.stringify(home)}; it should be a folder whose file ${generated.file} can be written and read ` +
           `(${error instanceof Error ? error.message : String(error)})`,
       );
       return null;
@@ -219,11 +219,20 @@ function textOf(environment: Environment, setting: Setting<unknown>): string | n
   return environment[setting.name]?.trim() || null;
 }
 
-/** The value as an error may show it: on one line, shortened, without a URL's user and password. */
+/**
+ * The value as an error may show it: on one line, shortened, without a URL's user, password and query. A malformed URL can have
+ * them in odd places, such as a password with a slash or a key with an @, so rather too much is left out.
+ */
 function shown(text: string): string {
-  const harmless = text.replace(/\/\/[^/]*@/g, "//…@");
+  const harmless = text
+    .replace(new RegExp(`${BEFORE.source}[?#][^]*@[^]*$`), "$1…")
+    .replace(new RegExp(`${BEFORE.source}@`), "$1…@")
+    .replace(/[?#][^]*/, "?…");
   return JSON.stringify(harmless.length > 100 ? `${harmless.slice(0, 100)}…` : harmless);
 }
+
+/** All of a URL, its scheme apart, or of what lacks one; a mailbox in brackets has no secret. */
+const BEFORE = /^(?:([A-Za-z][\w+.-]*:\/+)[^]*|[^<]*)/;
 
 function defaultOf(setting: Setting<unknown>): string {
   if (setting.generated !== undefined) return `generated, in \`WAYBILL_HOME/${setting.generated.file}\``;

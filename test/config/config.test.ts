@@ -172,10 +172,20 @@ test.each([
   expect(problems.join("\n")).not.toContain("hunter2");
 });
 
-test("an address is shown without its password", () => {
-  expect(problemsOf({ PUBLIC_URL: "ftp://user:hunter2@send.example.com" })[0]).toStartWith(
-    'PUBLIC_URL is "ftp://…@send.example.com"',
-  );
+test.each([
+  ["PUBLIC_URL", "ftp://user:hunter2@send.example.com", "ftp://…@send.example.com"],
+  ["PUBLIC_URL", "https://user:a/hunter2@send.example.com?x", "https://…@send.example.com?…"],
+  ["PUBLIC_URL", "https:/user:hunter2@send.example.com?x", "https:/…@send.example.com?…"],
+  ["WHATSAPP_API_URL", "https://user:hunter2@graph.example/x?token=hunter2", "https://…@graph.example/x?…"],
+  ["PUBLIC_URL", "user:a/hunter2@send.example.com", "…@send.example.com"],
+  ["PUBLIC_URL", "https://user:<hunter2@send.example.com?x", "https://…@send.example.com?…"],
+  ["WHATSAPP_API_URL", "graph.example/x?token=hunter2", "graph.example/x?…"],
+  ["GOOGLE_TOKEN_URL", "https://user:a?hunter2@token.example", "https://…"],
+  ["GOOGLE_TOKEN_URL", "https://token.example#key=a@hunter2", "https://…"],
+  ["SPAM_FILTER", "htp://user:a/hunter2@spam.example", "htp://…@spam.example"],
+  ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://otel.example/v1?api-key=hunter2", "https://otel.example/v1?…"],
+])("%s=%j is shown without user, password and query", (name, value, shown) => {
+  expect(problemsOf({ [name]: value }).map((line) => line.split("; it should be ")[0])).toEqual([`${name} is "${shown}"`]);
 });
 
 test("all problems are named at once, and nothing is written while there is one", () => {
