@@ -142,7 +142,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     ...queueing({ queue, ...machine }),
     ...payloads.served,
     ...operating(registry),
-    ...openDomains(config, registry),
+    ...(await openDomains(config, registry)),
     ...historyOf(base, whole),
     ...machine,
     ...tracing,

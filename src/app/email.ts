@@ -1,4 +1,6 @@
 import { getServers } from "node:dns";
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
 import { DomainService } from "../channels/email/domains/domain-service.ts";
 import { PlatformSenderDomain } from "../channels/email/domains/sender-domain.ts";
 import { StubResolver } from "../channels/email/domains/stub-resolver.ts";
@@ -10,8 +12,10 @@ import { SpamScreen } from "../channels/email/spam/spam-screen.ts";
 import type { Config } from "../config/config.ts";
 import { hostName } from "../config/values.ts";
 import type { DomainStore, SenderDomainStore } from "../domain/domain.ts";
+import { ConfigurationError } from "../domain/errors.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ChannelContext, ChannelPorts, StartedChannel } from "./app-channel.ts";
@@ -67,10 +71,9 @@ interface DomainPorts {
 }
 
 /** Registers and verifies domains, using the configured name servers or else the system's. */
-export function openDomains(config: Config, { domains, senderDomain, directory }: DomainPorts) {
-  const servers = config.dnsServers ?? getServers().map(withPort);
+export async function openDomains(config: Config, { domains, senderDomain, directory }: DomainPorts) {
   const common = {
-    dns: new StubResolver({ servers, clock: systemClock, random: systemRandom }),
+    dns: new StubResolver({ servers: await nameServersOf(config), clock: systemClock, random: systemRandom }),
     mailHost: mailHostOf(config),
     clock: systemClock,
     random: systemRandom,
@@ -80,6 +83,27 @@ export function openDomains(config: Config, { domains, senderDomain, directory }
     domains: new DomainService({ ...common, store: domains, directory, relayProbe }),
     senderDomain: new PlatformSenderDomain({ ...common, store: senderDomain }),
   };
+}
+
+/** Addresses with a port. Rejects with `ConfigurationError` if a configured server's name has no address. */
+export async function nameServersOf({ dnsServers }: Pick<Config, "dnsServers">): Promise<readonly string[]> {
+  if (dnsServers === null) return getServers().map(withPort);
+  return (await Promise.all(dnsServers.map(addressesOf))).flat();
+}
+
+const NAME_SERVER_MS = 4_000;
+
+/** All of a name's: a server may listen at one of them alone. */
+async function addressesOf(server: string): Promise<readonly string[]> {
+  const [, host = "", port] = /^\[?(.*?)\]?:(\d+)$/.exec(server) ?? [];
+  if (isIP(host) !== 0) return [server];
+  try {
+    const found = await answeredWithin(NAME_SERVER_MS, () => lookup(host, { all: true }));
+    return found.map(({ address, family }) => `${family === 6 ? `[${address}]` : address}:${port}`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError(`DNS_SERVERS names "${server}"; its host should be a name with an address (${why})`);
+  }
 }
 
 /** The domain of `MAIL_FROM`. */

@@ -142,14 +142,17 @@ export function network(text: string): string | undefined {
   return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${length}` : undefined;
 }
 
-/** `ip:port` or `[ip]:port`; the default port is 53. */
-export function socketAddress(text: string): string | undefined {
+/** `host:port`, where the host is an IP address (version 6 in brackets) or a name. An address alone has the port 53. */
+export function nameServer(text: string): string | undefined {
   if (isIP(text) === 4) return `${text}:53`;
   if (isIP(text) === 6) return `[${text}]:53`;
-  const [, v6, v4, port] = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
-  const isAddress = v6 === undefined ? isIP(v4 ?? "") === 4 : isIP(v6) === 6;
-  return isAddress && inRange(Number(port), 1, 65_535) !== undefined ? text : undefined;
+  const [, v6, host = "", port] = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const isHost = v6 === undefined ? isIP(host) === 4 || HOST_NAME.test(host) : isIP(v6) === 6;
+  return isHost && inRange(Number(port), 1, 65_535) !== undefined ? text : undefined;
 }
+
+/** Of one label or more, the last of which is no number: that would be a mistyped address. */
+const HOST_NAME = /^(?!(?:.*\.)?\d+$)[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
 function bitsOf(address: string): 0 | 32 | 128 {
   const family = isIP(address);

@@ -80,7 +80,7 @@ test("each well-formed value becomes a typed one", () => {
     MAIL_FROM: '"Waybill, the sender" <no-reply@example.com>',
     SPAM_FILTER: "http://127.0.0.1:11333",
     SPAM_THRESHOLD: "6.5",
-    DNS_SERVERS: "10.0.0.2, 10.0.0.3:5353, [::1]:53, ::1",
+    DNS_SERVERS: "10.0.0.2, 10.0.0.3:5353, [::1]:53, ::1, localhost:53, dns-1.example.com:5353",
     SHARDS: "256",
     LOG_LEVEL: "",
   });
@@ -98,7 +98,7 @@ test("each well-formed value becomes a typed one", () => {
     mailFrom: { address: "no-reply@example.com", name: "Waybill, the sender" },
     spamFilter: "http://127.0.0.1:11333",
     spamThreshold: 6.5,
-    dnsServers: ["10.0.0.2:53", "10.0.0.3:5353", "[::1]:53", "[::1]:53"],
+    dnsServers: ["10.0.0.2:53", "10.0.0.3:5353", "[::1]:53", "[::1]:53", "localhost:53", "dns-1.example.com:5353"],
     shards: 256,
     logLevel: "info",
   });
@@ -143,8 +143,9 @@ test.each([
   ["WHATSAPP_PHONE_NUMBER_ID", "+49", 'WHATSAPP_PHONE_NUMBER_ID is "+49"; it should be the digits'],
   ["SPAM_FILTER", "on", 'SPAM_FILTER is "on"; it should be off, builtin or the URL of an rspamd worker'],
   ["SPAM_THRESHOLD", "high", 'SPAM_THRESHOLD is "high"; it should be a number from 0 to 1000'],
-  ["DNS_SERVERS", "dns.example:53", 'DNS_SERVERS is "dns.example:53"; it should be IP addresses with a port'],
-  ["DNS_SERVERS", "10.0.0.2:0", 'DNS_SERVERS is "10.0.0.2:0"; it should be IP addresses with a port'],
+  ["DNS_SERVERS", "dns.example", 'DNS_SERVERS is "dns.example"; it should be hosts with a port'],
+  ["DNS_SERVERS", "10.0.0.300:53", 'DNS_SERVERS is "10.0.0.300:53"; it should be hosts with a port'],
+  ["DNS_SERVERS", "10.0.0.2:0", 'DNS_SERVERS is "10.0.0.2:0"; it should be hosts with a port'],
   ["SHARDS", "0", 'SHARDS is "0"; it should be a whole number from 1 to 256'],
   ["SHARDS", "257", 'SHARDS is "257"; it should be a whole number from 1 to 256'],
   ["LOG_LEVEL", "loud", 'LOG_LEVEL is "loud"; it should be debug, info, warn, error'],
@@ -185,7 +186,9 @@ test.each([
   ["SPAM_FILTER", "htp://user:a/hunter2@spam.example", "htp://…@spam.example"],
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "https://otel.example/v1?api-key=hunter2", "https://otel.example/v1?…"],
 ])("%s=%j is shown without user, password and query", (name, value, shown) => {
-  expect(problemsOf({ [name]: value }).map((line) => line.split("; it should be ")[0])).toEqual([`${name} is "${shown}"`]);
+  expect(problemsOf({ [name]: value }).map((line) => line.split("; it should be ")[0])).toEqual([
+    `${name} is "${shown}"`,
+  ]);
 });
 
 test("all problems are named at once, and nothing is written while there is one", () => {
