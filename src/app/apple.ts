@@ -48,10 +48,15 @@ export interface ApplePush {
   readonly url: string;
 }
 
+/** The configured address or the public one; null: a sandbox stands in. */
+export function realPushUrl({ apnsUrl, providers }: Config): string | null {
+  return apnsUrl ?? (providers === "live" ? PUBLIC_PUSH_URL : null);
+}
+
 /** Uses the configured address, the public one, or a sandbox. */
 export async function startApplePush(config: Config, telemetry: Telemetry, shutdown: Shutdown): Promise<ApplePush> {
-  const { apnsUrl, providers } = config;
-  const url = apnsUrl ?? (providers === "live" ? PUBLIC_PUSH_URL : null);
+  const { providers } = config;
+  const url = realPushUrl(config);
   if (providers === "live" && !config.publicUrl?.startsWith("https:")) {
     telemetry.log(
       "warn",

@@ -57,12 +57,12 @@ export async function startGoogle(
   { config, telemetry, platform, classOwners, passes }: GoogleContext,
   shutdown: Shutdown,
 ): Promise<Google> {
-  const { googleWalletApiUrl, googleTokenUrl, providers } = config;
-  const isReal = providers === "live" || (googleWalletApiUrl !== null && googleTokenUrl !== null);
+  const real = realGoogleUrls(config);
+  const isReal = real.apiUrl !== null && real.tokenUrl !== null;
   const sandbox = isReal ? null : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google) });
   if (sandbox !== null) shutdown.add("providers", "Google sandbox", () => sandbox.stop());
-  const apiUrl = withPath(googleWalletApiUrl) ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
-  const tokenUrl = googleTokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
+  const apiUrl = real.apiUrl ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
+  const tokenUrl = real.tokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
   const wallet = new GoogleWallet({
     apiUrl,
     tokenUrl,
@@ -75,6 +75,15 @@ export async function startGoogle(
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());
   return { wallet, inbox: sandbox?.inbox ?? null, apiUrl, tokenUrl };
+}
+
+/** The configured addresses or the public ones; null: a sandbox stands in. */
+export function realGoogleUrls({ googleWalletApiUrl, googleTokenUrl, providers }: Config) {
+  const isLive = providers === "live";
+  return {
+    apiUrl: withPath(googleWalletApiUrl ?? (isLive ? PUBLIC_API_URL : null)),
+    tokenUrl: googleTokenUrl ?? (isLive ? PUBLIC_TOKEN_URL : null),
+  };
 }
 
 /** The API's address. A bare host gets the path of the version that we speak. */

@@ -210,15 +210,22 @@ async function prepare(database: Database, shards: number): Promise<number> {
         .insert(registryState)
         .values({ id: 1, shards, version: 1, plansVersion: 1 })
         .onConflictDoNothing();
+      await requireShards(transaction, shards);
       const [state] = await transaction.select().from(registryState);
       if (state === undefined) throw new Error("the registry's state row is missing");
-      if (state.shards === shards) return state.version;
-      throw new ConfigurationError(
-        `SHARDS is ${shards}, but the data was created with ${state.shards} and cannot change: set SHARDS=${state.shards}.`,
-      );
+      return state.version;
     });
   } catch (error) {
     const isTableMissing = sqlState(error).state === "42P01";
     throw isTableMissing ? new ConfigurationError("The database has no current schema: run `waybill migrate`.") : error;
   }
+}
+
+/** Throws `ConfigurationError` if the registry was created with another number of shards. A new one has none yet. */
+export async function requireShards(db: AnyDb, shards: number): Promise<void> {
+  const [state] = await db.select().from(registryState);
+  if (state === undefined || state.shards === shards) return;
+  throw new ConfigurationError(
+    `SHARDS is ${shards}, but the data was created with ${state.shards} and cannot change: set SHARDS=${state.shards}.`,
+  );
 }

@@ -1,8 +1,11 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { connect } from "node:net";
-import { platformApple } from "../app/apple.ts";
+import { platformApple, realPushUrl } from "../app/apple.ts";
 import { CHANNELS } from "../app/channels.ts";
+import { nameServersOf } from "../app/email.ts";
+import { realGoogleUrls } from "../app/google.ts";
+import { requireShards } from "../app/open-registry.ts";
 import { fitnessOf, foreignKey, foreignStore, masterKeyIds } from "../app/start-checks.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import { realWhatsappUrl } from "../app/whatsapp.ts";
@@ -49,8 +52,13 @@ export function providerParts(config: Config): Readonly<Record<string, () => Pro
     "mail server": () => tryMailServer(config),
     "spam filter": () => trySpamFilter(config),
     "mail log": () => tryMailLog(config),
-    WhatsApp: () => tryWhatsapp(config),
+    "name servers": async () => (await nameServersOf(config)).join(", "),
+    WhatsApp: () => tryProvider(realWhatsappUrl(config)),
+    "Google Wallet": () => tryProvider(realGoogleUrls(config).apiUrl),
+    "Google tokens": () => tryProvider(realGoogleUrls(config).tokenUrl),
     "Apple passes": () => tryApple(config),
+    "Apple push": () => tryProvider(realPushUrl(config)),
+    traces: async () => (config.tracesUrl === null ? "not exported" : tryUrl(config.tracesUrl)),
   };
 }
 
@@ -77,7 +85,7 @@ async function tryMailServer({ smtpUrl }: Config): Promise<string> {
 
 async function trySpamFilter({ spamFilter }: Config): Promise<string> {
   if (spamFilter === "off" || spamFilter === "builtin") return spamFilter;
-  return takesConnections(placeOf(new URL(spamFilter)));
+  return tryUrl(spamFilter);
 }
 
 async function tryMailLog({ mailLog }: Config): Promise<string> {
@@ -87,16 +95,15 @@ async function tryMailLog({ mailLog }: Config): Promise<string> {
 }
 
 /** Checks that the host is reachable. Only a message shows whether it takes the credentials. */
-async function tryWhatsapp(config: Config): Promise<string> {
-  const apiUrl = realWhatsappUrl(config);
-  if (apiUrl === null) return "sandbox";
-  return takesConnections(placeOf(new URL(apiUrl)));
+async function tryProvider(url: string | null): Promise<string> {
+  return url === null ? "sandbox" : tryUrl(url);
 }
 
-function placeOf({ hostname, port, protocol }: URL): { readonly host: string; readonly port: number } {
+function tryUrl(url: string): Promise<string> {
+  const { hostname, port, protocol } = new URL(url);
   const defaultPort = protocol === "https:" ? 443 : 80;
   // URLs write IPv6 addresses in brackets.
-  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) };
+  return takesConnections({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) });
 }
 
 async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {
@@ -162,10 +169,11 @@ class StoreChecks {
   }
 
   async postgres(): Promise<string> {
-    if (this.config.databaseUrl === null) return "embedded (PGlite)";
+    if (this.config.databaseUrl === null) return "embedded (PGlite), not opened: a start compares SHARDS with it";
     const database = await openDatabase(this.config, "leave");
     try {
       const { later } = await requireSchema(database.db);
+      await requireShards(database.db, this.config.shards);
       const { registry, masterKey } = await readIdentity(database.db);
       this.registry = registry;
       if (masterKey !== null && !masterKeyIds(this.config).includes(masterKey)) {

@@ -143,14 +143,40 @@ test("a data folder that is a file ends a start with code 2 and one line", async
 
 test("check tries every address, and names those that do not answer", async () => {
   const home = await newHome();
-  const environment = { WAYBILL_HOME: home, REDIS_URL: "redis://127.0.0.1:1", CLICKHOUSE_URL: "http://127.0.0.1:1" };
-  const bad = await runCommand(["check"], environment);
+  const nobody = "http://127.0.0.1:1";
+  const bad = await runCommand(["check"], {
+    WAYBILL_HOME: home,
+    REDIS_URL: "redis://127.0.0.1:1",
+    CLICKHOUSE_URL: nobody,
+    SMTP_URL: "smtp://127.0.0.1:1",
+    SPAM_FILTER: nobody,
+    WHATSAPP_API_URL: nobody,
+    GOOGLE_WALLET_API_URL: nobody,
+    GOOGLE_TOKEN_URL: nobody,
+    APNS_URL: nobody,
+    OTEL_EXPORTER_OTLP_ENDPOINT: nobody,
+  });
   expect(bad.code).toBe(1);
-  expect(bad.output).toMatch(/^Redis: FAILED/m);
-  expect(bad.output).toMatch(/^ClickHouse: FAILED/m);
+  const failed = bad.output.split("\n").flatMap((line) => /^(.*): FAILED/.exec(line)?.[1] ?? []);
+  expect(failed.sort()).toEqual([
+    "Apple push",
+    "ClickHouse",
+    "Google Wallet",
+    "Google tokens",
+    "Redis",
+    "WhatsApp",
+    "mail server",
+    "spam filter",
+    "traces",
+  ]);
   expect(bad.output).toMatch(/^PostgreSQL: embedded/m);
   const good = await runCommand(["check"], { WAYBILL_HOME: home });
+  expect(good.output).not.toContain("FAILED");
+  for (const part of ["Google Wallet", "Google tokens", "Apple push"]) expect(good.output).toContain(`${part}: sandbox`);
   expect(good.code).toBe(0);
+  const nameless = await runCommand(["check"], { WAYBILL_HOME: home, DNS_SERVERS: "no-such.invalid:53" });
+  expect(nameless.output).toContain('name servers: FAILED, DNS_SERVERS names "no-such.invalid:53"');
+  expect(nameless.code).toBe(2);
 }, 60_000);
 
 test("a changed number of shards is refused", async () => {

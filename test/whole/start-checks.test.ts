@@ -131,6 +131,12 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(await redis.client.hget(META, "master_key")).toBe(before);
   }, 90_000);
 
+  test("refuse another number of shards than that of the data", async () => {
+    const redis = await newRedis();
+    await start(await dispatcher(redis));
+    await expectRefusal(await dispatcher(redis, { SHARDS: "8" }), "SHARDS is 8, but the data was created with 16");
+  });
+
   test("refuse a registry whose schema is outdated", async () => {
     const redis = await newRedis();
     const sql = new SQL(postgres.url);
