@@ -28,7 +28,8 @@ history of every delivery.
   waybill demo-data                 write a month of events that never happened, for tenants "demo-…" of their own
       --seed NUMBER  --per-day MESSAGES  --until DAY  --force (beside real events)
   waybill tenant create NAME        create a tenant
-      --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --permissions allow_raw_html  --tokens NUMBER
+      --id SLUG  --plan PLAN  --channels email,whatsapp,wallet  --allow-custom email,whatsapp,wallet
+      --permissions allow_raw_html  --tokens NUMBER
   waybill key create TENANT         create an API key; it is shown once
   waybill --help | --version
 
@@ -44,7 +45,9 @@ async function run(args: readonly string[]): Promise<number> {
   const [name = "serve", ...operands] = positionals;
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) throw noSuchCommand(positionals);
-  return command({ name, operands, values });
+  const call = { name, operands, values };
+  refuseOptionsOfOthers(call);
+  return command(call);
 }
 
 interface Call {
@@ -117,6 +120,15 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   },
 };
 
+/** What each command takes; those left out take none. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  restore: ["queued"],
+  doctor: ["json"],
+  erase: ["tenant", "recipient", "suppress"],
+  "demo-data": ["seed", "per-day", "until", "force"],
+  "tenant create": ["id", "plan", "channels", "allow-custom", "permissions", "tokens"],
+};
+
 function config() {
   return openConfig(process.env);
 }
@@ -142,6 +154,7 @@ function parse(args: readonly string[]) {
         id: { type: "string" },
         plan: { type: "string" },
         channels: { type: "string" },
+        "allow-custom": { type: "string" },
         permissions: { type: "string" },
         tokens: { type: "string" },
         queued: { type: "string" },
@@ -158,6 +171,16 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** An option that has no effect would let somebody believe that it had one. */
+function refuseOptionsOfOthers({ name, operands: [action], values }: Call): void {
+  const command = action !== undefined && (name === "tenant" || name === "key") ? `${name} ${action}` : name;
+  const taken = OPTIONS[command] ?? [];
+  const other = Object.keys(values).find((option) => !taken.includes(option));
+  if (other === undefined) return;
+  const takes = taken.length === 0 ? "no options" : taken.map((option) => `--${option}`).join(", ");
+  throw new UsageError(`"${command}" takes ${takes}, and was given --${other}`);
 }
 
 function refuseOperands({ name, operands }: Call): void {

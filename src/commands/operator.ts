@@ -2,7 +2,7 @@ import type { Creation } from "../app/command-line-operator.ts";
 import { runningStart } from "../app/control-socket.ts";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/json.ts";
-import { PERMISSIONS, type Permission } from "../domain/tenant.ts";
+import { PERMISSIONS, type Permission, TENANT_ID } from "../domain/tenant.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import type { NewTenant } from "../tenants/registry.ts";
 import { UsageError } from "./command-line.ts";
@@ -11,6 +11,7 @@ export interface TenantOptions {
   readonly id?: string | undefined;
   readonly plan?: string | undefined;
   readonly channels?: string | undefined;
+  readonly "allow-custom"?: string | undefined;
   readonly permissions?: string | undefined;
   readonly tokens?: string | undefined;
 }
@@ -38,13 +39,20 @@ export async function createKey(config: () => Config, words: readonly string[]):
   return 0;
 }
 
-async function newTenant(name: string, { id, plan, channels, permissions, tokens }: TenantOptions): Promise<NewTenant> {
+async function newTenant(
+  name: string,
+  { id, plan, channels, "allow-custom": custom, permissions, tokens }: TenantOptions,
+): Promise<NewTenant> {
+  if (id !== undefined && !TENANT_ID.test(id)) {
+    throw new UsageError("--id takes 1-63 of a-z, 0-9 and -, and begins with a letter or digit");
+  }
   if (tokens !== undefined && !/^\d{1,9}$/.test(tokens)) throw new UsageError("--tokens takes a whole number");
   return {
     name,
     ...(id === undefined ? {} : { id }),
     ...(plan === undefined ? {} : { plan }),
     ...(channels === undefined ? {} : { channels: namesIn("--channels", channels, await channelNames()) }),
+    ...(custom === undefined ? {} : { allow_custom: namesIn("--allow-custom", custom, await channelNames()) }),
     ...(permissions === undefined
       ? {}
       : { permissions: namesIn<Permission>("--permissions", permissions, PERMISSIONS) }),

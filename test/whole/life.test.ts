@@ -40,10 +40,11 @@ describe("on one folder, from start to start,", () => {
   test("the command line creates tenants and keys, also beside a running server", async () => {
     const environment = { WAYBILL_HOME: home.path };
     const tenant = await runCommand(
-      ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html"],
+      ["tenant", "create", "Acme", "--id", "acme", "--permissions", "allow_raw_html", "--allow-custom", "email,wallet"],
       environment,
     );
     expect(tenant.code).toBe(0);
+    expect(JSON.parse(tenant.output)).toMatchObject({ id: "acme", allow_custom: ["email", "wallet"] });
     const key = await runCommand(["key", "create", "acme"], environment);
     const { api_key } = JSON.parse(key.output);
     expect((await server.request(api_key, "POST", "/v1/send/email", HTML)).status).toBe(202);
@@ -114,12 +115,20 @@ describe("an address that cannot be had", () => {
     [{ HOST: "192.0.2.1", ROLES: "dispatcher" }, 'HOST is "192.0.2.1"; it should be an address of this machine'],
     [{ METRICS_PORT: port }, isTaken("METRICS_PORT")],
     [{ ROLES: "api,smtp", SMTP_PORT: "0", SMTP_HOST: "no-such.invalid" }, 'SMTP_HOST is "no-such.invalid"; it should'],
-  ])("%j ends the start with code 2 and one line that names the setting", async (changes, line) => {
-    const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: await newHome(), PROCESSES: "1", ...changes });
-    const lines = errors.split("\n").filter((text) => text.startsWith("waybill: "));
-    expect(lines).toEqual([expect.stringContaining(line)]);
-    expect(code).toBe(2);
-  }, 60_000);
+  ])(
+    "%j ends the start with code 2 and one line that names the setting",
+    async (changes, line) => {
+      const { code, errors } = await runCommand(["serve"], {
+        WAYBILL_HOME: await newHome(),
+        PROCESSES: "1",
+        ...changes,
+      });
+      const lines = errors.split("\n").filter((text) => text.startsWith("waybill: "));
+      expect(lines).toEqual([expect.stringContaining(line)]);
+      expect(code).toBe(2);
+    },
+    60_000,
+  );
 
   test("leaves the demo tenant to the next start, which shows its key", async () => {
     const home = await newHome();
@@ -172,7 +181,8 @@ test("check tries every address, and names those that do not answer", async () =
   expect(bad.output).toMatch(/^PostgreSQL: embedded/m);
   const good = await runCommand(["check"], { WAYBILL_HOME: home });
   expect(good.output).not.toContain("FAILED");
-  for (const part of ["Google Wallet", "Google tokens", "Apple push"]) expect(good.output).toContain(`${part}: sandbox`);
+  for (const part of ["Google Wallet", "Google tokens", "Apple push"])
+    expect(good.output).toContain(`${part}: sandbox`);
   expect(good.code).toBe(0);
   const nameless = await runCommand(["check"], { WAYBILL_HOME: home, DNS_SERVERS: "no-such.invalid:53" });
   expect(nameless.output).toContain('name servers: FAILED, DNS_SERVERS names "no-such.invalid:53"');
@@ -214,6 +224,22 @@ test.each([[["cook"]], [["serve", "soup"]], [["--soup"]], [["tenant"]], [["tenan
     expect(errors).toContain("waybill --help");
   },
 );
+
+test.each([
+  [["serve", "--id", "x"], '"serve" takes no options, and was given --id'],
+  [["check", "--tokens", "5"], '"check" takes no options, and was given --tokens'],
+  [["key", "create", "demo", "--channels", "email"], '"key create" takes no options, and was given --channels'],
+  [["tenant", "create", "Acme", "--queued", "send"], '"tenant create" takes --id, '],
+  [["tenant", "create", "Acme", "--id", "Bad Id"], "--id takes 1-63 of a-z, 0-9 and -"],
+  [
+    ["tenant", "create", "Acme", "--allow-custom", "fax"],
+    "--allow-custom takes a selection of email, whatsapp, wallet",
+  ],
+])("%j is refused with code 2 and says why", async (args, why) => {
+  const { code, errors } = await runCommand(args, { WAYBILL_HOME: await newHome() });
+  expect(errors).toStartWith(`waybill: ${why}`);
+  expect(code).toBe(2);
+});
 
 test("help lists every command", async () => {
   const { code, output } = await runCommand(["--help"], {});
