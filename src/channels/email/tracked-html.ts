@@ -198,9 +198,20 @@ const PLAIN_URL = /^https?:\/\/[!-[\]-~]+$/i;
  */
 export function absoluteUrl(value: string): string | null {
   // Characters that a URL parser removes first (WHATWG URL, 4.4).
-  const text = value.replace(/^[\0- ]+|[\0- ]+$|[\t\n\r]/g, "");
+  const text = withoutBlankEnds(value).replace(/[\t\n\r]/g, "");
   if (!/^https?:\/\//i.test(text)) return null;
   const url = URL.parse(text);
   if (url === null) return null;
   return PLAIN_URL.test(text) ? text : url.href;
 }
+
+/** Without spaces and control characters at its ends. A pattern for those at the end takes quadratic time where many are inside. */
+function withoutBlankEnds(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && text.charCodeAt(start) <= SPACE) start += 1;
+  while (start < end && text.charCodeAt(end - 1) <= SPACE) end -= 1;
+  return text.slice(start, end);
+}
+
+const SPACE = 0x20;

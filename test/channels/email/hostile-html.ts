@@ -30,6 +30,8 @@ export const HOSTILE_HTML: Readonly<Record<string, string>> = {
   braces: fill("{{ "),
   "sums of money": `$${fill("111,111,")}`,
   "exclamation marks": fill("!?"),
+  "signs before a letter": `${fill("!")}a`,
+  "blanks in a link": `<a href="http://x${fill(" ")}y">x</a>`,
   pictographs: fill("\u{1f600}"),
   "halves of characters": fill("\ud83d"),
   zeros: fill("\0<"),

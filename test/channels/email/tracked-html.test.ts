@@ -166,4 +166,6 @@ test("takes time proportional to the length of the HTML", () => {
     const html = piece.repeat(Math.floor(524_288 / piece.length));
     expect(trackedHtml(html, { pixel: "p", trackedUrl: () => null })).toContain(piece);
   }
+  const link = `<a href="http://x.test/${" ".repeat(524_288)}y">x</a>`;
+  expect(trackedHtml(link, { pixel: "p", trackedUrl: () => null })).toContain(link);
 }, 20_000);

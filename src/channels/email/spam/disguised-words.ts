@@ -28,7 +28,7 @@ const SIGNS: Readonly<Record<string, string>> = {
 export function obfuscatedWords(text: string): number {
   let count = 0;
   for (const [found] of text.matchAll(WORD)) {
-    const word = found.replace(/[!|$]+$/, "");
+    const word = withoutEndSigns(found);
     if (word.length < WORD_CHARS_MIN || word.length > WORD_CHARS_MAX) continue;
     if (!/[\d@$!|€]/.test(word) || !/\p{L}/u.test(word)) continue;
     const plain = folded(word).replace(/[013457@$!|€]/g, (sign) => SIGNS[sign] ?? sign);
@@ -37,6 +37,13 @@ export function obfuscatedWords(text: string): number {
     if (DISGUISED.has(plain) || DISGUISED.has(other)) count += 1;
   }
   return count;
+}
+
+/** A pattern for the signs at the end takes quadratic time where many are inside. */
+function withoutEndSigns(word: string): string {
+  let end = word.length;
+  while (end > 0 && "!|$".includes(word.charAt(end - 1))) end -= 1;
+  return word.slice(0, end);
 }
 
 /** Letters separated by one character each. */
