@@ -251,12 +251,12 @@ export type GoogleCarriedPass = {
   template_id?: null;
 };
 
-/** What is left out stays as it is; null removes it. */
+/** What is left out or null is the template's. */
 export type ApplePassPart = {
   /** Used once. An update cannot change it. */
-  serial_number?: string;
-  organization_name?: string;
-  description?: string;
+  serial_number?: string | null;
+  organization_name?: string | null;
+  description?: string | null;
   style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
   /** boardingPass only. */
   transit_type?:
@@ -339,15 +339,15 @@ export type ApplePassPart = {
   preferred_style_schemes?: readonly string[] | null;
 };
 
-/** Members of `object_data` that are left out are the template's; null removes one. */
+/** What is left out or null is the template's; in `object_data`, null removes what the template says. */
 export type GooglePassPart = {
   /** `<issuer_id>.<class_name>`, not another tenant's. */
-  class_id?: string;
+  class_id?: string | null;
   /** Empty counts as absent. */
   class_type?: "generic" | "eventTicket" | "" | null;
   /** `<issuer_id>.<object_name>`, used once. */
-  object_id?: string;
-  object_data?: GooglePassObject;
+  object_id?: string | null;
+  object_data?: GooglePassObject | null;
 };
 
 export type TemplateCarriedPass = {
@@ -801,6 +801,94 @@ export type PassRequest = ApplePassRequest | GooglePassRequest | TemplatePassReq
 
 export type UpdatingPass = { pass_id: string; job_id: string; status: "updating" };
 
+/** What is left out stays as it is; null removes it. */
+export type ApplePassChange = {
+  /** Used once. An update cannot change it. */
+  serial_number?: string;
+  organization_name?: string;
+  description?: string;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  /** boardingPass only. */
+  transit_type?:
+    | "PKTransitTypeGeneric"
+    | "PKTransitTypeAir"
+    | "PKTransitTypeBoat"
+    | "PKTransitTypeBus"
+    | "PKTransitTypeTrain"
+    | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  logo_text?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
+  header_fields?: readonly PassField[] | null;
+  primary_fields?: readonly PassField[] | null;
+  secondary_fields?: readonly PassField[] | null;
+  auxiliary_fields?: readonly PassField[] | null;
+  back_fields?: readonly PassField[] | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  relevant_date?: string | null;
+  relevant_dates?: readonly PassDates[] | null;
+  /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+  expiration_date?: string | null;
+  locations?: readonly PassLocation[] | null;
+  beacons?: readonly PassBeacon[] | null;
+  max_distance?: number | null;
+  /** eventTicket and boardingPass only. */
+  grouping_identifier?: string | null;
+  voided?: boolean | null;
+  sharing_prohibited?: boolean | null;
+  suppress_strip_shine?: boolean | null;
+  /** Needs `associated_store_identifiers` beside it. */
+  app_launch_url?: string | null;
+  associated_store_identifiers?: readonly number[] | null;
+  /** As Apple's pass.json has it. */
+  user_info?: JsonObject | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  preferred_style_schemes?: readonly string[] | null;
+};
+
 /**
  * Members of the object stand in `object_data` or beside it. What is left out stays as it is; null removes it.
  * The ids and the kind cannot change.
@@ -837,7 +925,7 @@ export type GooglePassChange = {
 
 export type PassUpdate = {
   /** What changes, as when it was created. */
-  pass_data: ApplePassPart | GooglePassChange;
+  pass_data: ApplePassChange | GooglePassChange;
   /** Google: shown to the pass's holders. */
   notify_message?: string | null;
   /** Why the pass changes; kept in its history. */
@@ -2433,20 +2521,20 @@ export type Operations = {
   takeWhatsappWebhook: { body: WhatsappWebhook; answer: WebhookReceived };
   /**
    * Queue a wallet pass. A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may
-   * be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`, which wins where both are there);
-   * further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are
-   * PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request
-   * leaves out come from the template; fields are merged by their key, text modules by their id, and where both
-   * say something the request wins. A Google pass is a generic one unless `class_type` says otherwise. Needs a key
+   * be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`), but not as both; further keys of
+   * Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are PNGs in base64 or
+   * a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request leaves out or gives
+   * as null come from the template; fields are merged by their key, text modules by their id, and where both say
+   * something the request wins. A Google pass is a generic one unless `class_type` says otherwise. Needs a key
    * with the scope `send`.
    */
   sendWallet: { body: PassRequest; answer: PendingJob };
   /**
    * Queue a wallet pass, a Google one as an event ticket. A pass costs 1 token, which is given back should the job
-   * fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`, which
-   * wins where both are there); further keys of Apple's pass.json are taken in the same two spellings, unknown
-   * ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type,
-   * style and whatever the request leaves out come from the template; fields are merged by their key, text modules
+   * fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`), but not
+   * as both; further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused.
+   * Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever
+   * the request leaves out or gives as null come from the template; fields are merged by their key, text modules
    * by their id, and where both say something the request wins. A Google pass is an event ticket unless
    * `class_type` says otherwise. Needs a key with the scope `send`.
    */

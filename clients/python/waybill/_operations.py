@@ -249,9 +249,9 @@ TemplateCarriedPass = TypedDict(
 ApplePassPart = TypedDict(
     "ApplePassPart",
     {
-        "serial_number": NotRequired["str"],
-        "organization_name": NotRequired["str"],
-        "description": NotRequired["str"],
+        "serial_number": NotRequired["Union[str, None]"],
+        "organization_name": NotRequired["Union[str, None]"],
+        "description": NotRequired["Union[str, None]"],
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
         "background_color": NotRequired["Union[str, None]"],
@@ -313,10 +313,10 @@ ApplePassPartNfc1 = TypedDict(
 GooglePassPart = TypedDict(
     "GooglePassPart",
     {
-        "class_id": NotRequired["str"],
+        "class_id": NotRequired["Union[str, None]"],
         "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
-        "object_id": NotRequired["str"],
-        "object_data": NotRequired["GooglePassObject"],
+        "object_id": NotRequired["Union[str, None]"],
+        "object_data": NotRequired["Union[GooglePassObject, None]"],
     },
 )
 
@@ -686,9 +686,73 @@ TemplatePassRequest = TypedDict(
 PassUpdate = TypedDict(
     "PassUpdate",
     {
-        "pass_data": "Union[ApplePassPart, GooglePassChange]",
+        "pass_data": "Union[ApplePassChange, GooglePassChange]",
         "notify_message": NotRequired["Union[str, None]"],
         "notification_kind": NotRequired["Union[Literal['match.upcoming', 'match.result.recorded', 'player.advanced', 'tournament.finished'], None]"],
+    },
+)
+
+ApplePassChange = TypedDict(
+    "ApplePassChange",
+    {
+        "serial_number": NotRequired["str"],
+        "organization_name": NotRequired["str"],
+        "description": NotRequired["str"],
+        "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic'], None]"],
+        "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "logo_text": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
+        "header_fields": NotRequired["Union[list[PassField], None]"],
+        "primary_fields": NotRequired["Union[list[PassField], None]"],
+        "secondary_fields": NotRequired["Union[list[PassField], None]"],
+        "auxiliary_fields": NotRequired["Union[list[PassField], None]"],
+        "back_fields": NotRequired["Union[list[PassField], None]"],
+        "icon_base64": NotRequired["Union[str, None]"],
+        "icon_2x_base64": NotRequired["Union[str, None]"],
+        "icon_3x_base64": NotRequired["Union[str, None]"],
+        "logo_base64": NotRequired["Union[str, None]"],
+        "logo_2x_base64": NotRequired["Union[str, None]"],
+        "logo_3x_base64": NotRequired["Union[str, None]"],
+        "strip_base64": NotRequired["Union[str, None]"],
+        "strip_2x_base64": NotRequired["Union[str, None]"],
+        "strip_3x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_base64": NotRequired["Union[str, None]"],
+        "thumbnail_2x_base64": NotRequired["Union[str, None]"],
+        "thumbnail_3x_base64": NotRequired["Union[str, None]"],
+        "background_base64": NotRequired["Union[str, None]"],
+        "background_2x_base64": NotRequired["Union[str, None]"],
+        "background_3x_base64": NotRequired["Union[str, None]"],
+        "footer_base64": NotRequired["Union[str, None]"],
+        "footer_2x_base64": NotRequired["Union[str, None]"],
+        "footer_3x_base64": NotRequired["Union[str, None]"],
+        "relevant_date": NotRequired["Union[str, None]"],
+        "relevant_dates": NotRequired["Union[list[PassDates], None]"],
+        "expiration_date": NotRequired["Union[str, None]"],
+        "locations": NotRequired["Union[list[PassLocation], None]"],
+        "beacons": NotRequired["Union[list[PassBeacon], None]"],
+        "max_distance": NotRequired["Union[float, None]"],
+        "grouping_identifier": NotRequired["Union[str, None]"],
+        "voided": NotRequired["Union[bool, None]"],
+        "sharing_prohibited": NotRequired["Union[bool, None]"],
+        "suppress_strip_shine": NotRequired["Union[bool, None]"],
+        "app_launch_url": NotRequired["Union[str, None]"],
+        "associated_store_identifiers": NotRequired["Union[list[int], None]"],
+        "user_info": NotRequired["Union[Mapping[str, Any], None]"],
+        "semantics": NotRequired["Union[Mapping[str, Any], None]"],
+        "nfc": NotRequired["Union[ApplePassChangeNfc1, None]"],
+        "preferred_style_schemes": NotRequired["Union[list[str], None]"],
+    },
+)
+
+ApplePassChangeNfc1 = TypedDict(
+    "ApplePassChangeNfc1",
+    {
+        "message": "str",
+        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "requiresAuthentication": NotRequired["Union[bool, None]"],
     },
 )
 
@@ -1735,12 +1799,12 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> PendingJob:
         """Queue a wallet pass. A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass
-        may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`, which wins where both are there);
-        further keys of Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are
-        PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request
-        leaves out come from the template; fields are merged by their key, text modules by their id, and where both
-        say something the request wins. A Google pass is a generic one unless `class_type` says otherwise. Needs a
-        key with the scope `send`.
+        may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`), but not as both; further keys of
+        Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are PNGs in base64
+        or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request leaves out or
+        gives as null come from the template; fields are merged by their key, text modules by their id, and where
+        both say something the request wins. A Google pass is a generic one unless `class_type` says otherwise.
+        Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -1760,12 +1824,12 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> PendingJob:
         """Queue a wallet pass, a Google one as an event ticket. A pass costs 1 token, which is given back should the
-        job fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`,
-        which wins where both are there); further keys of Apple's pass.json are taken in the same two spellings,
-        unknown ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`,
-        type, style and whatever the request leaves out come from the template; fields are merged by their key, text
-        modules by their id, and where both say something the request wins. A Google pass is an event ticket unless
-        `class_type` says otherwise. Needs a key with the scope `send`.
+        job fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`),
+        but not as both; further keys of Apple's pass.json are taken in the same two spellings, unknown ones are
+        refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and
+        whatever the request leaves out or gives as null come from the template; fields are merged by their key,
+        text modules by their id, and where both say something the request wins. A Google pass is an event ticket
+        unless `class_type` says otherwise. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",

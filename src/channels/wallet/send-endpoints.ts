@@ -32,9 +32,9 @@ export interface SendWalletPorts extends PassTakingPorts {
 
 const DESCRIPTION =
   "A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may be written as " +
-  "`auxiliary_fields` or as Apple does (`auxiliaryFields`, which wins where both are there); further keys of Apple's " +
-  "pass.json are taken in the same two spellings, unknown ones are refused. Images are PNGs in base64 or a data URL of " +
-  "at most 2 MiB each. With `template_id`, type, style and whatever the request leaves out come from the template; " +
+  "`auxiliary_fields` or as Apple does (`auxiliaryFields`), but not as both; further keys of Apple's pass.json are " +
+  "taken in the same two spellings, unknown ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB " +
+  "each. With `template_id`, type, style and whatever the request leaves out or gives as null come from the template; " +
   "fields are merged by their key, text modules by their id, and where both say something the request wins.";
 
 const APPLE = {

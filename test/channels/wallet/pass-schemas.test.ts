@@ -4,7 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { acceptGoogleClass } from "../../../src/channels/wallet/request/accept-google-class.ts";
 import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { APPLE_MEMBERS } from "../../../src/channels/wallet/request/apple-pass.ts";
-import { ApplePassData, ApplePassPart } from "../../../src/channels/wallet/request/apple-schema.ts";
+import { ApplePassChange, ApplePassData, ApplePassPart } from "../../../src/channels/wallet/request/apple-schema.ts";
 import { NewGoogleClass } from "../../../src/channels/wallet/request/google-schema.ts";
 import { PassRequest } from "../../../src/channels/wallet/request/pass-schema.ts";
 import { Fault, snakeCase } from "../../../src/channels/wallet/request/readers.ts";
@@ -89,6 +89,7 @@ describe("what the document says of a body", () => {
     const taken = APPLE_MEMBERS.filter((name) => name !== "barcode").map(snakeCase);
     expect(Object.keys(ApplePassData.properties).toSorted()).toEqual(taken.toSorted());
     expect(Object.keys(ApplePassPart.properties).toSorted()).toEqual(taken.toSorted());
+    expect(Object.keys(ApplePassChange.properties).toSorted()).toEqual(taken.toSorted());
   });
 
   test("takes null for every member that a pass may lack, as the service does", () => {
@@ -108,7 +109,10 @@ describe("what the document says of a body", () => {
       { ...APPLE, pass_data: { ...APPLE.pass_data, ...lists, relevant_dates: [date], nfc } },
       { ...GOOGLE, pass_data: { ...GOOGLE.pass_data, class_type: null, object_data: { textModulesData: texts } } },
       { template_id: "card", pass_type: null, pass_data: null },
-      { template_id: "card", pass_data: absent },
+      {
+        template_id: "card",
+        pass_data: { ...absent, serial_number: null, organization_name: null, description: null },
+      },
     ];
     for (const body of bodies) {
       expect([body, documented(body)]).toEqual([body, null]);

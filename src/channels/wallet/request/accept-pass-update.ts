@@ -65,7 +65,7 @@ export function imagesOfUpdate(
   { content }: Pass,
 ): Checked<ReadonlyMap<string, Uint8Array>> {
   if (content.type !== "apple") return new Map();
-  const members = appleMembers(passData);
+  const members = appleMembers(passData, "removed");
   const images = members instanceof Fault ? members : readImages(members, {});
   return images instanceof Fault ? images : images.bytes;
 }
@@ -77,7 +77,7 @@ export function imagesOfUpdate(
 export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: string): Checked<PassContent> {
   const { content, serial } = pass;
   if (content.type === "apple") {
-    const over = appleMembers(passData);
+    const over = appleMembers(passData, "removed");
     if (over instanceof Fault) return over;
     if ((over.get("serialNumber") ?? serial) !== serial) return fault("pass_data.serial_number", "cannot be changed");
     over.delete("serialNumber");

@@ -8,6 +8,7 @@ import {
   type PassType,
   type WalletTemplate,
 } from "../../../domain/wallet.ts";
+import { IMAGE_FILES } from "./apple-images.ts";
 import { type AppleMembers, appleMembers, type ReadApplePass, readApplePass } from "./apple-pass.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
@@ -38,8 +39,8 @@ const QUOTED_CHARS_MAX = 100;
 
 /**
  * Parses the body of `POST /v1/send/wallet` or `/v1/passes/create` into a pass. A template supplies type, style and
- * everything that the request omits: fields are merged by key, text modules by id, and every other member of the
- * request replaces the template's.
+ * everything that the request omits or gives as null: fields are merged by key, text modules by id, and every other
+ * member of the request replaces the template's.
  */
 export function acceptPass(given: unknown, context: PassContext): Checked<AcceptedPass> {
   return asSent(readPass(given, context), given);
@@ -76,7 +77,7 @@ export function checkTemplate({ passType, style, passData }: WalletTemplate): Fa
 export function passOver(template: WalletTemplate, passData: JsonObject): Checked<JsonObject> {
   const members = template.passType === "apple" ? appleOver(template, passData) : googleOver(template, passData);
   if (members instanceof Fault) return members;
-  const merged = Object.fromEntries([...members].filter(([, value]) => value !== null));
+  const merged = Object.fromEntries(members);
   // Apple's style is a member of the pass; `checkTemplate` takes it apart from the others.
   const { style: _, ...rest } = merged;
   const style = template.passType === "apple" ? (PASS_STYLES.find((one) => one === merged["style"]) ?? null) : null;
@@ -84,7 +85,7 @@ export function passOver(template: WalletTemplate, passData: JsonObject): Checke
 }
 
 function trialApplePass(style: WalletTemplate["style"], passData: JsonObject): Checked<unknown> {
-  const given = appleMembers(passData);
+  const given = appleMembers(passData, "absent");
   if (given instanceof Fault) return given;
   const madeUp = { serialNumber: "1", organizationName: "-", description: "-", style };
   return readApplePass(new Map<string, Json>([...Object.entries(madeUp), ...given]));
@@ -95,8 +96,7 @@ function trialGooglePass(style: WalletTemplate["style"], passData: JsonObject): 
   const given = googleMembers(passData);
   if (given instanceof Fault) return given;
   const madeUp = { classId: "1.class", objectId: "1.object", objectData: {} };
-  const present = [...given].filter(([, value]) => value !== null);
-  const members = new Map<string, Json>([...Object.entries(madeUp), ...present]);
+  const members = new Map<string, Json>([...Object.entries(madeUp), ...given]);
   return readGooglePass(members, { issuerId: null, kind: "generic", title: "-" });
 }
 
@@ -126,13 +126,16 @@ function acceptApple(template: WalletTemplate | null, passData: JsonObject): Che
   return members instanceof Fault ? members : readApplePass(members);
 }
 
+/** Members of which an empty string says nothing, where that of a text takes the template's text away. */
+const NEVER_EMPTY: ReadonlySet<string> = new Set(["style", "transitType", ...IMAGE_FILES.keys()]);
+
 function appleOver(template: WalletTemplate | null, passData: JsonObject): Checked<AppleMembers> {
-  const given = appleMembers(passData);
+  const given = appleMembers(passData, "absent");
   if (given instanceof Fault || template === null) return given;
-  const under = appleMembers(template.passData);
+  const under = appleMembers(template.passData, "absent");
   if (under instanceof Fault) return under;
   if (template.style !== null) under.set("style", template.style);
-  return mergedApple(under, given);
+  return mergedApple(under, new Map([...given].filter(([name, value]) => value !== "" || !NEVER_EMPTY.has(name))));
 }
 
 function acceptGoogle(
@@ -150,7 +153,8 @@ function googleOver(template: WalletTemplate | null, passData: JsonObject): Chec
   if (given instanceof Fault || template === null) return given;
   const under = googleMembers(template.passData);
   if (under instanceof Fault) return under;
-  const result = new Map([...under, ...given]);
+  // None of them can be empty: an empty string counts as absent, too.
+  const result = new Map([...under, ...[...given].filter(([, value]) => value !== "")]);
   const [underObject, overObject] = [under.get("objectData"), given.get("objectData")];
   if (isJsonObject(underObject) && isJsonObject(overObject)) {
     result.set("objectData", mergedGoogle(underObject, overObject));

@@ -9,6 +9,7 @@ import {
   Fault,
   fault,
   MemberNames,
+  type NullMeans,
   oneOf,
   type Reader,
   readAnyObject,
@@ -60,11 +61,11 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
 const NAMES = new MemberNames(["key", "value", ...Object.keys(MEMBERS)]);
 
 /** A list of fields with member names in Apple's spelling, otherwise unchecked. */
-export function namedFields(value: Json, path: string): Checked<Json> {
+export function namedFields(value: Json, path: string, nullMeans: NullMeans): Checked<Json> {
   if (!Array.isArray(value)) return value;
   return checkEach(value, (item: Json, i) => {
     if (!isJsonObject(item)) return item;
-    const members = NAMES.read(item, `${path}[${i}]`);
+    const members = NAMES.read(item, `${path}[${i}]`, nullMeans);
     return members instanceof Fault ? members : Object.fromEntries(members);
   });
 }
@@ -75,7 +76,7 @@ export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle)
   const given = FIELD_PLACES.map((place) => [place, members.get(place) ?? []] as const);
   return checkMembers(given, (list, place) => {
     const path = `pass_data.${snakeCase(place)}`;
-    const value = namedFields(list, path);
+    const value = namedFields(list, path, "absent");
     if (value instanceof Fault) return value;
     if (!Array.isArray(value)) return fault(path, "must be a list");
     if (value.length > walletLimits.passFieldsMax)

@@ -13,6 +13,7 @@ import {
   integerBetween,
   listOf,
   MemberNames,
+  type NullMeans,
   numberBetween,
   oneOf,
   type Reader,
@@ -129,13 +130,13 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /** The members of `pass_data`, in either spelling, under their canonical names. */
-export function appleMembers(passData: JsonObject): Checked<Map<string, Json>> {
-  const members = NAMES.read(passData, "pass_data");
+export function appleMembers(passData: JsonObject, nullMeans: NullMeans): Checked<Map<string, Json>> {
+  const members = NAMES.read(passData, "pass_data", nullMeans);
   if (members instanceof Fault) return members;
   for (const place of FIELD_PLACES) {
     const value = members.get(place);
     if (value === undefined) continue;
-    const fields = namedFields(value, `pass_data.${snakeCase(place)}`);
+    const fields = namedFields(value, `pass_data.${snakeCase(place)}`, nullMeans);
     if (fields instanceof Fault) return fields;
     members.set(place, fields);
   }

@@ -152,10 +152,16 @@ const OPTIONAL: TProperties = {
 /** All members of a pass. */
 export const ApplePassData = Type.Object({ ...REQUIRED, ...membersAs(optional, OPTIONAL) }, { $id: "ApplePassData" });
 
-/** Members laid over a template or a pass. Required members cannot be removed. */
-export const ApplePassPart = Type.Object(
+/** Members laid over a template. */
+export const ApplePassPart = Type.Object(partOf({ ...REQUIRED, ...OPTIONAL }), {
+  $id: "ApplePassPart",
+  description: "What is left out or null is the template's.",
+});
+
+/** Members laid over a pass. Required members cannot be removed. */
+export const ApplePassChange = Type.Object(
   { ...membersAs(Type.Optional, REQUIRED), ...partOf(OPTIONAL) },
-  { $id: "ApplePassPart", description: "What is left out stays as it is; null removes it." },
+  { $id: "ApplePassChange", description: "What is left out stays as it is; null removes it." },
 );
 
 function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {

@@ -57,9 +57,9 @@ const OBJECT: Readonly<Record<string, Reader>> = {
   linkedOfferIds: (value, field) => readLinks(value, field),
 };
 
-/** The members of `pass_data`, in either spelling, under their canonical names. */
+/** The members of `pass_data`, in either spelling, under their canonical names, without those of null. */
 export function googleMembers(passData: JsonObject): Checked<GoogleMembers> {
-  return NAMES.read(passData, "pass_data");
+  return NAMES.read(passData, "pass_data", "absent");
 }
 
 /** Builds a pass from its members. */

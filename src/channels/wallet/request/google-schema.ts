@@ -62,22 +62,29 @@ export const GooglePassData = Type.Object(
   { $id: "GooglePassData" },
 );
 
-const PART: TProperties = {
-  class_id: Type.Optional(classId),
-  class_type: classType,
-  object_id: Type.Optional(objectId),
-  object_data: Type.Optional(GooglePassObject),
-};
-
 /** Members laid over a template. */
-export const GooglePassPart = Type.Object(PART, {
-  $id: "GooglePassPart",
-  description: "Members of `object_data` that are left out are the template's; null removes one.",
-});
+export const GooglePassPart = Type.Object(
+  {
+    class_id: optional(classId),
+    class_type: classType,
+    object_id: optional(objectId),
+    object_data: optional(GooglePassObject),
+  },
+  {
+    $id: "GooglePassPart",
+    description: "What is left out or null is the template's; in `object_data`, null removes what the template says.",
+  },
+);
 
 /** Members laid over a pass. */
 export const GooglePassChange = Type.Object(
-  { ...PART, object_data: optional(GooglePassObject), ...partOf(OBJECT_MEMBERS) },
+  {
+    class_id: Type.Optional(classId),
+    class_type: classType,
+    object_id: Type.Optional(objectId),
+    object_data: optional(GooglePassObject),
+    ...partOf(OBJECT_MEMBERS),
+  },
   {
     $id: "GooglePassChange",
     ...OTHERS_TOO,

@@ -29,7 +29,7 @@ export function mergedGoogle(under: JsonObject, over: JsonObject): JsonObject {
 /**
  * Lays members over others: a keyed list is merged item by item, and an item member by member; every other member
  * replaces the previous one. Null stays as a marker, so the caller can tell what was removed; in an item of a keyed
- * list, null removes.
+ * list, null removes. A creation of an Apple pass brings no nulls: there they count as absent.
  */
 function merged(
   under: ReadonlyMap<string, Json>,

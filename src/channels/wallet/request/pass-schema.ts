@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { NOTIFICATION_KINDS, PASS_TYPES } from "../../../domain/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { NOTE_CHARS_MAX } from "./accept-pass-update.ts";
-import { ApplePassData, ApplePassPart } from "./apple-schema.ts";
+import { ApplePassChange, ApplePassData, ApplePassPart } from "./apple-schema.ts";
 import { GooglePassChange, GooglePassData, GooglePassPart } from "./google-schema.ts";
 
 const STRICT = { additionalProperties: false } as const;
@@ -48,7 +48,7 @@ export const CarriedPass = Type.Union(
 /** The body of `PUT /v1/passes/{id}`. */
 export const PassUpdate = Type.Object(
   {
-    pass_data: Type.Union([ApplePassPart, GooglePassChange], {
+    pass_data: Type.Union([ApplePassChange, GooglePassChange], {
       description: "What changes, as when it was created.",
     }),
     notify_message: optional(

@@ -105,10 +105,9 @@ export function recordOf(readers: Readonly<Record<string, Reader>>, required: re
   const names = new MemberNames(Object.keys(readers));
   return (value, field) => {
     if (!isJsonObject(value)) return fault(field, "must be an object");
-    const named = names.read(value, field);
-    if (named instanceof Fault) return named;
-    const members = [...named].filter(([, member]) => member !== null);
-    const missing = required.find((name) => !members.some(([given]) => given === name));
+    const members = names.read(value, field, "absent");
+    if (members instanceof Fault) return members;
+    const missing = required.find((name) => !members.has(name));
     if (missing !== undefined) return fault(`${field}.${missing}`, "is required");
     return checkMembers(members, (member, name) => readers[name]?.(member, `${field}.${name}`) ?? null);
   };
@@ -185,6 +184,9 @@ function checkText(text: string, field: string): Fault | null {
 
 const QUOTED_CHARS_MAX = 100;
 
+/** What null says of a member: that it was not given, or that a pass must lose it. */
+export type NullMeans = "absent" | "removed";
+
 /**
  * Accepted names of an object's members: each as Apple or Google writes it (`textAlignment`) and as `text_alignment`.
  */
@@ -197,14 +199,15 @@ export class MemberNames {
   }
 
   /**
-   * The members by camelCase name. An unknown name is a fault, and so is a member in both spellings: one of them would
-   * otherwise be lost silently.
+   * The members by camelCase name; without those of null if it means `absent`. An unknown name is a fault, and so is a member
+   * in both spellings: one of them would otherwise be lost silently.
    */
-  read(object: JsonObject, path: string): Checked<Map<string, Json>> {
+  read(object: JsonObject, path: string, nullMeans: NullMeans): Checked<Map<string, Json>> {
     const members = new Map<string, Json>();
     for (const [given, value] of Object.entries(object)) {
       const name = this.canonical.get(given);
       if (name === undefined) return fault(`${path}.${given.slice(0, QUOTED_CHARS_MAX)}`, "is not a known field");
+      if (value === null && nullMeans === "absent") continue;
       if (members.has(name)) return fault(`${path}.${given}`, "is there twice, in both spellings");
       members.set(name, value);
     }

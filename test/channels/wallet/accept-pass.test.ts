@@ -1,0 +1,96 @@
+import { expect, test } from "bun:test";
+import {
+  type AcceptedPass,
+  acceptPass,
+  checkTemplate,
+  type PassContext,
+} from "../../../src/channels/wallet/request/accept-pass.ts";
+import { type Checked, Fault } from "../../../src/channels/wallet/request/readers.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import type { WalletTemplate } from "../../../src/domain/wallet.ts";
+
+const ICON = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const TEXT = { defaultValue: { language: "en", value: "Member" } };
+
+const TEMPLATES: ReadonlyMap<string, WalletTemplate> = new Map<string, WalletTemplate>([
+  [
+    "ticket",
+    {
+      passType: "apple",
+      style: "eventTicket",
+      passData: {
+        organization_name: "Acme",
+        description: "Ticket",
+        logo_text: "Acme Arena",
+        label_color: "#22C55E",
+        icon_base64: ICON,
+        barcodes: [{ message: "1", format: "PKBarcodeFormatQR" }],
+        header_fields: [{ key: "gate", label: "Gate", value: "A", changeMessage: "Gate %@" }],
+      },
+    },
+  ],
+  [
+    "club",
+    {
+      passType: "google",
+      style: null,
+      passData: { class_id: "33.club", class_type: "eventTicket", object_data: { header: TEXT } },
+    },
+  ],
+]);
+const CONTEXT: PassContext = { templates: TEMPLATES, title: "Acme", issuerId: "33", kind: "generic" };
+const REQUIRED = { serial_number: "s", organization_name: "o", description: "d" };
+
+const accepted = (body: JsonObject) => taken(acceptPass(body, CONTEXT));
+const apple = (members: JsonObject) =>
+  acceptPass({ pass_type: "apple", pass_data: { ...REQUIRED, ...members } }, CONTEXT);
+const ticket = (members: JsonObject) =>
+  accepted({ template_id: "ticket", pass_data: { serial_number: "s", ...members } });
+const club = (members: JsonObject) => accepted({ template_id: "club", pass_data: { object_id: "33.o", ...members } });
+
+function taken(checked: Checked<AcceptedPass>): AcceptedPass {
+  if (checked instanceof Fault) throw new Error(checked.message);
+  return checked;
+}
+
+test.each<[string, JsonObject]>([
+  ["null for the style", { style: null }],
+  ["an empty style", { style: "" }],
+  ["null for texts that a pass needs", { organization_name: null, description: null }],
+  ["null for a text, a colour and a list", { logo_text: null, label_color: null, barcodes: null }],
+  ["null for a list of fields", { header_fields: null }],
+  ["null in a field", { header_fields: [{ key: "gate", value: "A", label: null, changeMessage: null }] }],
+  ["null for an image", { icon_base64: null }],
+  ["an empty image", { icon_base64: "" }],
+  ["null in one spelling and the template's value in the other", { labelColor: null, label_color: "#22C55E" }],
+])("of a request with %s, the pass has what the template says", (_what, members) => {
+  expect(ticket(members)).toEqual(ticket({}));
+});
+
+test("what a request says counts, beside null in the other spelling", () => {
+  const { content } = taken(apple({ logo_text: null, logoText: "Acme", back_fields: null, backFields: [] }));
+  expect(content).toMatchObject({ pass: { logoText: "Acme" } });
+});
+
+test("an empty text takes the template's away", () => {
+  expect(JSON.stringify(ticket({ logo_text: "" }))).not.toContain("Acme Arena");
+});
+
+test.each<[string, JsonObject]>([
+  ["null for the class", { class_id: null }],
+  ["an empty class", { class_id: "" }],
+  ["null for the kind", { class_type: null }],
+  ["an empty kind", { classType: "" }],
+  ["null for the object", { object_data: null }],
+])("of a request with %s, the Google pass has what the template says", (_what, members) => {
+  expect(club(members)).toEqual(club({}));
+});
+
+test("null in an object takes away what the template's object says", () => {
+  expect(club({ object_data: { header: null } }).content).not.toHaveProperty("object.header");
+});
+
+test("a template may leave open as null what a request must add", () => {
+  const passData = { serial_number: null, organization_name: null, description: null };
+  expect(checkTemplate({ passType: "apple", style: null, passData })).toBeNull();
+});
