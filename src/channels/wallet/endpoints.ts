@@ -1,7 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { JobIds } from "../../domain/ids.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
-import type { IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -25,7 +24,7 @@ export interface WalletEndpointPorts {
   readonly registry: SendWalletPorts["registry"] & WalletCredentialPorts["registry"] & WalletWebhookPorts["registry"];
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
-  readonly queue: IdempotencyKeys;
+  readonly queue: SendWalletPorts["queue"];
   readonly clock: Clock;
   readonly random: Random;
   readonly jobIds: JobIds;

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
-import type { Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
+import type { FrontQueue, Idempotency, IdempotencyKeys } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Done, Missing } from "../../domain/store-result.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -11,7 +11,7 @@ import { keyConflict } from "../../http/sending/accepted-answer.ts";
 import { resultOf } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
-import type { GooglePasses, NewPass, PassStore } from "./passes.ts";
+import type { GooglePasses, NewPass, Pass, PassStore } from "./passes.ts";
 import { missingCredentials, requireOwnLinks } from "./refusals.ts";
 import type { AcceptedPass } from "./request/accept-pass.ts";
 
@@ -25,7 +25,7 @@ export interface PassTakingPorts {
   readonly registry: { tenant(tenantId: string): Promise<Done<{ readonly tokens: number }> | Missing<"tenant">> };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
-  readonly queue: IdempotencyKeys;
+  readonly queue: IdempotencyKeys & Pick<FrontQueue, "job">;
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Pick<Telemetry, "log">;
@@ -107,18 +107,23 @@ export async function storeOnce(
     if (stored === "created") return null;
     if (stored === "no_tokens") throw noTokens();
     if (idempotency === null) throw serialUsed(pass, at);
-    // Read the holder first: the next read then finds any job that the holder already had.
+    // In this order: a job and its key are written at once, so the key of a job that is known is known as well.
     const holder = await wallet.passes.holder(pass);
+    const isQueued = holder?.state === "creating" && (await queue.job(tenant, holder.jobId)) !== null;
     const queued = await queue.queuedUnder(tenant, idempotency);
     if (queued?.isSame === true) return queued.jobId;
     if (queued !== null) throw keyConflict();
-    const mayBeTwin = holder === null || (holder.state === "creating" && Bun.deepEquals(holder.content, pass.content));
-    if (!mayBeTwin) throw serialUsed(pass, at);
+    if (holder !== null && (isQueued || !isAlike(holder, pass))) throw serialUsed(pass, at);
     if (clock.monotonicMs() > giveUpAtMs) {
       throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
     }
     await sleep(clock, waitMs);
   }
+}
+
+/** Whether the holder of the serial may be of an equal request, whose job is not queued yet. */
+function isAlike({ state, content }: Pass, pass: NewPass): boolean {
+  return state === "creating" && Bun.deepEquals(content, pass.content);
 }
 
 function noTokens(): ApiError {

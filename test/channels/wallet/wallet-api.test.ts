@@ -289,6 +289,47 @@ describe("an Idempotency-Key", () => {
     SLOW_MS,
   );
 
+  test("repeats the answer of an equal request that has its pass but no job yet", async () => {
+    const { queue } = world.front;
+    const first = Promise.withResolvers<void>();
+    const second = Promise.withResolvers<void>();
+    const accept = queue.accept.bind(queue);
+    queue.accept = async (...call) => {
+      queue.accept = accept;
+      first.resolve();
+      await second.promise;
+      return accept(...call);
+    };
+    const job = queue.job.bind(queue);
+    queue.job = async (...call) => {
+      const known = await job(...call);
+      second.resolve();
+      return known;
+    };
+    try {
+      const body = apple();
+      const one = create(body, { "Idempotency-Key": "not queued yet" });
+      await first.promise;
+      const other = await create(body, { "Idempotency-Key": "not queued yet" });
+      expect([other.status, other.body]).toEqual([202, (await one).body]);
+      expect(other.headers.get("idempotency-replayed")).toBe("true");
+    } finally {
+      queue.job = job;
+    }
+  });
+
+  test.each<[string, Readonly<Record<string, string>>]>([
+    ["another key", { "Idempotency-Key": "first of the serial" }],
+    ["no key", {}],
+  ])("of its own does not help a serial that was used under %s, and is refused at once", async (_key, headers) => {
+    const body = apple();
+    expect((await create(body, headers)).status).toBe(202);
+    const before = await world.balance();
+    const again = await create(body, { "Idempotency-Key": `again ${serials}` });
+    expect([again.status, again.body["error"]]).toEqual([400, expect.stringContaining("serial_number was used")]);
+    expect(await world.balance()).toBe(before);
+  });
+
   test("with another body is 422, and takes nothing", async () => {
     await create(apple(), { "Idempotency-Key": "reused" });
     const before = await world.balance();
