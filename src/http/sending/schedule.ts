@@ -1,4 +1,5 @@
 import { type TSchema, Type } from "@sinclair/typebox";
+import { isCalendarDay } from "../../domain/calendar-day.ts";
 import { isJsonObject, type Json } from "../../domain/json.ts";
 import { SCHEDULE_MS_MAX } from "../../domain/schedule.ts";
 import { optional } from "../schemas.ts";
@@ -44,7 +45,7 @@ export function takeSchedule(body: unknown, nowMs: number): TimedBody {
 /** Less than this ahead is now. */
 const SOON_MS = 1_000;
 const TIME = new RegExp(
-  "^(?<date>\\d{4}-(?:0[1-9]|1[0-2])-(?<day>0[1-9]|[12]\\d|3[01]))T" +
+  "^(?<date>\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01]))T" +
     "(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,9})?)?)(?<zone>Z|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)$",
 );
 
@@ -62,9 +63,8 @@ export function readSchedule(
 }
 
 function parseTime(text: string): number | null {
-  const { date = "", day, time = "", zone = "" } = TIME.exec(text.toUpperCase())?.groups ?? {};
-  // Of a day that its month does not have, engines make the next month's.
-  if (date === "" || new Date(`${date}T00:00:00Z`).getUTCDate() !== Number(day)) return null;
+  const { date = "", time = "", zone = "" } = TIME.exec(text.toUpperCase())?.groups ?? {};
+  if (!isCalendarDay(date)) return null;
   const [clock = "", fraction = ""] = time.split(".");
   const whole = Date.parse(`${date}T${clock}${zone.replace(/^(.\d\d)(\d\d)$/, "$1:$2")}`);
   return Number.isNaN(whole) ? null : whole + Math.floor(Number(`0.${fraction || 0}`) * 1000);

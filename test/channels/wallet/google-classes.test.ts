@@ -172,6 +172,7 @@ describe("a class request", () => {
       [anEvent({ eventName: "The final" }), "class_data.eventName"],
       [anEvent({ venue: { name: text("Centre court") } }), "class_data.venue.address"],
       [anEvent({ dateTime: { start: "tomorrow" } }), "class_data.dateTime.start"],
+      [anEvent({ dateTime: { start: "2026-06-31T18:30:00" } }), "class_data.dateTime.start"],
       [anEvent({ hexBackgroundColor: "blue" }), "class_data.hexBackgroundColor"],
       [anEvent({ logo: { sourceUri: { uri: "file:///etc/passwd" } } }), "class_data.logo.sourceUri.uri"],
       [anEvent({ reviewStatus: "APPROVED" }), "class_data.reviewStatus"],

@@ -1,3 +1,4 @@
+import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
 import type { GoogleClass } from "../google-classes.ts";
@@ -18,6 +19,7 @@ import {
 } from "./readers.ts";
 
 export const CLASS_ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
+const DAY_CHARS = "2026-11-21".length;
 /** ISO 8601, with or without an offset: without one, it is the venue's local time. */
 export const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
 
@@ -163,11 +165,15 @@ function readDateTime(value: Json, field: string): Checked<Json> {
   for (const name of ["doorsOpen", "start", "end"]) {
     const text = value[name];
     if (text === undefined || text === null) continue;
-    if (typeof text !== "string" || !DATE_TIME.test(text) || Number.isNaN(Date.parse(text))) {
+    if (typeof text !== "string" || !isTime(text)) {
       return fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
     }
   }
   return value;
+}
+
+function isTime(text: string): boolean {
+  return DATE_TIME.test(text) && isCalendarDay(text.slice(0, DAY_CHARS)) && !Number.isNaN(Date.parse(text));
 }
 
 function readImage(value: Json, field: string): Checked<Json> {

@@ -1,3 +1,4 @@
+import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import type { Json } from "../../../domain/json.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 
@@ -22,20 +23,17 @@ function hexParts(text: string): readonly number[] {
 }
 
 const DATE_TIME =
-  /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
+  /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):([0-5]\d)(:[0-5]\d)?(?:[.,]\d{1,9})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
 
 /** A date with time and zone (W3C NOTE-datetime), the form that Apple's devices read. Drops fractions of a second. */
 export const readDate: Reader = (value, field) => {
   const text = readText(value, field);
   if (text instanceof Fault) return text;
-  const [, year = "", month = "", day = "", hours = "", minutes = "", seconds = "", zone = ""] =
-    DATE_TIME.exec(text) ?? [];
-  const midnight = new Date(`${year}-${month}-${day}T00:00:00Z`);
-  // Date.parse reads 31 June as 1 July.
-  if (zone === "" || Number.isNaN(midnight.getTime()) || midnight.getUTCDate() !== Number(day)) {
+  const [, date = "", hours = "", minutes = "", seconds = "", zone = ""] = DATE_TIME.exec(text) ?? [];
+  if (!isCalendarDay(date)) {
     return fault(field, "must be a date with time and zone, such as 2026-12-31T23:59:00Z or 2026-12-31T23:59:00+01:00");
   }
-  return `${year}-${month}-${day}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
+  return `${date}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
 };
 
 const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
