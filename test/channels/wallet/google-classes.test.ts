@@ -134,6 +134,24 @@ describe("a class", () => {
     expect((await call("GET", `/${id}?class_type=eventTicket`))[0]).toBe(404);
   });
 
+  test("has nothing of what is null in its creation, and no review status if it is a generic one", async () => {
+    const body = anEvent({ venue: null, homepageUri: null, reviewStatus: null, hexBackgroundColor: null });
+    const { id } = body.class_data;
+    expect(await call("POST", "", body)).toEqual([201, { status: "created", class_id: id }]);
+    expect(world.sandbox.resources.data("eventTicketClass", id)).toEqual({
+      ...anEvent().class_data,
+      id,
+      hexBackgroundColor: "#1A56DB",
+      reviewStatus: "UNDER_REVIEW",
+    });
+    const generic = `${ISSUER}.null-${serials}`;
+    const nothing = { class_type: "generic", class_data: { id: generic, reviewStatus: null, classTemplateInfo: null } };
+    expect(await call("POST", "", nothing)).toEqual([201, { status: "created", class_id: generic }]);
+    const change = { class_type: "generic", class_data: { reviewStatus: null } };
+    expect(await call("PUT", `/${generic}`, change)).toEqual([200, { status: "updated", class_id: generic }]);
+    expect(world.sandbox.resources.data("genericClass", generic)).toEqual({ id: generic });
+  });
+
   test("that Google has already, does not have or does not take is answered as such", async () => {
     const body = anEvent();
     await call("POST", "", body);

@@ -1,6 +1,7 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
+import { presentMembers } from "../../../http/sending/acceptance.ts";
 import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import {
@@ -47,7 +48,9 @@ const CHANGED_MEMBERS = { ...MEMBERS, venue: readVenuePart };
 export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   const body = readClass(whole);
   if (body instanceof Fault) return body;
-  const { kind, given } = body;
+  const { kind } = body;
+  // What a new class does not have is left out: there is nothing that null could remove.
+  const { reviewStatus, ...given } = presentMembers(body.given);
   const classId = readFilledText(given["id"] ?? "", "class_data.id");
   if (classId instanceof Fault) return classId;
   if (!isGoogleClassId(classId)) {
@@ -55,9 +58,9 @@ export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   }
   const data = readMembers(given, MEMBERS);
   if (data instanceof Fault) return data;
-  const missing = REQUIRED[kind].find((name) => data[name] === undefined || data[name] === null);
+  const missing = REQUIRED[kind].find((name) => data[name] === undefined);
   if (missing !== undefined) return fault(`class_data.${missing}`, "is required");
-  const review = reviewOf(kind, given, "new");
+  const review = reviewOf(kind, reviewStatus, "new");
   if (review instanceof Fault) return review;
   const design = kind === "eventTicket" ? { hexBackgroundColor: data["hexBackgroundColor"] ?? GOOGLE_ACCENT } : {};
   return { kind, classId, data: { ...data, ...design, id: classId, ...review } };
@@ -68,12 +71,12 @@ export function acceptGoogleClassChange(whole: unknown, classId: string): Checke
   const body = readClass(whole);
   if (body instanceof Fault) return body;
   const { kind, given } = body;
-  const { id, ...members } = given;
+  const { id, reviewStatus, ...members } = given;
   if (id !== undefined && id !== null && id !== classId)
     return fault("class_data.id", "must be the class_id, or be left out");
   const data = readMembers(members, CHANGED_MEMBERS);
   if (data instanceof Fault) return data;
-  const review = reviewOf(kind, given, "changed");
+  const review = reviewOf(kind, reviewStatus, "changed");
   return review instanceof Fault ? review : { kind, classId, data: { ...data, ...review } };
 }
 
@@ -105,7 +108,7 @@ function readClass(whole: unknown): Checked<{ readonly kind: GoogleKind; readonl
   return { kind, given: class_data };
 }
 
-/** A null member removes that member. */
+/** Of a change, a null member removes that member. */
 function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>>): Checked<JsonObject> {
   return checkMembers(Object.entries(given), (value, name) => {
     const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
@@ -117,7 +120,7 @@ function readMembers(given: JsonObject, readers: Readonly<Record<string, Reader>
  * The review status to write with a class. Clients may write only DRAFT and UNDER_REVIEW, and every change to an
  * approved class submits it again; so a client can send back unchanged what it read from Google.
  */
-function reviewOf(kind: GoogleKind, { reviewStatus: given }: JsonObject, age: "new" | "changed"): Checked<JsonObject> {
+function reviewOf(kind: GoogleKind, given: Json | undefined, age: "new" | "changed"): Checked<JsonObject> {
   if (kind === "generic") {
     if (given === undefined || given === null) return {};
     return fault("class_data.reviewStatus", "must be left out: generic classes are not reviewed");
