@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import {
   type AcceptedPass,
   acceptPass,
@@ -74,6 +75,37 @@ test("what a request says counts, beside null in the other spelling", () => {
 
 test("an empty text takes the template's away", () => {
   expect(JSON.stringify(ticket({ logo_text: "" }))).not.toContain("Acme Arena");
+});
+
+const BARCODE = { message: "1", format: "PKBarcodeFormatQR" };
+const OTHER = { message: "2", format: "PKBarcodeFormatAztec" };
+
+test("the older member for a barcode counts beside null for the list of them, and is refused beside a list", () => {
+  const alone = taken(apple({ barcodes: [BARCODE] }));
+  expect(taken(apple({ barcode: BARCODE, barcodes: null }))).toEqual(alone);
+  expect(taken(apple({ barcode: null, barcodes: [BARCODE] }))).toEqual(alone);
+  expect(apple({ barcode: OTHER, barcodes: [BARCODE] })).toEqual(
+    new Fault("pass_data.barcode is there beside barcodes: give one of them"),
+  );
+  expect(ticket({ barcode: OTHER })).toEqual(ticket({ barcodes: [OTHER] }));
+  expect(ticket({ barcode: null })).toEqual(ticket({}));
+});
+
+test("what a barcode says may have control characters, and whatever the registry stores", () => {
+  const message = "\u001d01095060001343520\u001d10ABC\u0001";
+  const { content } = taken(apple({ barcodes: [{ ...BARCODE, message }] }));
+  expect(content).toMatchObject({ pass: { barcodes: [{ message, messageEncoding: "iso-8859-1" }] } });
+  for (const [refused, words] of [
+    ["a\u0000", "must not contain the character NUL"],
+    ["\ud800", "must be valid Unicode"],
+    [" ", "must not be empty"],
+    [7, "must be a string"],
+    ["x".repeat(walletLimits.passTextCharsMax + 1), "must not be longer than"],
+  ] as const) {
+    const checked = apple({ barcodes: [{ ...BARCODE, message: refused }] });
+    expect(checked).toMatchObject({ message: expect.stringContaining(`pass_data.barcodes[0].message ${words}`) });
+  }
+  expect(apple({ barcodes: [{ ...BARCODE, altText: "\u001d" }] })).toBeInstanceOf(Fault);
 });
 
 test.each<[string, JsonObject]>([

@@ -422,6 +422,15 @@ describe("an update", () => {
     expect((await put(passId, body, { "Idempotency-Key": "" })).status).toBe(400);
   });
 
+  test("takes the barcodes away by null for either of their members", async () => {
+    for (const member of ["barcode", "barcodes"]) {
+      await create(apple({ barcodes: [{ message: "a pass's code", format: "PKBarcodeFormatQR" }] }));
+      const { passId } = await world.deliverLast();
+      expect((await put(passId, { pass_data: { [member]: null } })).status).toBe(202);
+      expect((await world.lastPass()).content).not.toHaveProperty("pass.barcodes");
+    }
+  });
+
   test("of a Google pass merges modules by id and carries its message", async () => {
     await create(
       google({

@@ -18,6 +18,7 @@ import {
   oneOf,
   type Reader,
   readAnyObject,
+  readCode,
   readFilledText,
   readFlag,
   readText,
@@ -44,7 +45,7 @@ export const TRANSIT_TYPES = ["Generic", "Air", "Boat", "Bus", "Train"].map((typ
 const GROUPED: readonly PassStyle[] = ["eventTicket", "boardingPass"];
 
 const readBarcodeMembers = recordOf(
-  { message: readFilledText, format: oneOf(BARCODE_FORMATS), messageEncoding: readText, altText: readText },
+  { message: readCode, format: oneOf(BARCODE_FORMATS), messageEncoding: readText, altText: readText },
   ["message", "format"],
 );
 const readBarcode: Reader = (value, field) => {
@@ -140,11 +141,18 @@ export function appleMembers(passData: JsonObject, nullMeans: NullMeans): Checke
     if (fields instanceof Fault) return fields;
     members.set(place, fields);
   }
-  // `barcode` is the older member, from when a pass could have only one.
+  return withOlderBarcode(members);
+}
+
+/** `barcode` is the older member, from when a pass could have only one. */
+function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>> {
   const barcode = members.get("barcode");
+  if (barcode === undefined) return members;
+  const barcodes = members.get("barcodes") ?? null;
+  if (barcode !== null && barcodes !== null)
+    return fault("pass_data.barcode", "is there beside barcodes: give one of them");
   members.delete("barcode");
-  if (barcode !== undefined && barcode !== null && !members.has("barcodes")) members.set("barcodes", [barcode]);
-  return members;
+  return members.set("barcodes", barcode === null ? barcodes : [barcode]);
 }
 
 /** The members that would produce this content, without its images. */

@@ -70,6 +70,15 @@ export function readFilledText(value: Json, field: string): Checked<string> {
   return fault(field, "must not be empty");
 }
 
+/** What a barcode says: for machines, so it may have control characters, as those of GS1 and binary ones do. */
+export function readCode(value: Json, field: string): Checked<string> {
+  if (typeof value !== "string") return fault(field, "must be a string");
+  if (value.trim() === "") return fault(field, "must not be empty");
+  // PostgreSQL stores no NUL.
+  if (value.includes("\0")) return fault(field, "must not contain the character NUL");
+  return checkStorable(value, field) ?? value;
+}
+
 export const readFlag: Reader = (value, field) => {
   return typeof value === "boolean" ? value : fault(field, "must be true or false");
 };
@@ -174,11 +183,16 @@ export function checkSize(content: JsonObject): Fault | null {
 }
 
 function checkText(text: string, field: string): Fault | null {
+  const unstorable = checkStorable(text, field);
+  if (unstorable !== null) return unstorable;
+  // No device shows them, and PostgreSQL stores no NUL.
+  return CONTROL_IN_LINES.test(text) ? fault(field, "must not contain control characters") : null;
+}
+
+function checkStorable(text: string, field: string): Fault | null {
   if (text.length > walletLimits.passTextCharsMax) {
     return fault(field, `must not be longer than ${walletLimits.passTextCharsMax} characters`);
   }
-  // No device shows them, and PostgreSQL stores no NUL.
-  if (CONTROL_IN_LINES.test(text)) return fault(field, "must not contain control characters");
   return text.isWellFormed() ? null : fault(field, "must be valid Unicode");
 }
 
