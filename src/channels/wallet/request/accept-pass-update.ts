@@ -41,16 +41,26 @@ function readUpdate(whole: unknown): Checked<AcceptedUpdate> {
   const given = body["pass_data"] ?? null;
   if (given === null) return fault("pass_data", "is required");
   if (!isJsonObject(given)) return fault("pass_data", "must be an object");
-  // The notification members stand beside pass_data, or inside it: the specification shows the latter for Google.
-  const note = (snake: string, camel: string) => body[snake] ?? body[camel] ?? given[snake] ?? given[camel] ?? null;
-  const message = note("notify_message", "notifyMessage");
-  const kind = note("notification_kind", "notificationKind");
+  const message = readNote(body, given, ["notify_message", "notifyMessage"]);
+  if (message instanceof Fault) return message;
+  const kind = readNote(body, given, ["notification_kind", "notificationKind"]);
+  if (kind instanceof Fault) return kind;
   const others = Object.entries(given).filter(([name]) => !NOTES.includes(name));
   const notifyMessage = message === null || message === "" ? null : readMessage(message);
   if (notifyMessage instanceof Fault) return notifyMessage;
   const notificationKind = kind === null ? null : oneOf(NOTIFICATION_KINDS)(kind, "notification_kind");
   if (notificationKind instanceof Fault) return notificationKind;
   return { passData: Object.fromEntries(others), notifyMessage, notificationKind };
+}
+
+/**
+ * A member that stands beside `pass_data` or inside it: the specification shows the latter for Google. Null: it is nowhere. In two
+ * places it is a fault, because one of them would be lost silently.
+ */
+function readNote(body: JsonObject, passData: JsonObject, spellings: readonly [string, string]): Checked<Json> {
+  const said = [body, passData].flatMap((members) => spellings.map((name) => members[name] ?? null));
+  const [note = null, other] = said.filter((value) => value !== null);
+  return other === undefined ? note : fault(spellings[0], "is there twice");
 }
 
 function readMessage(value: Json): Checked<string> {
@@ -98,10 +108,22 @@ export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: 
 
 /** The changed members, which may be inside `object_data`, as on creation. */
 function objectChanges(passData: JsonObject, kind: GoogleKind): Checked<JsonObject> {
-  const { object_data, objectData, class_type, classType = class_type ?? kind, ...direct } = passData;
-  if (classType !== kind) return fault("pass_data.class_type", "cannot be changed");
+  const { object_data, objectData, class_type, classType, ...direct } = passData;
+  for (const type of [class_type, classType]) {
+    if ((type ?? "") !== "" && type !== kind) return fault("pass_data.class_type", "cannot be changed");
+  }
+  if ((object_data ?? null) !== null && (objectData ?? null) !== null) {
+    return fault("pass_data.objectData", "is there twice, in both spellings");
+  }
   const nested = objectData ?? object_data ?? {};
   if (!isJsonObject(nested)) return fault("pass_data.object_data", "must be an object");
-  const members = Object.entries(direct).map(([name, value]) => [IDS.get(name) ?? name, value] as const);
-  return { ...nested, ...Object.fromEntries(members) };
+  const changes = new Map(Object.entries(nested));
+  for (const [given, value] of Object.entries(direct)) {
+    const name = IDS.get(given) ?? given;
+    if (changes.has(name) && !Bun.deepEquals(changes.get(name), value)) {
+      return fault(`pass_data.${given}`, "contradicts the object_data beside it");
+    }
+    changes.set(name, value);
+  }
+  return Object.fromEntries(changes);
 }

@@ -44,14 +44,16 @@ function merged(
   return result;
 }
 
-/** A value that is not a list is not merged: checking the result reports it. */
+/** A value that is not a list is not merged, nor is a second item with the key of another: checking the result reports it. */
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   if (!isJsonArray(under) || !isJsonArray(over)) return over;
   const items: Json[] = [...under];
+  const changed = new Set<number>();
   for (const item of over) {
     const at = isJsonObject(item) && Object.hasOwn(item, by) ? indexOf(under, by, item[by]) : -1;
-    if (at === -1) items.push(item);
+    if (at === -1 || changed.has(at)) items.push(item);
     else items[at] = mergedItem(items[at], item);
+    changed.add(at);
   }
   return items;
 }

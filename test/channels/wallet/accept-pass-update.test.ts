@@ -1,0 +1,112 @@
+import { expect, test } from "bun:test";
+import type { Pass } from "../../../src/channels/wallet/passes.ts";
+import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
+import { acceptPassUpdate, updatedContent } from "../../../src/channels/wallet/request/accept-pass-update.ts";
+import { Fault } from "../../../src/channels/wallet/request/readers.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
+import type { PassContent } from "../../../src/domain/wallet.ts";
+
+const APPLE = passOf({
+  pass_type: "apple",
+  pass_data: {
+    serial_number: "s",
+    organization_name: "Acme",
+    description: "Ticket",
+    back_fields: [{ key: "gate", value: "A" }],
+  },
+});
+const GOOGLE = passOf({
+  pass_type: "google",
+  pass_data: {
+    class_id: "33.c",
+    class_type: "eventTicket",
+    object_id: "33.o",
+    object_data: { ticketNumber: "1", textModulesData: [{ id: "gate", body: "A" }] },
+  },
+});
+
+function passOf(body: JsonObject): Pass {
+  const context = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" } as const;
+  const accepted = acceptPass(body, context);
+  if (accepted instanceof Fault) throw new Error(accepted.message);
+  const { serial, content } = accepted;
+  const ids = { passId: "p", tenantId: "acme", jobId: "j", passTypeId: null, authenticationToken: null };
+  return { ...ids, serial, content, state: "ready", version: 1 };
+}
+
+/** The pass's content after the update, or the sentence with which it is refused. */
+function changed(pass: Pass, body: JsonObject): PassContent | string {
+  const update = acceptPassUpdate(body);
+  const content = update instanceof Fault ? update : updatedContent(update, pass, "Acme");
+  return content instanceof Fault ? content.message : content;
+}
+
+test.each<[string, Pass, JsonObject, string]>([
+  [
+    "object_data in both spellings",
+    GOOGLE,
+    { pass_data: { object_data: { ticketNumber: "2" }, objectData: { state: "EXPIRED" } } },
+    "pass_data.objectData is there twice",
+  ],
+  [
+    "a member in object_data and another value beside it",
+    GOOGLE,
+    { pass_data: { object_data: { ticketNumber: "2" }, ticketNumber: "3" } },
+    "pass_data.ticketNumber contradicts the object_data beside it",
+  ],
+  [
+    "a class type and another one",
+    GOOGLE,
+    { pass_data: { classType: "eventTicket", class_type: "generic" } },
+    "class_type",
+  ],
+  [
+    "a message beside pass_data and inside it",
+    GOOGLE,
+    { pass_data: { notify_message: "Gate B" }, notify_message: "Gate C" },
+    "notify_message is there twice",
+  ],
+  [
+    "a kind of notification in both spellings",
+    APPLE,
+    { pass_data: {}, notification_kind: "match.upcoming", notificationKind: "match.upcoming" },
+    "notification_kind is there twice",
+  ],
+  [
+    "a field twice",
+    APPLE,
+    {
+      pass_data: {
+        back_fields: [
+          { key: "gate", value: "B" },
+          { key: "gate", value: "C" },
+        ],
+      },
+    },
+    "must be unique in the whole pass, and is there twice",
+  ],
+  [
+    "a text module twice",
+    GOOGLE,
+    {
+      pass_data: {
+        textModulesData: [
+          { id: "gate", body: "B" },
+          { id: "gate", body: "C" },
+        ],
+      },
+    },
+    "must be unique, and is there twice",
+  ],
+])("an update with %s is refused, because one of them would be lost", (_what, pass, body, words) => {
+  expect(changed(pass, body)).toEqual(expect.stringContaining(words));
+});
+
+test.each<[string, JsonObject]>([
+  ["null for the class type", { classType: null }],
+  ["an empty class type", { classType: "" }],
+  ["null for the object", { object_data: null, objectData: {} }],
+  ["the ids in both places", { object_id: "33.o", class_id: "33.c", object_data: { id: "33.o", classId: "33.c" } }],
+])("an update with %s changes nothing", (_what, pass_data) => {
+  expect(changed(GOOGLE, { pass_data })).toEqual(GOOGLE.content);
+});
