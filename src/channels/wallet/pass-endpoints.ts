@@ -248,10 +248,12 @@ async function updatePass(
   if (type === "apple" && accepted.notifyMessage !== null) {
     orRefuse(asSent(FOR_GOOGLE, body));
   }
-  if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const change = (pass: Pass) => asSent(updatedContent(accepted, pass, tenant.name), body);
-  // Checks the links of the pass as it is now; the delivery checks again.
-  if (type === "google") await requireOwnLinks(wallet.google, tenant, orRefuse(change(found)));
+  // As the pass is now: what is wrong with the request comes before what is missing here. Its links the delivery checks again.
+  const changed = orRefuse(change(found));
+  const images = orRefuse(asSent(imagesOfUpdate(accepted, found), body));
+  if (type === "google") await requireOwnLinks(wallet.google, tenant, changed);
+  if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const jobId = jobIds.next();
   const { notificationKind, notifyMessage } = accepted;
   const updated = await wallet.passes.update(tenant.tenantId, {
@@ -259,7 +261,7 @@ async function updatePass(
     jobId,
     notificationKind,
     notifyMessage,
-    images: orRefuse(asSent(imagesOfUpdate(accepted, found), body)),
+    images,
     change: (pass) => {
       const content = change(pass);
       return content instanceof Fault ? { why: content.message } : content;

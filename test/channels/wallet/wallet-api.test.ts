@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
-import { WalletFront } from "../../http/support/wallet-front.ts";
+import { PLATFORM, WalletFront } from "../../http/support/wallet-front.ts";
 import { must } from "../../support/must.ts";
 
 const SLOW_MS = 60_000;
@@ -659,6 +659,45 @@ test(
   },
   SLOW_MS,
 );
+
+test("a change without credentials is 400 for what is wrong with it, otherwise 500 that says where they are set", async () => {
+  let isBare = false;
+  const { apple: signer, google: issuer, whatsapp } = PLATFORM;
+  const platform = {
+    whatsapp,
+    get apple() {
+      return isBare ? null : signer;
+    },
+    get google() {
+      return isBare ? null : issuer;
+    },
+  };
+  const front = await WalletFront.start(platform);
+  try {
+    for (const [body, wrong] of [
+      [apple(), { icon_base64: "%%%" }],
+      [apple(), { label_color: "green" }],
+      [google(), { state: "GONE" }],
+    ] as const) {
+      isBare = false;
+      expect((await front.front.post("/v1/passes/create", body)).status).toBe(202);
+      const { passId } = await front.deliverLast();
+      isBare = true;
+      const change = (pass_data: object) =>
+        front.front.fetch(`/v1/passes/${passId}`, {
+          method: "PUT",
+          headers: { "X-API-Key": front.front.apiKey, "Content-Type": "application/json" },
+          body: JSON.stringify({ pass_data }),
+        });
+      expect([wrong, (await change(wrong)).status]).toEqual([wrong, 400]);
+      const right = await change({});
+      const where = `the channel wallet has no credentials for passes of type ${body.pass_type}`;
+      expect([right.status, right.body["error"]]).toEqual([500, expect.stringContaining(where)]);
+    }
+  } finally {
+    await front.stop();
+  }
+}, 60_000);
 
 test("without credentials it is 402 for a tenant without tokens, otherwise 500 that says where they are set", async () => {
   const bare = await WalletFront.start({ whatsapp: null, apple: null, google: null });
