@@ -364,10 +364,12 @@ test("without credentials a job fails and callers are told where they are set", 
   expect(await world.wallet.status(bare, aPass())).toEqual({ why });
 });
 
-test("a pass of another issuer than the tenant's is not touched", async () => {
+test("a pass of another issuer than the tenant's is not touched, and no link to it is signed", async () => {
   for (const issuer of ["3388000000000000002", `${ISSUER}0`]) {
-    const outcome = await world.create(aPass({ serial: `${issuer}.pass` }));
-    expect(outcome).toMatchObject({ kind: "failed", error: expect.stringContaining("another Google issuer") });
+    const pass = aPass({ serial: `${issuer}.pass` });
+    const why = expect.stringContaining("another Google issuer");
+    expect(await world.create(pass)).toMatchObject({ kind: "failed", error: why });
+    expect(world.wallet.linkOf(pass, world.tenant)).toEqual({ why });
   }
   expect(calls).toEqual([]);
 });

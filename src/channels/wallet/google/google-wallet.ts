@@ -3,7 +3,7 @@ import type { Json } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
-import type { GoogleContent, Unusable } from "../../../domain/wallet.ts";
+import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
@@ -50,7 +50,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     const content = contentOf(pass);
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS.why };
-    if (!pass.serial.startsWith(`${issuer.issuerId}.`)) return { kind: "failed", error: OTHER_ISSUER };
+    if (!isOf(issuer, pass)) return { kind: "failed", error: OTHER_ISSUER };
     const barred = await this.links.barred(tenant, content);
     if (barred?.why === "foreign") return { kind: "failed", error: foreignLink(barred.objectId) };
     if (barred !== null) return { kind: "retry", why: `the linked object ${barred.objectId} is not created yet` };
@@ -85,7 +85,9 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
 
   linkOf(pass: Pass, tenant: Tenant): string | Unusable {
     const issuer = googleIssuerOf(tenant, this.options.platform);
-    return issuer === null ? NO_CREDENTIALS : this.saveLinks.sign(pass, contentOf(pass), issuer);
+    if (issuer === null) return NO_CREDENTIALS;
+    // Google would refuse the link, to the holder's face.
+    return isOf(issuer, pass) ? this.saveLinks.sign(pass, contentOf(pass), issuer) : { why: OTHER_ISSUER };
   }
 
   /** Aborts the calls that API callers wait for. Safe to repeat. */
@@ -101,6 +103,11 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     const signal = AbortSignal.any([this.stopped.signal, AbortSignal.timeout(walletLimits.googleRequestTimeoutMs)]);
     return { issuer, urgency: "request", signal };
   }
+}
+
+/** False after the tenant's issuer was replaced. */
+function isOf({ issuerId }: GoogleIssuer, { serial }: Pass): boolean {
+  return serial.startsWith(`${issuerId}.`);
 }
 
 const OTHER_ISSUER = "the pass belongs to another Google issuer than the one whose credentials are set";
