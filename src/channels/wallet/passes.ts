@@ -177,8 +177,11 @@ export interface PassDevices {
     passTypeId: string,
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null>;
-  /** The push service reports that the token is dead: removes the registrations of the type that use it. */
-  forget(passTypeId: string, pushToken: string): Promise<void>;
+  /**
+   * The push service reports that the token is dead: removes the registrations of the type that use it. `goneAtMs` (unix): since
+   * when, so later registrations stay; null: it did not say.
+   */
+  forget(passTypeId: string, pushToken: string, goneAtMs: number | null): Promise<void>;
   /** Takes the passes of a deleted tenant off some of their devices. Resolves to whether none is left. */
   removeOfTenant(tenantId: string): Promise<boolean>;
 }

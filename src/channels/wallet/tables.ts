@@ -96,7 +96,10 @@ export const passDevices = pgTable(
   ],
 );
 
-/** Which device holds which pass, and where the pass's tenant reaches it. Null: a row of a former release. */
+/**
+ * Which device holds which pass, and where the pass's tenant reaches it (null: a row of a former release). `registeredAt`: when the
+ * device last sent that address, with any pass of the tenant and type.
+ */
 export const passRegistrations = pgTable(
   "pass_registrations",
   {
@@ -104,7 +107,7 @@ export const passRegistrations = pgTable(
     passId: slug("pass_id")
       .notNull()
       .references(() => passes.id, { onDelete: "cascade" }),
-    createdAt: createdAt(),
+    registeredAt: createdAt(),
     pushToken: text("push_token"),
   },
   (table) => [

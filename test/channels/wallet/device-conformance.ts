@@ -92,7 +92,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       await register(device, own, "false");
       expect(await first.devices.targets(theirs)).toEqual([{ deviceId: device, pushToken: "true" }]);
       expect(await first.devices.targets(own)).toEqual([{ deviceId: device, pushToken: "false" }]);
-      await first.devices.forget(TYPE, "false");
+      await first.devices.forget(TYPE, "false", null);
       expect(await first.devices.targets(theirs)).toEqual([{ deviceId: device, pushToken: "true" }]);
       expect(await first.devices.targets(own)).toEqual([]);
     });
@@ -102,7 +102,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       await register(device, pass, "old");
       await here.db.update(passRegistrations).set({ pushToken: null }).where(eq(passRegistrations.passId, pass));
       expect(await first.devices.targets(pass)).toEqual([{ deviceId: device, pushToken: "old" }]);
-      await first.devices.forget(TYPE, "old");
+      await first.devices.forget(TYPE, "old", null);
       expect([await first.devices.targets(pass), await deviceRows(device)]).toEqual([[], []]);
     });
 
@@ -185,7 +185,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       await here.db.insert(passes).values(rows);
       await here.db
         .insert(passRegistrations)
-        .values(ids.map((passId) => ({ deviceId: device, passId, createdAt: new Date(0) })));
+        .values(ids.map((passId) => ({ deviceId: device, passId, registeredAt: new Date(0) })));
       const head = await first.devices.updatedSince(device, "pass.test.many", 0);
       expect([head?.serials.length, head?.tag]).toEqual([
         walletLimits.updatedSerialsMax,
@@ -201,12 +201,32 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       await register(gone, pass, "dead");
       await register(gone, foreign, "dead", "pass.test.other");
       await register(kept, pass, "alive");
-      await first.devices.forget(TYPE, "dead");
-      await first.devices.forget(TYPE, "never known");
+      await first.devices.forget(TYPE, "dead", null);
+      await first.devices.forget(TYPE, "never known", null);
       expect(await first.devices.targets(pass)).toEqual([{ deviceId: kept, pushToken: "alive" }]);
       expect(await first.devices.count(pass)).toBe(1);
       expect(await first.devices.count(foreign)).toBe(1);
       expect(await register(gone, pass, "fresh")).toBe("created");
+    });
+
+    test("a push token that is dead since a time takes no registration along that was made or renewed later", async () => {
+      const device = aDevice();
+      const [one, two] = [await aPass(), await aPass()];
+      for (const pass of [one, two]) await register(device, pass, "reborn");
+      await here.db
+        .update(passRegistrations)
+        .set({ registeredAt: new Date(1_000) })
+        .where(eq(passRegistrations.deviceId, device));
+      expect(await register(device, two, "reborn")).toBe("known");
+      await first.devices.forget(TYPE, "reborn", 2_000);
+      for (const pass of [one, two]) expect(await first.devices.count(pass)).toBe(1);
+      await here.db
+        .update(passRegistrations)
+        .set({ registeredAt: new Date(1_000) })
+        .where(eq(passRegistrations.passId, one));
+      await first.devices.forget(TYPE, "reborn", 1_000);
+      expect([await first.devices.count(one), await first.devices.count(two)]).toEqual([0, 1]);
+      expect(await deviceRows(device)).toHaveLength(1);
     });
 
     test("registrations and unregistrations at the same time leave no registration without a device", async () => {
@@ -230,7 +250,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       const rows = Array.from({ length: walletLimits.devicesPerPassMax }, (_, at) => ({
         deviceId: `crowd-${at}`,
         passId: pass,
-        createdAt: new Date(0),
+        registeredAt: new Date(0),
       }));
       for (let at = 0; at < rows.length; at += 5_000) {
         await here.db.insert(passRegistrations).values(rows.slice(at, at + 5_000));

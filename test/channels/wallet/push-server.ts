@@ -52,9 +52,9 @@ export const takes: PushScript = (stream) => {
   stream.end();
 };
 
-export function answers(status: number, reason: string): PushScript {
+export function answers(status: number, reason: string, timestamp?: number): PushScript {
   return (stream) => {
     stream.respond({ ":status": status });
-    stream.end(JSON.stringify({ reason }));
+    stream.end(JSON.stringify({ reason, timestamp }));
   };
 }

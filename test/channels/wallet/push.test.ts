@@ -92,9 +92,9 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
   const devices = {
     targets: async (): Promise<readonly PushTarget[]> =>
       tokens.map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
-    forget: async (passTypeId: string, pushToken: string) => {
+    forget: async (passTypeId: string, pushToken: string, goneAtMs: number | null) => {
       expect(passTypeId).toBe(PASS_TYPE);
-      forgotten.push(pushToken);
+      forgotten.push(goneAtMs === null ? pushToken : `${pushToken} at ${goneAtMs}`);
     },
   };
   // Waits between connections are hurried like those between tries. Deadlines are not: a busy machine would miss them.
@@ -137,7 +137,8 @@ test("the sandbox takes nothing without a certificate, and nothing for another p
   const connections = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
   ends.push(() => connections.close());
   const other = { ...signer, id: "other", passTypeId: "pass.test.other" };
-  expect(await connections.post(other, "abc")).toEqual({ kind: "answered", status: 400, reason: "TopicDisallowed" });
+  const refused = { kind: "answered", status: 400, reason: "TopicDisallowed", goneAtMs: null } as const;
+  expect(await connections.post(other, "abc")).toEqual(refused);
   const none = new ApnsConnections({ url: sandbox.url, ca, verifies: true, clock: systemClock });
   ends.push(() => none.close());
   // Without it there is no connection; with an empty one TLS has nothing to show.
@@ -158,8 +159,9 @@ test("thousands of devices are told over one connection, each once", async () =>
 });
 
 test("devices are forgotten when Apple says that they are gone, and for no other reason", async () => {
-  const replies: Record<string, [number, string]> = {
-    gone: [410, "Unregistered"],
+  const replies: Record<string, [number, string, number?]> = {
+    gone: [410, "Unregistered", 1_700_000_000_123],
+    unsaid: [410, "ExpiredToken"],
     bad: [400, "BadDeviceToken"],
     foreign: [400, "DeviceTokenNotForTopic"],
     ours: [400, "BadTopic"],
@@ -172,9 +174,9 @@ test("devices are forgotten when Apple says that they are gone, and for no other
   );
   const { push, forgotten } = pusherTo(url, [...Object.keys(replies), "fine"]);
   await push();
-  expect(forgotten.toSorted()).toEqual(["bad", "foreign", "gone"]);
+  expect(forgotten.toSorted()).toEqual(["bad", "foreign", "gone at 1700000000123", "unsaid"]);
   // What Apple refuses is not tried again.
-  expect(server.tokens).toHaveLength(8);
+  expect(server.tokens).toHaveLength(9);
 });
 
 test("a push that Apple cannot take at the moment is retried a few times, after the update has ended", async () => {

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, notExists, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, ne, notExists, or, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { walletLimits } from "../limits.ts";
@@ -32,6 +32,7 @@ export class DeviceRepository implements PassDevices {
   }
 
   private store({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<"created" | "known"> {
+    const registeredAt = new Date(this.clock.nowMs());
     return this.database.write(async (transaction) => {
       await transaction
         .insert(passDevices)
@@ -39,7 +40,7 @@ export class DeviceRepository implements PassDevices {
         .onConflictDoUpdate({ target: [passDevices.deviceId, passDevices.passTypeId], set: { pushToken } });
       const created = await transaction
         .insert(passRegistrations)
-        .values({ deviceId, passId, pushToken, createdAt: new Date(this.clock.nowMs()) })
+        .values({ deviceId, passId, pushToken, registeredAt })
         .onConflictDoNothing()
         .returning({ passId: passRegistrations.passId });
       const [pass] = await transaction.select({ tenantId: passes.tenantId }).from(passes).where(eq(passes.id, passId));
@@ -48,7 +49,7 @@ export class DeviceRepository implements PassDevices {
         const its = transaction.select({ id: passes.id }).from(passes).where(ofTenant);
         await transaction
           .update(passRegistrations)
-          .set({ pushToken })
+          .set({ pushToken, registeredAt })
           .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
       }
       if (created.length === 0) return "known";
@@ -118,7 +119,7 @@ export class DeviceRepository implements PassDevices {
     });
   }
 
-  forget(passTypeId: string, pushToken: string): Promise<void> {
+  forget(passTypeId: string, pushToken: string, goneAtMs: number | null): Promise<void> {
     return this.database.write(async (transaction) => {
       const device = and(eq(passDevices.deviceId, passRegistrations.deviceId), eq(passDevices.passTypeId, passTypeId));
       const reached = await transaction
@@ -133,7 +134,7 @@ export class DeviceRepository implements PassDevices {
           ),
         )
         .orderBy(asc(passRegistrations.deviceId));
-      for (const { deviceId } of reached) await forgetOn(transaction, { deviceId, passTypeId, pushToken });
+      for (const { deviceId } of reached) await forgetOn(transaction, { deviceId, passTypeId, pushToken }, goneAtMs);
     });
   }
 
@@ -172,6 +173,7 @@ const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices
 async function forgetOn(
   transaction: AnyDb,
   { deviceId, passTypeId, pushToken }: Pick<Registration, "deviceId" | "passTypeId" | "pushToken">,
+  goneAtMs: number | null,
 ): Promise<void> {
   const [locked] = await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
   if (locked === undefined) return;
@@ -180,7 +182,12 @@ async function forgetOn(
   await transaction
     .delete(passRegistrations)
     .where(
-      and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, ofType), eq(token, pushToken)),
+      and(
+        eq(passRegistrations.deviceId, deviceId),
+        inArray(passRegistrations.passId, ofType),
+        eq(token, pushToken),
+        goneAtMs === null ? undefined : lte(passRegistrations.registeredAt, new Date(goneAtMs)),
+      ),
     );
   await removeUnused(transaction, deviceId, passTypeId);
 }

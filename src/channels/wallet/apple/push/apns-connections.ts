@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Clock } from "../../../../domain/clock.ts";
-import { isJsonObject } from "../../../../domain/json.ts";
+import { parseJsonObject } from "../../../../domain/json.ts";
 import { walletLimits } from "../../limits.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsAnswer } from "./push-outcome.ts";
@@ -230,18 +230,17 @@ class AnswerReader {
 
   /** Null: the stream ended without a response. */
   read(): ApnsAnswer | null {
-    return this.status === null ? null : { kind: "answered", status: this.status, reason: reasonIn(this.body) };
+    return this.status === null ? null : { kind: "answered", status: this.status, ...saidIn(this.body) };
   }
 }
 
-function reasonIn(body: string): string | null {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    return isJsonObject(parsed) && typeof parsed["reason"] === "string" ? parsed["reason"] : null;
-  } catch {
-    // Success has no body, and a proxy's error page is not JSON.
-    return null;
-  }
+function saidIn(body: string): { readonly reason: string | null; readonly goneAtMs: number | null } {
+  // Success has no body, and a proxy's error page is not JSON.
+  const { reason, timestamp } = parseJsonObject(body) ?? {};
+  return {
+    reason: typeof reason === "string" ? reason : null,
+    goneAtMs: typeof timestamp === "number" ? timestamp : null,
+  };
 }
 
 function unanswered(why: string): ApnsAnswer {

@@ -31,7 +31,7 @@ const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
  * A1. At most `apnsConcurrencyMax` requests are in flight, and at most `apnsPendingMax` pushes are pending.
  * A2. A push is retried no more often than `WAITS` allows. After Apple refuses a signer, none of its pushes is tried
  *     for `apnsPauseMs`.
- * A3. A device is forgotten only when Apple says that it is gone.
+ * A3. A device is forgotten only when Apple says that it is gone, and not if it has registered since then.
  * A4. After `stop`, nothing is sent and no timer runs.
  */
 export class PassPusher {
@@ -116,7 +116,7 @@ export class PassPusher {
     const outcome = pushOutcomeOf(answer);
     this.count(outcome);
     try {
-      if (outcome === "gone") await devices.forget(signer.passTypeId, token);
+      if (outcome === "gone") await devices.forget(signer.passTypeId, token, goneAtMsOf(answer));
     } catch (error) {
       telemetry.log("warn", "a device that is gone could not be forgotten", { error: String(error) });
     }
@@ -166,6 +166,10 @@ interface Push {
   timer: Timer | null;
   readonly tried: Promise<void>;
   onTried(): void;
+}
+
+function goneAtMsOf(answer: ApnsAnswer): number | null {
+  return answer.kind === "answered" ? answer.goneAtMs : null;
 }
 
 function said({ passTypeId }: PushSigner, answer: ApnsAnswer): Record<string, string | number | null> {

@@ -5,6 +5,8 @@ export type ApnsAnswer =
       readonly status: number;
       /** Apple's reason, such as `BadDeviceToken`; null if it gave none. */
       readonly reason: string | null;
+      /** When Apple found that the device is gone (unix ms), as a 410 says; null: it did not say. */
+      readonly goneAtMs: number | null;
     }
   | { readonly kind: "unanswered"; readonly why: string };
 
