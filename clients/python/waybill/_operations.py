@@ -1852,7 +1852,9 @@ class Operations(Caller):
         """Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
         modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing. A
         field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
-        Versions follow the order in which updates are accepted. Needs a key with the scope `send`.
+        Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is
+        used up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the
+        scope `send`.
         """
         answer: UpdatingPass = self._call(
             "PUT",
