@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { generateKeyPairSync } from "node:crypto";
 import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { QUEUE_SHARE } from "../../../src/domain/tenant.ts";
-import { PLATFORM, WalletFront } from "../../http/support/wallet-front.ts";
+import { WalletFront } from "../../http/support/wallet-front.ts";
 import { must } from "../../support/must.ts";
 
 const SLOW_MS = 60_000;
@@ -269,81 +269,6 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     ]);
     expect(await world.balance()).toBe(before);
     expect((await create(body, asKey(await tenant("other")))).status).toBe(202);
-  });
-});
-
-describe("an Idempotency-Key", () => {
-  test(
-    "repeats the first answer, even for twenty concurrent requests, and pays for one pass",
-    async () => {
-      const before = await world.balance();
-      const body = apple();
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => create(body, { "Idempotency-Key": "twenty" })),
-      );
-      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 202));
-      expect(new Set(answers.map((answer) => answer.body["job_id"])).size).toBe(1);
-      expect(answers.filter(({ headers }) => headers.has("idempotency-replayed"))).toHaveLength(19);
-      expect(await world.balance()).toBe(before - 1);
-    },
-    SLOW_MS,
-  );
-
-  test("repeats the answer of an equal request that has its pass but no job yet", async () => {
-    const { queue } = world.front;
-    const first = Promise.withResolvers<void>();
-    const second = Promise.withResolvers<void>();
-    const accept = queue.accept.bind(queue);
-    queue.accept = async (...call) => {
-      queue.accept = accept;
-      first.resolve();
-      await second.promise;
-      return accept(...call);
-    };
-    const job = queue.job.bind(queue);
-    queue.job = async (...call) => {
-      const known = await job(...call);
-      second.resolve();
-      return known;
-    };
-    try {
-      const body = apple();
-      const one = create(body, { "Idempotency-Key": "not queued yet" });
-      await first.promise;
-      const other = await create(body, { "Idempotency-Key": "not queued yet" });
-      expect([other.status, other.body]).toEqual([202, (await one).body]);
-      expect(other.headers.get("idempotency-replayed")).toBe("true");
-    } finally {
-      queue.job = job;
-    }
-  });
-
-  test.each<[string, Readonly<Record<string, string>>]>([
-    ["another key", { "Idempotency-Key": "first of the serial" }],
-    ["no key", {}],
-  ])("of its own does not help a serial that was used under %s, and is refused at once", async (_key, headers) => {
-    const body = apple();
-    expect((await create(body, headers)).status).toBe(202);
-    const before = await world.balance();
-    const again = await create(body, { "Idempotency-Key": `again ${serials}` });
-    expect([again.status, again.body["error"]]).toEqual([400, expect.stringContaining("serial_number was used")]);
-    expect(await world.balance()).toBe(before);
-  });
-
-  test("with another body is 422, and takes nothing", async () => {
-    await create(apple(), { "Idempotency-Key": "reused" });
-    const before = await world.balance();
-    expect((await create(apple(), { "Idempotency-Key": "reused" })).status).toBe(422);
-    expect(await world.balance()).toBe(before);
-  });
-
-  test("with another body is 422 before the serial that it has in common and the token that is missing", async () => {
-    const headers = { ...asKey(await tenant("reuser", 1)), "Idempotency-Key": "reused" };
-    const first = apple();
-    expect((await create(first, headers)).status).toBe(202);
-    const other = { ...first, pass_data: { ...first.pass_data, description: "Another" } };
-    expect((await create(other, headers)).status).toBe(422);
-    expect((await create({ ...other, pass_type: "none" }, headers)).status).toBe(400);
   });
 });
 
@@ -659,59 +584,3 @@ test(
   },
   SLOW_MS,
 );
-
-test("a change without credentials is 400 for what is wrong with it, otherwise 500 that says where they are set", async () => {
-  let isBare = false;
-  const { apple: signer, google: issuer, whatsapp } = PLATFORM;
-  const platform = {
-    whatsapp,
-    get apple() {
-      return isBare ? null : signer;
-    },
-    get google() {
-      return isBare ? null : issuer;
-    },
-  };
-  const front = await WalletFront.start(platform);
-  try {
-    for (const [body, wrong] of [
-      [apple(), { icon_base64: "%%%" }],
-      [apple(), { label_color: "green" }],
-      [google(), { state: "GONE" }],
-    ] as const) {
-      isBare = false;
-      expect((await front.front.post("/v1/passes/create", body)).status).toBe(202);
-      const { passId } = await front.deliverLast();
-      isBare = true;
-      const change = (pass_data: object) =>
-        front.front.fetch(`/v1/passes/${passId}`, {
-          method: "PUT",
-          headers: { "X-API-Key": front.front.apiKey, "Content-Type": "application/json" },
-          body: JSON.stringify({ pass_data }),
-        });
-      expect([wrong, (await change(wrong)).status]).toEqual([wrong, 400]);
-      const right = await change({});
-      const where = `the channel wallet has no credentials for passes of type ${body.pass_type}`;
-      expect([right.status, right.body["error"]]).toEqual([500, expect.stringContaining(where)]);
-    }
-  } finally {
-    await front.stop();
-  }
-}, 60_000);
-
-test("without credentials it is 402 for a tenant without tokens, otherwise 500 that says where they are set", async () => {
-  const bare = await WalletFront.start({ whatsapp: null, apple: null, google: null });
-  try {
-    for (const body of [apple(), google()]) {
-      const answer = await bare.front.post("/v1/passes/create", body);
-      const where = `the channel wallet has no credentials for passes of type ${body.pass_type}`;
-      expect([answer.status, answer.body["error"]]).toEqual([500, expect.stringContaining(where)]);
-    }
-    expect(await bare.balance()).toBe(100_000);
-    await bare.registry.registry.addTokens("acme", -100_000, "test");
-    expect((await bare.front.post("/v1/passes/create", apple())).status).toBe(402);
-    expect((await bare.front.post("/v1/passes/create", { pass_type: "apple" })).status).toBe(400);
-  } finally {
-    await bare.stop();
-  }
-}, 60_000);
