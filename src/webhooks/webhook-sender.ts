@@ -312,7 +312,10 @@ export class WebhookSender {
   }
 
   private run(one: Followed): Promise<void> {
-    const running = this.turnOf(one).finally(() => this.running.delete(one));
+    const running = this.turnOf(one).finally(() => {
+      // Its next turn may have begun already.
+      if (this.running.get(one) === running) this.running.delete(one);
+    });
     this.running.set(one, running);
     return running;
   }

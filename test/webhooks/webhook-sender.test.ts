@@ -121,6 +121,30 @@ test("a process that dies between the answer and its note leaves no gap: its suc
   expect(receiver.eventIds).toEqual([...ids, ...ids, ...later]);
 });
 
+test("a webhook that is catching up when its shard is handed over is told nothing twice", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => Bun.sleep(50).then(() => new Response());
+  await world.webhook("initech", receiver.url);
+  const store = world.store();
+  let calledBefore = 0;
+  const process = world.start({
+    store: world.storeWith({
+      async note(notes) {
+        const noted = await store.note(notes);
+        calledBefore = receiver.calls.length;
+        return noted;
+      },
+    }),
+  });
+  const ids = world.record("initech", 200);
+  await eventually("its second turn has begun", () => calledBefore > 0 && receiver.calls.length > calledBefore);
+  await process.stop();
+  receiver.reply = () => new Response();
+  world.start();
+  await eventually("the next process has told the rest", () => receiver.eventIds.at(-1) === ids.at(-1));
+  expect(receiver.eventIds).toEqual(ids);
+});
+
 test("a receiver that was down for a day gets each event of it in order, once it is back", async () => {
   const receiver = world.receiver();
   receiver.reply = () => new Response("down", { status: 503 });
