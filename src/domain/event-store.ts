@@ -156,7 +156,7 @@ export interface EventFeed {
    * events before older ones, but none lags for longer and is still asked.
    */
   readonly settleMs: number;
-  /** Oldest first. */
+  /** Oldest first, each once; fewer than the limit only if there are no more. */
   after(query: EventsAfter): Promise<readonly TenantEvent[]>;
   /** The last event of each tenant that has one behind its position. */
   marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>>;

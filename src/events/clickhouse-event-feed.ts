@@ -25,11 +25,25 @@ export class ClickHouseEventFeed implements EventFeed {
   }
 
   async after(query: EventsAfter): Promise<readonly TenantEvent[]> {
+    assert(TENANT_ID.test(query.tenantId), "events belong to a tenant");
+    const events: TenantEvent[] = [];
+    for (let { afterEventId } = query; afterEventId < query.throughEventId; ) {
+      const limit = query.limit - events.length;
+      const rows = await this.range({ ...query, afterEventId, limit });
+      events.push(...distinct(rows.map(readTenantEvent)));
+      const last = events.at(-1);
+      if (last === undefined || rows.length < limit || events.length === query.limit) break;
+      // Copies took the places of later events. `LIMIT 1 BY` would read the whole range to leave them out.
+      afterEventId = last.eventId;
+    }
+    return events;
+  }
+
+  /** Oldest first, up to the limit; an event that is stored twice counts twice. */
+  private range(query: EventsAfter): Promise<readonly (readonly unknown[])[]> {
     const { tenantId, afterEventId, throughEventId, channels, types, limit } = query;
-    assert(TENANT_ID.test(tenantId), "events belong to a tenant");
-    if (throughEventId <= afterEventId) return [];
     const among = (column: string, name: string) => `AND has(splitByChar(',', {${name}:String}), toString(${column}))`;
-    const rows = await this.clickhouse.rows(
+    return this.clickhouse.rows(
       `SELECT event_id, event_type, result, job_id, channel
 FROM ${this.target.database}.events
 WHERE tenant_id = {tenant:String} AND event_id > {after:UInt64} AND event_id <= {through:UInt64}
@@ -47,7 +61,6 @@ SETTINGS ${this.settings}`,
         ...(types !== null && { types: types.join(",") }),
       },
     );
-    return distinct(rows.map(readTenantEvent));
   }
 
   async marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>> {

@@ -68,23 +68,26 @@ export class ClickHouseEventReader implements EventReader, EventSums, EventRates
     if (from >= to) return { events: [], hasMore: false };
     // No event is above this bound, so no span is wasted on days that have not begun.
     const top = Math.min(to, firstEventIdAt(this.clock.nowMs() + CLOCK_SKEW_MS));
-    const rows: (readonly unknown[])[] = [];
+    const events: TenantEvent[] = [];
     let [span, high] = [this.spans.of(query), to];
-    for (let step = 0; high > from && rows.length <= limit; step += 1) {
+    for (let step = 0; high > from && events.length <= limit; step += 1) {
       const low = step < NEAR_STEPS ? Math.max(from, Math.floor(top - span)) : from;
-      rows.push(...(await this.range(query, { from: low, to: high, rows: limit + 1 - rows.length })));
-      span *= widening(rows.length, limit + 1);
-      high = low;
+      const wanted = limit + 1 - events.length;
+      const rows = await this.range(query, { from: low, to: high, rows: wanted });
+      events.push(...distinct(rows.map(readTenantEvent)));
+      span *= widening(events.length, limit + 1);
+      // Where copies took the places of older events, these are still to be read.
+      high = rows.length < wanted ? low : (events.at(-1)?.eventId ?? low);
     }
-    const last = rows[limit];
+    const last = events[limit];
     // A range that was too short for a page shows how long it should have been.
     const reached =
-      last === undefined ? (top - from) * ((limit + 1) / Math.max(1, rows.length)) : top - readInteger(last[0]);
+      last === undefined ? (top - from) * ((limit + 1) / Math.max(1, events.length)) : top - last.eventId;
     this.spans.learn(query, reached);
-    return { events: distinct(rows.map(readTenantEvent)).slice(0, limit), hasMore: rows.length > limit };
+    return { events: events.slice(0, limit), hasMore: last !== undefined };
   }
 
-  /** Newest first, up to the limit. */
+  /** Newest first, up to the limit; an event that is stored twice counts twice. */
   private range(
     { tenantId, channel, type }: EventQuery,
     { from, to, rows }: { readonly from: number; readonly to: number; readonly rows: number },

@@ -53,3 +53,24 @@ test("following the pages shows each event once, in order, however far apart the
     expect(seen).toEqual(expected);
   }
 }, 60_000);
+
+test("pages are full and say whether there is more, also where events are stored twice", async () => {
+  const rows = Array.from({ length: 9 }, (_, n) => storedEventRow(eventIdAt(-n * 3_600_000), { tenantId: "twice" }));
+  await eventStore.writer.write("s1:twice", rows);
+  // Under other tokens they are other rows.
+  for (const token of ["s1:thrice", "s1:copies"]) await eventStore.writer.write(token, rows.slice(0, 3));
+  await eventStore.writer.write("s1:last", rows.slice(-1));
+  for (let limit = 1; limit <= 10; limit += 1) {
+    const pages: number[][] = [];
+    for (let toEventId = eventIdAt(1), isMore = true; isMore; ) {
+      const query = { tenantId: "twice", fromEventId: 0, toEventId, channel: null, type: null, limit } as const;
+      const { events, hasMore } = await eventStore.reader.page(query);
+      pages.push(events.map(({ eventId }) => eventId));
+      toEventId = pages.at(-1)?.at(-1) ?? 0;
+      isMore = hasMore;
+    }
+    expect(pages.flat()).toEqual(rows.map(({ eventId }) => eventId));
+    expect(pages.map((page) => page.length).slice(0, -1)).toEqual(Array(pages.length - 1).fill(limit));
+    expect(pages).toHaveLength(Math.ceil(rows.length / limit));
+  }
+});
