@@ -52,6 +52,11 @@ export interface TenantHistory {
 export interface TenantQueueRemoval {
   /** The tenant's unfinished jobs, as its share of the queue counts them. */
   unfinishedJobs(tenant: TenantRef): Promise<number>;
+  /**
+   * Whether events of the tenant wait for the event store, those in a batch that is being written among them. True, too, if so much
+   * waits in its shard that it is not looked through.
+   */
+  hasUnrecorded(tenant: TenantRef): Promise<boolean>;
   /** Removes what the queue keeps of a tenant that has no unfinished jobs; the rest of it expires within two days. */
   removeTenant(tenant: TenantRef): Promise<void>;
 }

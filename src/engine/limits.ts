@@ -110,6 +110,8 @@ export const engineLimits = {
   surveyAnywhereQueueMax: 1_000,
   /** Of one tenant queue, to count the jobs before one. */
   surveyAheadMax: 2_000,
+  /** Of an outbox, to see whether a tenant is in it: the recorder of a longer one is behind. */
+  surveyUnrecordedMax: 1_000,
   /** About how much one call reads, and its most entries. */
   surveyBytes: 1024 * 1024,
   surveyStepMax: 256,

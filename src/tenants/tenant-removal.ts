@@ -22,10 +22,7 @@ const ROUND_MS = 5_000;
 const TENANTS_MAX = 20;
 /** Pieces of one tenant in the registry that one round removes: others have their turn. */
 const PIECES_MAX = 50;
-/**
- * After this, no process accepts for the tenant any more, and what it had accepted is recorded: then the history is removed
- * once and for all.
- */
+/** After this, no process knows the tenant any more: none accepts for it or takes reports about its messages. */
 const SETTLED_MS = 60_000;
 
 /**
@@ -33,6 +30,7 @@ const SETTLED_MS = 60_000;
  *
  * R1. The queue comes first: its jobs fail by themselves, because their tenant is gone, and give back what they took. Then
  *     devices, whose rows name no tenant and are found by its passes, the registry and the history, and last the mark that says so.
+ *     They wait for its last event to be in the history, which is removed once and for all.
  * R2. Every step looks at what is left and is safe to repeat: a process that dies here loses nothing, and several may work at
  *     the same time.
  */
@@ -82,6 +80,8 @@ export class TenantRemovals {
       return;
     }
     if (clock.nowMs() - deletedAtMs < SETTLED_MS) return;
+    // However long the recorder is away.
+    if (await queue.hasUnrecorded(tenant)) return;
     for (const its of [devices, registry]) {
       for (let pieces = 0; !(await its.removeOfTenant(tenantId)); pieces += 1) if (pieces >= PIECES_MAX) return;
     }

@@ -38,6 +38,9 @@ const send = () =>
     body: JSON.stringify({ to_address: "ann@example.com", subject: "Hi", html: "<p>Hi</p>" }),
   });
 
+/** Tenants of which the outbox has rows. */
+const unrecorded = new Set<string>();
+
 /** The work behind the call, a minute later. */
 function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[0]> = {}) {
   const hastened: string[] = [];
@@ -49,6 +52,7 @@ function removals(changes: Partial<ConstructorParameters<typeof TenantRemovals>[
     queue: {
       unfinishedJobs: (tenant) => front.queue.unfinishedJobs(tenant),
       hastenParked: async ({ tenantId }) => hastened.push(tenantId),
+      hasUnrecorded: async ({ tenantId }) => unrecorded.has(tenantId),
       removeTenant: async ({ tenantId }) => void removed.push(tenantId),
     },
     history: { removeHistory: async () => true },
@@ -158,4 +162,27 @@ test("a removal that was broken off goes on in the next round, and a neighbour k
   await removals().work.round();
   expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
   expect(await front.registry.suppressionReason("acme", "kept@example.com")).toBe("manual");
+});
+
+test("a tenant is not removed before its last event is recorded, which goes with the others", async () => {
+  await must(front.registry.putSuppression(id, "ann@example.com", "manual"));
+  expect((await remove(`?confirm=${id}`)).status).toBe(202);
+  unrecorded.add(id);
+  const stored = new Set<string>();
+  const history = {
+    // What it asks for is done by the next round.
+    removeHistory: async (tenantId: string) => !stored.delete(tenantId),
+  };
+  const { work, removed } = removals({ history });
+  for (let round = 0; round < 3; round += 1) await work.round();
+  expect((await remove(`?confirm=${id}`)).body).toEqual({ id, state: "deleting", unfinished: 0 });
+  expect([await rowsOf("suppressions"), removed]).toEqual([1, []]);
+  // The recorder is back.
+  stored.add(id);
+  unrecorded.delete(id);
+  await work.round();
+  expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleting");
+  await work.round();
+  expect((await remove(`?confirm=${id}`)).body["state"]).toBe("deleted");
+  expect([stored.size, await rowsOf("suppressions"), removed]).toEqual([0, 0, [id]]);
 });

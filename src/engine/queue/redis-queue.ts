@@ -436,6 +436,10 @@ export class RedisQueue
     return Number.parseInt(state ?? "0", 10) || 0;
   }
 
+  hasUnrecorded(tenant: TenantRef): Promise<boolean> {
+    return this.survey.hasUnrecorded(tenant);
+  }
+
   async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
     const prefix = shardPrefix(shard);
     await this.owner

@@ -170,6 +170,18 @@ export class QueueSurvey {
     return found;
   }
 
+  /** A batch stays in the outbox until it is stored. */
+  async hasUnrecorded({ tenantId, shard }: TenantRef): Promise<boolean> {
+    const bounds = { queueEntriesMax: 0, entriesMax: engineLimits.surveyUnrecordedMax };
+    const survey = { jobs: new Map(), shard, tenantId, filter: ANY_JOB, ...bounds, isIncomplete: false };
+    let isFound = false;
+    await this.read(survey, { place: "outbox", name: tenantId, from: "" }, (rows) => {
+      isFound = rows.length > 0;
+      return !isFound;
+    });
+    return isFound || survey.isIncomplete;
+  }
+
   /** Returns the newest entry's id, "0" if there is none. */
   private async readQueue(survey: Survey, queue: TenantQueue): Promise<string> {
     let newest = "0";

@@ -99,6 +99,36 @@ test("a recipient's jobs are found with all tenants, wherever they wait, behind 
   ).toBeNull();
 });
 
+test("a tenant's events are unrecorded until the event store has them, also in a batch that is handed out", async () => {
+  const at = await world();
+  const beta = { ...at.tenant, tenantId: "beta" };
+  const look = async () => [await queue.hasUnrecorded(at.tenant), await queue.hasUnrecorded(beta)];
+  await accept(at.tenant);
+  expect(await look()).toEqual([false, false]);
+  await queue.settle(at.lease, [sent(first(await pullOne(at.lease, "acme")))]);
+  expect(await look()).toEqual([true, false]);
+  const batch = await record(at.recorder, null);
+  expect(await look()).toEqual([true, false]);
+  await record(at.recorder, batch);
+  expect(await look()).toEqual([false, false]);
+});
+
+test("an outbox that is too long to be looked through may have everybody's events", async () => {
+  const at = await world();
+  const row = (tenantId: string) => `["${tenantId}","01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11","e",1,"s",{}]`;
+  const fill = (entries: number, tenantId: string) => {
+    const calls = redis.client.pipeline();
+    for (let n = 0; n < entries; n += 1) calls.xadd(`${at.prefix}:outbox`, "*", "c", "1", "r", row(tenantId));
+    return calls.exec();
+  };
+  await fill(engineLimits.surveyUnrecordedMax - 1, "beta");
+  expect(await queue.hasUnrecorded(at.tenant)).toBe(false);
+  const use = await redisUseOf(redis.client, () => queue.hasUnrecorded({ ...at.tenant, tenantId: "beta" }));
+  expect(use.commands).toBeLessThan(5);
+  await fill(1, "beta");
+  expect(await queue.hasUnrecorded(at.tenant)).toBe(true);
+});
+
 test("the jobs before one are counted, as far as a look goes", async () => {
   const at = await world();
   const ids: string[] = [];
@@ -201,6 +231,8 @@ test("however much is queued, a look reads a bounded part in small pieces", asyn
   for (let n = 0; n < most + 100; n += 1_010) {
     await Promise.all(Array.from({ length: 1_010 }, () => accept(at.tenant)));
   }
+  // What expires meanwhile would be written, too.
+  await Promise.all((await redis.client.keys("*")).map((key) => redis.client.persist(key)));
   const use = await redisUseOf(redis.client, async () => {
     const { jobs, isIncomplete } = await queue.waitingJobs(at.tenant, ANY_JOB);
     expect([jobs.length, isIncomplete]).toEqual([most, true]);
