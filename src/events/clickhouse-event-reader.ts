@@ -81,8 +81,7 @@ export class ClickHouseEventReader implements EventReader, EventSums, EventRates
     }
     const last = events[limit];
     // A range that was too short for a page shows how long it should have been.
-    const reached =
-      last === undefined ? (top - from) * ((limit + 1) / Math.max(1, events.length)) : top - last.eventId;
+    const reached = last === undefined ? (top - from) * ((limit + 1) / Math.max(1, events.length)) : top - last.eventId;
     this.spans.learn(query, reached);
     return { events: events.slice(0, limit), hasMore: last !== undefined };
   }

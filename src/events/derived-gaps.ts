@@ -5,7 +5,7 @@ import { EVENT_COLUMNS, eventValues } from "./event-rows.ts";
 import { eventLimits } from "./limits.ts";
 import { SPARSE_TYPES } from "./rollups.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
-import { eventKey, idRange, tenantPieces } from "./stored-rows.ts";
+import { eventKey, storedEvents, tenantPieces } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
 
 /** A row that is missing from a table derived from `events`, in the order of its columns. */
@@ -24,6 +24,13 @@ const SUMS = [
   { table: "events_hourly", span: "hour", msLong: 3_600_000, of: "toStartOfHour" },
   { table: "events_daily", span: "day", msLong: 86_400_000, of: "toDate" },
 ] as const;
+type Sum = (typeof SUMS)[number];
+
+/** An hour or a day, and the rows of it. */
+interface OneSpan {
+  readonly beginMs: number;
+  readonly rows: readonly StoredEventRow[];
+}
 
 /**
  * Finds rows of `events` that are missing from the derived tables. An insert cut off after `events` leaves such gaps; repeating
@@ -68,59 +75,58 @@ async function byTypeGaps(
 ): Promise<readonly Gap[]> {
   const sparse = rows.filter(({ type }) => SPARSE_TYPES.includes(type));
   if (sparse.length === 0) return [];
-  const types = [...new Set(sparse.map(({ type }) => `'${type}'`))].join(", ");
-  const found = new Set<string>();
-  for (const tenants of tenantPieces(sparse)) {
-    const stored = await clickhouse.rows(
-      `SELECT tenant_id, event_id FROM ${target.database}.events_by_type
-WHERE ${tenants} AND event_type IN (${types}) AND ${idRange(sparse)} SETTINGS ${selectSettings(target, eventLimits.eventStoreReadTimeoutMs)}`,
-    );
-    for (const [tenantId, eventId] of stored) found.add(`${String(tenantId)}:${String(eventId)}`);
-  }
+  const found = await storedEvents(clickhouse, target, { table: "events_by_type", rows: sparse });
   return sparse
     .filter((row) => !found.has(eventKey(row)))
     .map((row) => ({ table: "events_by_type", values: eventValues(row) }));
 }
 
+/** Hour by hour, and day by day: those in between may have all events of a tenant whose shard is not as far behind as another. */
 async function sumGaps(
   clickhouse: ClickHouse,
   target: EventStoreTarget,
-  { table, span, msLong, of, rows }: (typeof SUMS)[number] & { readonly rows: readonly StoredEventRow[] },
+  { rows, ...sum }: Sum & { readonly rows: readonly StoredEventRow[] },
 ): Promise<readonly Gap[]> {
-  const spanOf = (eventId: number) => Math.floor(eventTimeMs(eventId) / msLong);
-  const ids = rows.map(({ eventId }) => eventId);
-  const [first, last] = [spanOf(Math.min(...ids)), spanOf(Math.max(...ids))];
-  const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
-  const time = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')";
-  const [from, to] = [firstEventIdAt(first * msLong), firstEventIdAt((last + 1) * msLong)];
-  const concerned = new Set(rows.map((row) => `${row.tenantId} ${spanOf(row.eventId)} ${row.channel} ${row.type}`));
-  const counted = new Map<string, number>();
-  const summed = new Map<string, number>();
-  for (const tenants of tenantPieces(rows)) {
-    const keys = `tenant_id, toUnixTimestamp(toDateTime(${span}, 'UTC')), toString(channel), toString(event_type)`;
-    const events = await clickhouse.rows(
-      `SELECT ${keys}, sum(events) FROM (
-  SELECT tenant_id, ${of}(${time}) AS ${span}, channel, event_type, count() AS events FROM ${target.database}.events
-  WHERE ${tenants} AND event_id >= ${from} AND event_id < ${to} GROUP BY tenant_id, ${span}, channel, event_type
-) GROUP BY ALL SETTINGS ${settings}`,
-    );
-    const bounds = [first, last].map((at) => `${of}(toDateTime(${(at * msLong) / 1000}, 'UTC'))`);
-    const sums = await clickhouse.rows(
-      `SELECT ${keys}, sum(events) FROM ${target.database}.${table}
-WHERE ${tenants} AND ${span} >= ${bounds[0]} AND ${span} <= ${bounds[1]} GROUP BY ALL SETTINGS ${settings}`,
-    );
-    const keyOf = ([tenantId, seconds, channel, type]: readonly unknown[]) =>
-      [tenantId, (Number(seconds) * 1000) / msLong, channel, type].map(String).join(" ");
-    for (const row of events) counted.set(keyOf(row), Number(row[4]));
-    for (const row of sums) summed.set(keyOf(row), Number(row[4]));
-  }
+  const bySpan = Map.groupBy(rows, ({ eventId }) => Math.floor(eventTimeMs(eventId) / sum.msLong));
   const gaps: Gap[] = [];
-  for (const key of concerned) {
-    const missing = (counted.get(key) ?? 0) - (summed.get(key) ?? 0);
-    const [tenantId = "", at = "", channel = "", type = ""] = key.split(" ");
-    const begins = new Date(Number(at) * msLong).toISOString();
-    const name = span === "day" ? begins.slice(0, 10) : begins.slice(0, 19).replace("T", " ");
-    if (missing > 0) gaps.push({ table, values: [tenantId, name, channel, type, missing] });
+  for (const [at, ofSpan] of bySpan) {
+    gaps.push(...(await spanGaps(clickhouse, target, { ...sum, beginMs: at * sum.msLong, rows: ofSpan })));
   }
   return gaps;
+}
+
+async function spanGaps(
+  clickhouse: ClickHouse,
+  target: EventStoreTarget,
+  { table, span, msLong, of, beginMs, rows }: Sum & OneSpan,
+): Promise<readonly Gap[]> {
+  const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
+  const [from, to] = [firstEventIdAt(beginMs), firstEventIdAt(beginMs + msLong)];
+  const missing = new Map(rows.map(({ tenantId, channel, type }) => [[tenantId, channel, type].join(" "), 0]));
+  const add = (found: readonly (readonly unknown[])[], sign: 1 | -1) => {
+    for (const [tenantId, channel, type, events] of found) {
+      const key = [tenantId, channel, type].join(" ");
+      const known = missing.get(key);
+      if (known !== undefined) missing.set(key, known + sign * Number(events));
+    }
+  };
+  const columns = "tenant_id, toString(channel), toString(event_type)";
+  for (const tenants of tenantPieces(rows)) {
+    const events = await clickhouse.rows(
+      `SELECT ${columns}, count() FROM ${target.database}.events
+WHERE ${tenants} AND event_id >= ${from} AND event_id < ${to} GROUP BY ALL SETTINGS ${settings}`,
+    );
+    add(events, 1);
+    const sums = await clickhouse.rows(
+      `SELECT ${columns}, sum(events) FROM ${target.database}.${table}
+WHERE ${tenants} AND ${span} = ${of}(toDateTime(${beginMs / 1000}, 'UTC')) GROUP BY ALL SETTINGS ${settings}`,
+    );
+    add(sums, -1);
+  }
+  const begins = new Date(beginMs).toISOString();
+  const name = span === "day" ? begins.slice(0, 10) : begins.slice(0, 19).replace("T", " ");
+  return Array.from(missing, ([key, events]) => {
+    const [tenantId = "", channel = "", type = ""] = key.split(" ");
+    return { table, values: [tenantId, name, channel, type, events] } as const;
+  }).filter(({ values }) => values[4] > 0);
 }
