@@ -80,12 +80,15 @@ test("an empty text takes the template's away", () => {
 const BARCODE = { message: "1", format: "PKBarcodeFormatQR" };
 const OTHER = { message: "2", format: "PKBarcodeFormatAztec" };
 
-test("the older member for a barcode counts beside null for the list of them, and is refused beside a list", () => {
+test("the older member for a barcode counts beside null for the list of them, and beside a list must be one of it", () => {
   const alone = taken(apple({ barcodes: [BARCODE] }));
   expect(taken(apple({ barcode: BARCODE, barcodes: null }))).toEqual(alone);
   expect(taken(apple({ barcode: null, barcodes: [BARCODE] }))).toEqual(alone);
+  expect(taken(apple({ barcode: BARCODE, barcodes: [BARCODE, OTHER] }))).toEqual(
+    taken(apple({ barcodes: [BARCODE, OTHER] })),
+  );
   expect(apple({ barcode: OTHER, barcodes: [BARCODE] })).toEqual(
-    new Fault("pass_data.barcode is there beside barcodes: give one of them"),
+    new Fault("pass_data.barcode is not one of barcodes: give one of the two members"),
   );
   expect(ticket({ barcode: OTHER })).toEqual(ticket({ barcodes: [OTHER] }));
   expect(ticket({ barcode: null })).toEqual(ticket({}));

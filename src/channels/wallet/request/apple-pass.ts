@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
@@ -144,13 +144,17 @@ export function appleMembers(passData: JsonObject, nullMeans: NullMeans): Checke
   return withOlderBarcode(members);
 }
 
-/** `barcode` is the older member, from when a pass could have only one. */
+/** `barcode` is the older member, from when a pass could have only one. Files of passes often have both, for older devices. */
 function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>> {
   const barcode = members.get("barcode");
   if (barcode === undefined) return members;
   const barcodes = members.get("barcodes") ?? null;
-  if (barcode !== null && barcodes !== null)
-    return fault("pass_data.barcode", "is there beside barcodes: give one of them");
+  if (barcode !== null && barcodes !== null) {
+    const isOneOfThem = isJsonArray(barcodes) && barcodes.some((one) => Bun.deepEquals(one, barcode));
+    if (!isOneOfThem) return fault("pass_data.barcode", "is not one of barcodes: give one of the two members");
+    members.delete("barcode");
+    return members;
+  }
   members.delete("barcode");
   return members.set("barcodes", barcode === null ? barcodes : [barcode]);
 }
