@@ -1,4 +1,4 @@
-import type { PayloadRef } from "./payload-store.ts";
+import type { PayloadRef, StoredRef } from "./payload-store.ts";
 
 /** A file that jobs send, named by its content. */
 export interface StoredContent {
@@ -19,12 +19,14 @@ export interface Content {
  * released some time after it has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
  */
 export interface ContentStore {
-  /** Stores what the job sends. Resolves when it is on disk. */
+  /** Stores what the job sends. Resolves when it is on disk. A job that has them already is as young as any other afterwards. */
   put(ref: PayloadRef, contents: readonly Content[]): Promise<void>;
   /** A file of the job, unchecked; null: the job has no such file. */
   get(ref: PayloadRef, sha256: string): Promise<Uint8Array | null>;
   /** The job needs its files no more; those that no other job sends are removed. */
   remove(ref: PayloadRef): Promise<void>;
+  /** The same for a job that `all` found, unless its files were stored anew since. */
+  removeFound(found: StoredRef): Promise<void>;
   /** All jobs that have files, in pieces; some that come or go during the iteration may be left out. */
-  all(): AsyncIterable<readonly PayloadRef[]>;
+  all(): AsyncIterable<readonly StoredRef[]>;
 }

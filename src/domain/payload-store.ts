@@ -14,16 +14,25 @@ export interface PayloadRef {
   readonly jobId: string;
 }
 
+/** What a store has of a job, as `all` found it. */
+export interface StoredRef extends PayloadRef {
+  /** When it was stored last (unix ms), and how long ago that was, both by the store's own clock. */
+  readonly storedMs: number;
+  readonly ageMs: number;
+}
+
 /**
  * Job payloads that are too large for the queue, or wait too long for it. Each is stored before its job is queued, and removed some time after
  * the job has ended. Calls reject with `UnavailableError` or `TransportError`; all are safe to repeat.
  */
 export interface PayloadStore {
-  /** Resolves when it is on disk. */
+  /** Resolves when it is on disk. One that is there already is stored anew, and is as young as any other. */
   put(ref: PayloadRef, payload: Uint8Array): Promise<void>;
   /** The stored bytes, unchecked; null: there are none. */
   get(ref: PayloadRef): Promise<Uint8Array | null>;
   remove(ref: PayloadRef): Promise<void>;
+  /** Removes what `all` found, unless it was stored anew since. */
+  removeFound(found: StoredRef): Promise<void>;
   /** All stored payloads, in pieces; payloads that come or go during the iteration may or may not be included. */
-  all(): AsyncIterable<readonly PayloadRef[]>;
+  all(): AsyncIterable<readonly StoredRef[]>;
 }

@@ -1,8 +1,10 @@
-import { type FileHandle, link, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Content, ContentStore } from "../domain/content-store.ts";
 import { UnavailableError } from "../domain/errors.ts";
-import type { PayloadRef } from "../domain/payload-store.ts";
+import { isJobId, jobTimeMs } from "../domain/ids.ts";
+import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
+import { isCode, readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
 /** How many jobs `all` returns at a time. */
@@ -11,6 +13,8 @@ const OWN = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})\.[0-9a-f]{64}$/;
 const SHARED = /^shared\.[0-9a-f]{64}\.[a-z0-9-]{1,63}$/;
 /** A shared name that no job uses is removed once it is older: its job may be about to link it. */
 const UNUSED_MS = 15 * 60_000;
+/** A job with an id older than this is stored late, or anew: its id does not tell when. */
+const LATE_MS = 5 * 60_000;
 
 /**
  * Keeps files of jobs in the folder of large payloads, each content of a tenant once on disk.
@@ -20,6 +24,10 @@ const UNUSED_MS = 15 * 60_000;
  * F2. The shared name, under which the next job finds the content, goes when no job has a link. A job that links it meanwhile
  *     keeps the content; the next one stores it anew.
  * F3. A file gets its name only once it is completely on disk.
+ * F4. A job's files are as young as its id, or as the youngest of them. A link has the time of the content, which may be long ago;
+ *     so a job whose id is no longer young gets files of its own, whose time is that of their storing and which later jobs may
+ *     share. Were the shared file's time set instead, it would make every job that has it young, and a tenant that sends one
+ *     attachment all day would lose none of them.
  */
 export class ContentFiles implements ContentStore {
   /**
@@ -52,20 +60,27 @@ export class ContentFiles implements ContentStore {
 
   async get(ref: PayloadRef, sha256: string): Promise<Uint8Array | null> {
     try {
-      return await readFile(this.own(ref, sha256));
+      return await readStored(this.own(ref, sha256));
     } catch (error) {
-      if (isCode(error, "ENOENT")) return null;
       throw new UnavailableError("the folder of files cannot be read", { cause: error });
     }
   }
 
-  async remove({ jobId, tenantId }: PayloadRef): Promise<void> {
+  remove(ref: PayloadRef): Promise<void> {
+    return this.removeOwn(ref, (path) => rm(path, { force: true }));
+  }
+
+  removeFound(found: StoredRef): Promise<void> {
+    return this.removeOwn(found, (path) => removeUnlessNewer(path, found.storedMs));
+  }
+
+  private async removeOwn({ jobId, tenantId }: PayloadRef, removeOne: (path: string) => Promise<void>): Promise<void> {
     const prefix = `${jobId}.${tenantId}.`;
     try {
       const names = this.listed.get(jobId) ?? (await readdir(this.folder));
       for (const name of names) {
         if (!name.startsWith(prefix)) continue;
-        await rm(join(this.folder, name), { force: true });
+        await removeOne(join(this.folder, name));
         await this.removeUnused(this.shared(tenantId, name.slice(prefix.length)));
       }
     } catch (error) {
@@ -73,7 +88,7 @@ export class ContentFiles implements ContentStore {
     }
   }
 
-  async *all(): AsyncGenerator<readonly PayloadRef[]> {
+  async *all(): AsyncGenerator<readonly StoredRef[]> {
     const names = await readdir(this.folder).catch((cause: unknown) => {
       throw new UnavailableError("the folder of files cannot be read", { cause });
     });
@@ -88,7 +103,9 @@ export class ContentFiles implements ContentStore {
     const all = [...refs.values()];
     this.listed = listed;
     try {
-      for (let at = 0; at < all.length; at += PIECE) yield all.slice(at, at + PIECE);
+      for (let at = 0; at < all.length; at += PIECE) {
+        yield await Promise.all(all.slice(at, at + PIECE).map((ref) => this.found(ref, listed.get(ref.jobId) ?? [])));
+      }
     } finally {
       this.listed = new Map();
     }
@@ -102,17 +119,29 @@ export class ContentFiles implements ContentStore {
 
   private async putOne(ref: PayloadRef, { sha256, body }: Content): Promise<void> {
     const [shared, own] = [this.shared(ref.tenantId, sha256), this.own(ref, sha256)];
-    try {
-      return await link(shared, own);
-    } catch (error) {
-      if (isCode(error, "EEXIST")) return;
-      if (!isCode(error, "ENOENT")) throw error;
+    if (Date.now() - idTimeMs(ref.jobId) < LATE_MS) {
+      try {
+        return await link(shared, own);
+      } catch (error) {
+        if (isCode(error, "EEXIST")) return;
+        if (!isCode(error, "ENOENT")) throw error;
+      }
     }
     // Its own name first: processes that store the same content do not meet.
     await writeWholeFile(own, body);
     await link(own, shared).catch((error: unknown) => {
       if (!isCode(error, "EEXIST")) throw error;
     });
+  }
+
+  private async found(ref: PayloadRef, names: readonly string[]): Promise<StoredRef> {
+    const written = await Promise.all(names.map((name) => writtenMs(join(this.folder, name)))).catch(
+      (cause: unknown) => {
+        throw new UnavailableError("the folder of files cannot be read", { cause });
+      },
+    );
+    const storedMs = Math.max(idTimeMs(ref.jobId), ...written.map((writtenMs) => writtenMs ?? 0));
+    return { ...ref, storedMs, ageMs: Date.now() - storedMs };
   }
 
   /** The shared name, if no job has a link and it is that old. */
@@ -132,6 +161,6 @@ export class ContentFiles implements ContentStore {
   }
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+function idTimeMs(jobId: string): number {
+  return isJobId(jobId) ? jobTimeMs(jobId) : 0;
 }

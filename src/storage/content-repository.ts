@@ -1,8 +1,8 @@
-import { and, asc, eq, gt, inArray, notExists, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, lte, max, notExists, type SQL, sql } from "drizzle-orm";
 import type { Content, ContentStore } from "../domain/content-store.ts";
-import type { PayloadRef } from "../domain/payload-store.ts";
+import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
-import { jobsInPieces, PIECE } from "./jobs-in-pieces.ts";
+import { jobsInPieces, PIECE, storedTimes } from "./jobs-in-pieces.ts";
 import { sqlState } from "./sql-state.ts";
 import { contents, contentUses } from "./tables.ts";
 
@@ -25,7 +25,13 @@ export class ContentRepository implements ContentStore {
           .values({ tenantId, sha256, body: new Uint8Array(body) })
           // Holds the row until the use is there.
           .onConflictDoUpdate({ target: [contents.tenantId, contents.sha256], set: { sha256 } });
-        await transaction.insert(contentUses).values({ jobId, tenantId, sha256 }).onConflictDoNothing();
+        await transaction
+          .insert(contentUses)
+          .values({ jobId, tenantId, sha256 })
+          .onConflictDoUpdate({
+            target: [contentUses.jobId, contentUses.sha256],
+            set: { storedAt: sql`excluded.stored_at` },
+          });
       }
     });
   }
@@ -41,11 +47,22 @@ export class ContentRepository implements ContentStore {
     return rows[0]?.body ?? null;
   }
 
-  async remove({ jobId, tenantId }: PayloadRef): Promise<void> {
-    const ofJob = and(eq(contentUses.jobId, jobId), eq(contentUses.tenantId, tenantId));
+  remove(ref: PayloadRef): Promise<void> {
+    return this.removeUses(ref, ofJob(ref));
+  }
+
+  removeFound(found: StoredRef): Promise<void> {
+    return this.removeUses(found, and(ofJob(found), lte(contentUses.storedAt, new Date(found.storedMs))));
+  }
+
+  all(): AsyncGenerator<readonly StoredRef[]> {
+    return jobsInPieces((jobId) => this.piece(jobId));
+  }
+
+  private async removeUses({ tenantId }: PayloadRef, which: SQL | undefined): Promise<void> {
     try {
       await this.database.write(async (transaction) => {
-        const used = await transaction.delete(contentUses).where(ofJob).returning({ sha256: contentUses.sha256 });
+        const used = await transaction.delete(contentUses).where(which).returning({ sha256: contentUses.sha256 });
         if (used.length === 0) return;
         const sha256s = used.map(({ sha256 }) => sha256);
         const uses = transaction
@@ -62,18 +79,23 @@ export class ContentRepository implements ContentStore {
     }
   }
 
-  all(): AsyncGenerator<readonly PayloadRef[]> {
-    return jobsInPieces((jobId) => this.piece(jobId));
-  }
-
-  private piece(after: string): Promise<readonly PayloadRef[]> {
+  private piece(after: string): Promise<readonly StoredRef[]> {
     return this.database.read((db) =>
       db
-        .selectDistinct({ jobId: contentUses.jobId, tenantId: contentUses.tenantId })
+        .select({
+          jobId: contentUses.jobId,
+          tenantId: contentUses.tenantId,
+          ...storedTimes(max(contentUses.storedAt)),
+        })
         .from(contentUses)
         .where(gt(contentUses.jobId, after))
+        .groupBy(contentUses.jobId, contentUses.tenantId)
         .orderBy(asc(contentUses.jobId))
         .limit(PIECE),
     );
   }
+}
+
+function ofJob({ jobId, tenantId }: PayloadRef): SQL | undefined {
+  return and(eq(contentUses.jobId, jobId), eq(contentUses.tenantId, tenantId));
 }

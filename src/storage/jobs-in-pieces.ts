@@ -1,12 +1,13 @@
-import type { PayloadRef } from "../domain/payload-store.ts";
+import { type SQLWrapper, sql } from "drizzle-orm";
+import type { StoredRef } from "../domain/payload-store.ts";
 
 /** How many jobs are read at a time. */
 export const PIECE = 500;
 
 /** All jobs of a table, in pieces. `after`: returns those behind this job's id, in the order of ids, at most `PIECE`. */
 export async function* jobsInPieces(
-  after: (jobId: string) => Promise<readonly PayloadRef[]>,
-): AsyncGenerator<readonly PayloadRef[]> {
+  after: (jobId: string) => Promise<readonly StoredRef[]>,
+): AsyncGenerator<readonly StoredRef[]> {
   for (let last = ""; ; ) {
     const piece = await after(last);
     const end = piece.at(-1);
@@ -14,4 +15,12 @@ export async function* jobsInPieces(
     yield piece;
     last = end.jobId;
   }
+}
+
+/** A `stored_at` as `StoredRef` tells it: by the server's clock, which all processes share. */
+export function storedTimes(storedAt: SQLWrapper) {
+  return {
+    storedMs: sql<number>`(extract(epoch from ${storedAt}) * 1000)::float8`.mapWith(Number),
+    ageMs: sql<number>`(extract(epoch from now() - ${storedAt}) * 1000)::float8`.mapWith(Number),
+  };
 }

@@ -1,7 +1,8 @@
-import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
-import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../domain/payload-store.ts";
+import { ASIDE, putBack, readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { UNFINISHED, writeWholeFile } from "./whole-file.ts";
 
 /** How many payloads `all` returns at a time. */
@@ -14,8 +15,9 @@ const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
  * thread.
  *
  * P1. A file gets its name only once it is completely on disk.
- * P2. The next start of the main process removes unfinished files that a crash left, before any other process of the start
- *     writes.
+ * P2. The next start of the main process removes unfinished files that a crash left, and puts back those that it left aside, before
+ *     any other process of the start writes.
+ * P3. A file's time is that of its storing, and a payload that is stored anew is a new file.
  */
 export class PayloadFiles implements PayloadStore {
   private constructor(
@@ -26,8 +28,10 @@ export class PayloadFiles implements PayloadStore {
 
   static async open(folder: string): Promise<PayloadFiles> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const left = (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED));
-    await Promise.all(left.map((name) => rm(join(folder, name), { force: true })));
+    const names = await readdir(folder);
+    const ending = (end: string) => names.filter((name) => name.endsWith(end)).map((name) => join(folder, name));
+    await Promise.all(ending(UNFINISHED).map((path) => rm(path, { force: true })));
+    await Promise.all(ending(ASIDE).map(putBack));
     return PayloadFiles.join(folder);
   }
 
@@ -47,9 +51,8 @@ export class PayloadFiles implements PayloadStore {
 
   async get(ref: PayloadRef): Promise<Uint8Array | null> {
     try {
-      return await readFile(this.pathOf(ref));
+      return await readStored(this.pathOf(ref));
     } catch (error) {
-      if (isMissing(error)) return null;
       throw unreadable(error);
     }
   }
@@ -62,7 +65,15 @@ export class PayloadFiles implements PayloadStore {
     }
   }
 
-  async *all(): AsyncGenerator<readonly PayloadRef[]> {
+  async removeFound(found: StoredRef): Promise<void> {
+    try {
+      await removeUnlessNewer(this.pathOf(found), found.storedMs);
+    } catch (error) {
+      throw unwritable(error);
+    }
+  }
+
+  async *all(): AsyncGenerator<readonly StoredRef[]> {
     const names = await readdir(this.folder).catch((error: unknown) => {
       throw unreadable(error);
     });
@@ -70,21 +81,28 @@ export class PayloadFiles implements PayloadStore {
       const [, jobId, tenantId] = NAME.exec(name) ?? [];
       return jobId === undefined || tenantId === undefined ? [] : [{ jobId, tenantId }];
     });
-    for (let at = 0; at < refs.length; at += PIECE) yield refs.slice(at, at + PIECE);
+    for (let at = 0; at < refs.length; at += PIECE) {
+      const found = await Promise.all(refs.slice(at, at + PIECE).map((ref) => this.found(ref)));
+      yield found.flat();
+    }
   }
 
   async close(): Promise<void> {
     await this.directory.close();
   }
 
+  /** None if it has gone meanwhile. */
+  private async found(ref: PayloadRef): Promise<readonly StoredRef[]> {
+    const storedMs = await writtenMs(this.pathOf(ref)).catch((error: unknown) => {
+      throw unreadable(error);
+    });
+    return storedMs === null ? [] : [{ ...ref, storedMs, ageMs: Date.now() - storedMs }];
+  }
+
   /** Both parts are validated ids, so they cannot form another path. */
   private pathOf({ jobId, tenantId }: PayloadRef): string {
     return join(this.folder, `${jobId}.${tenantId}`);
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 function unwritable(cause: unknown): UnavailableError {

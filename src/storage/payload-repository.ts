@@ -1,7 +1,7 @@
-import { asc, eq, gt } from "drizzle-orm";
-import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
+import { and, asc, eq, gt, lte, sql } from "drizzle-orm";
+import type { PayloadRef, PayloadStore, StoredRef } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
-import { jobsInPieces, PIECE } from "./jobs-in-pieces.ts";
+import { jobsInPieces, PIECE, storedTimes } from "./jobs-in-pieces.ts";
 import { payloads } from "./tables.ts";
 
 /** Stores large payloads as rows of a server that all processes share; compare `PayloadFiles`. */
@@ -10,7 +10,10 @@ export class PayloadRepository implements PayloadStore {
 
   async put({ jobId, tenantId }: PayloadRef, payload: Uint8Array): Promise<void> {
     const row = { jobId, tenantId, body: new Uint8Array(payload) };
-    await this.database.write((transaction) => transaction.insert(payloads).values(row).onConflictDoNothing());
+    const anew = { body: sql`excluded.body`, storedAt: sql`excluded.stored_at` };
+    await this.database.write((transaction) =>
+      transaction.insert(payloads).values(row).onConflictDoUpdate({ target: payloads.jobId, set: anew }),
+    );
   }
 
   async get({ jobId }: PayloadRef): Promise<Uint8Array | null> {
@@ -24,14 +27,19 @@ export class PayloadRepository implements PayloadStore {
     await this.database.write((transaction) => transaction.delete(payloads).where(eq(payloads.jobId, jobId)));
   }
 
-  all(): AsyncGenerator<readonly PayloadRef[]> {
+  async removeFound({ jobId, storedMs }: StoredRef): Promise<void> {
+    const isFound = and(eq(payloads.jobId, jobId), lte(payloads.storedAt, new Date(storedMs)));
+    await this.database.write((transaction) => transaction.delete(payloads).where(isFound));
+  }
+
+  all(): AsyncGenerator<readonly StoredRef[]> {
     return jobsInPieces((jobId) => this.piece(jobId));
   }
 
-  private piece(after: string): Promise<readonly PayloadRef[]> {
+  private piece(after: string): Promise<readonly StoredRef[]> {
     return this.database.read((db) =>
       db
-        .select({ jobId: payloads.jobId, tenantId: payloads.tenantId })
+        .select({ jobId: payloads.jobId, tenantId: payloads.tenantId, ...storedTimes(payloads.storedAt) })
         .from(payloads)
         .where(gt(payloads.jobId, after))
         .orderBy(asc(payloads.jobId))

@@ -40,6 +40,10 @@ export const bytes = customType<{ data: Uint8Array<ArrayBuffer>; driverData: Uin
   fromDriver: (value) => new Uint8Array(value),
 });
 
+/** To the millisecond, so that it can be compared with what was read of it. */
+const storedAt = () =>
+  timestamp("stored_at", { withTimezone: true, mode: "date", precision: 3 }).notNull().defaultNow();
+
 export const createdAt = () => timestamp("created_at", { withTimezone: true, mode: "date" }).notNull();
 
 /**
@@ -149,6 +153,7 @@ export const payloads = pgTable("payloads", {
   jobId: slug("job_id").primaryKey(),
   tenantId: tenantId(),
   body: bytes("body").notNull(),
+  storedAt: storedAt(),
 });
 
 /** Files that jobs send, such as attachments: each content of a tenant once. */
@@ -170,6 +175,7 @@ export const contentUses = pgTable(
     jobId: slug("job_id").notNull(),
     tenantId: tenantId(),
     sha256: slug("sha256").notNull(),
+    storedAt: storedAt(),
   },
   (table) => [
     primaryKey({ columns: [table.jobId, table.sha256] }),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Content, ContentStore } from "../../src/domain/content-store.ts";
@@ -11,6 +11,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { contents } from "../../src/storage/tables.ts";
+import { eventually } from "../support/eventually.ts";
 import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
@@ -19,6 +20,8 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 import { openTestRegistry } from "../tenants/open-test-registry.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
+/** Of messages whose batch began an hour ago. */
+const lateIds = new JobIds(new VirtualClock(Date.now() - 60 * 60_000), systemRandom);
 const A = content("an attachment");
 const B = content("another");
 
@@ -117,6 +120,32 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
   });
 
+  test("of a job that is found go only if they were not stored anew since", async () => {
+    const { store, stored } = opened;
+    const [late, other] = [{ tenantId: "acme", jobId: lateIds.next() }, ref()];
+    const found = async (wanted: PayloadRef) => {
+      const one = (await Array.fromAsync(store.all())).flat().find(({ jobId }) => jobId === wanted.jobId);
+      if (one === undefined) throw new Error("it has files");
+      return one;
+    };
+    await store.put(other, [A]);
+    const before = await found(other);
+    await store.put(late, [A, B]);
+    const former = await found(late);
+    expect(Math.abs(former.ageMs)).toBeLessThan(60_000);
+    await eventually("a later time", () => Date.now() > former.storedMs + 20);
+    await store.put(late, [A, B]);
+    expect((await found(late)).storedMs).toBeGreaterThan(former.storedMs);
+    await store.removeFound(former);
+    expect([await store.get(late, A.sha256), await store.get(late, B.sha256)]).toEqual([A.body, B.body]);
+    // Another job with the same file is no younger for it.
+    expect((await found(other)).storedMs).toBe(before.storedMs);
+    await store.removeFound(await found(late));
+    expect([await store.get(late, A.sha256), await store.get(other, A.sha256)]).toEqual([null, A.body]);
+    await store.removeFound(await found(other));
+    expect([await stored(), await jobsOf(store)]).toEqual([0, []]);
+  });
+
   test("are no other job's", async () => {
     const { store } = opened;
     const [mine, other] = [ref(), ref("globex")];
@@ -160,15 +189,17 @@ test("a shared name that a process left when it died goes with a sweep once it i
 test("what a process stored before it died, without queueing the job, is gone after the sweep", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
   const store = await ContentFiles.open(folder);
-  const clock = new VirtualClock();
+  const clock = systemClock;
   const nobody = { job: async () => null };
   const common = { directory: directoryOf([aTenant()]), clock, telemetry: new QuietTelemetry() };
   const sweep = new PayloadSweep({ ...common, payloads: store, queue: nobody, eventStore: nobody });
   try {
-    await store.put({ tenantId: "acme", jobId: new JobIds(clock, systemRandom).next() }, [A, B]);
+    await store.put({ tenantId: "acme", jobId: lateIds.next() }, [A, B]);
     await sweep.sweep();
-    expect(await readdir(folder)).toHaveLength(4);
-    await clock.advance(15 * 60_000);
+    const names = await readdir(folder);
+    expect(names).toHaveLength(4);
+    const longAgo = new Date(Date.now() - 15 * 60_000);
+    for (const name of names) await utimes(join(folder, name), longAgo, longAgo);
     await sweep.sweep();
     expect(await readdir(folder)).toEqual([]);
   } finally {

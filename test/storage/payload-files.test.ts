@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { UnavailableError } from "../../src/domain/errors.ts";
@@ -25,6 +25,24 @@ test("the next start removes files that a crash left unfinished, and keeps finis
   const after = await PayloadFiles.open(home);
   expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
   expect(Buffer.from((await after.get(REF)) ?? []).toString()).toBe("whole");
+  await after.close();
+});
+
+test("what a crash left aside is read, and gets its name back at the next start, unless it was stored anew", async () => {
+  const home = join(folder, "aside");
+  const before = await PayloadFiles.open(home);
+  const path = join(home, `${REF.jobId}.acme`);
+  const text = async (store: PayloadFiles) => Buffer.from((await store.get(REF)) ?? []).toString();
+  await before.put(REF, Buffer.from("former"));
+  await rename(path, `${path}.aside`);
+  expect(await text(before)).toBe("former");
+  await (await PayloadFiles.open(home)).close();
+  expect([await readdir(home), await text(before)]).toEqual([[`${REF.jobId}.acme`], "former"]);
+  await rename(path, `${path}.aside`);
+  await before.put(REF, Buffer.from("anew"));
+  await before.close();
+  const after = await PayloadFiles.open(home);
+  expect([await readdir(home), await text(after)]).toEqual([[`${REF.jobId}.acme`], "anew"]);
   await after.close();
 });
 

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { PayloadRef, PayloadStore } from "../../src/domain/payload-store.ts";
+import { eventually } from "./eventually.ts";
 
 interface OpenedStore {
   readonly store: PayloadStore;
   close(): Promise<void>;
 }
+
+/** Files have a time that is up to so old, and a database's clock differs little. */
+const TICK_MS = 20;
 
 /** What every store of large payloads guarantees. The tenants acme and globex exist. */
 export function payloadConformance(name: string, open: () => Promise<OpenedStore>): void {
@@ -47,6 +51,29 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
       await store.put(ref, Buffer.from("same"));
       await store.put(ref, Buffer.from("same"));
       expect(Buffer.from((await store.get(ref)) ?? []).toString()).toBe("same");
+    });
+
+    test("removes what it found only if that was not stored anew since", async () => {
+      const ref = aRef();
+      const found = async () => {
+        const one = (await all()).find(({ jobId }) => jobId === ref.jobId);
+        if (one === undefined) throw new Error("it is stored");
+        return one;
+      };
+      await store.put(ref, Buffer.from("former"));
+      for (const text of ["anew", "once more", "at the same moment"]) {
+        const former = await found();
+        expect(Math.abs(former.ageMs)).toBeLessThan(60_000);
+        await eventually("a later time", () => Date.now() > former.storedMs + TICK_MS);
+        const storing = store.put(ref, Buffer.from(text));
+        if (text !== "at the same moment") await storing;
+        await Promise.all([store.removeFound(former), storing]);
+        expect(Buffer.from((await store.get(ref)) ?? []).toString()).toBe(text);
+      }
+      const anew = await found();
+      await store.removeFound(anew);
+      await store.removeFound(anew);
+      expect(await store.get(ref)).toBeNull();
     });
 
     test("lists all payloads, with their tenants", async () => {

@@ -1,16 +1,15 @@
 import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
-import { isJobId, jobTimeMs } from "../../domain/ids.ts";
 import { isFinal } from "../../domain/job.ts";
-import type { PayloadRef, PayloadStore } from "../../domain/payload-store.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
 
 export interface PayloadSweepPorts {
-  readonly payloads: Pick<PayloadStore, "all" | "remove">;
+  readonly payloads: Pick<PayloadStore, "all" | "removeFound">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
   /**
@@ -27,10 +26,7 @@ export interface PayloadSweepPorts {
 }
 
 const SWEEP_MS = 60_000;
-/**
- * Longer than an accept can be in flight plus the difference of the processes' clocks: by then the job is queued or
- * never will be.
- */
+/** Longer than an accept can be in flight: so long after its payload was stored, the job is queued or never will be. */
 const UNQUEUED_MS = 15 * 60_000;
 
 /** A job that waits for its time is looked at this often: it may be cancelled, or its tenant deleted. */
@@ -44,6 +40,8 @@ const WAITING_MAX = 100_000;
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
  * S2. A question that cannot be answered now is asked again at the next sweep.
+ * S3. Its age is that of its storing, not of its job's id: a batch is repeated under its old ids for a day, and a failed job is tried
+ *     again under its own. What is stored anew while its job is asked for is not removed: the answer was about the former one.
  */
 export class PayloadSweep {
   private readonly sweeps: Repeated;
@@ -71,14 +69,12 @@ export class PayloadSweep {
     const waiting = new Map<string, number>();
     try {
       for await (const piece of payloads.all()) {
-        for (const ref of piece) {
+        for (const found of piece) {
           if (this.sweeps.isStopping) return;
-          const untilMs = this.waitsUntilMs(ref) ?? (await this.neededUntilMs(ref));
-          if (untilMs === null) await payloads.remove(ref);
-          else {
-            kept += 1;
-            if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(ref.jobId, untilMs);
-          }
+          const untilMs = await this.settle(found);
+          if (untilMs === null) continue;
+          kept += 1;
+          if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(found.jobId, untilMs);
         }
       }
       this.waiting = waiting;
@@ -89,13 +85,20 @@ export class PayloadSweep {
     }
   }
 
+  /** Removes it if it is not needed. Returns as `neededUntilMs`. */
+  private async settle(found: StoredRef): Promise<number | null> {
+    const untilMs = this.waitsUntilMs(found) ?? (await this.neededUntilMs(found));
+    if (untilMs === null) await this.ports.payloads.removeFound(found);
+    return untilMs;
+  }
+
   private waitsUntilMs({ jobId }: PayloadRef): number | null {
     const untilMs = this.waiting.get(jobId) ?? 0;
     return untilMs > this.ports.clock.nowMs() ? untilMs : null;
   }
 
   /** Null: it is not needed. 0: it is, for a time that nobody knows. */
-  private async neededUntilMs({ tenantId, jobId }: PayloadRef): Promise<number | null> {
+  private async neededUntilMs({ tenantId, jobId, ageMs }: StoredRef): Promise<number | null> {
     const { clock, directory, queue, eventStore } = this.ports;
     const tenant = await directory.byId(tenantId);
     if (tenant === null) return null;
@@ -106,7 +109,7 @@ export class PayloadSweep {
       if (isFinal(status)) return status === "failed" ? 0 : null;
       return Math.min(dueMs, clock.nowMs() + WAITING_LOOK_MS);
     }
-    if (isJobId(jobId) && clock.nowMs() - jobTimeMs(jobId) < UNQUEUED_MS) return 0;
+    if (ageMs < UNQUEUED_MS) return 0;
     const recorded = await eventStore.job(tenantId, jobId);
     if (recorded === null) return null;
     if (recorded.status === "failed") return (await this.ports.keepsFailed?.({ tenantId, jobId })) ? 0 : null;

@@ -40,8 +40,8 @@ const TOGETHER = 32;
  * A1. What the queue says of a job is newer than what the event store says; the content comes from whichever has it.
  * A2. What accepting takes is taken before the job is queued, and given back if it certainly was not. If that is unknown, a
  *     sweep settles it, as after a send whose answer was lost.
- * A3. A large payload is stored before its job is queued. The sweep leaves it alone while the queue knows that the job failed;
- *     if it comes in between all the same, the job fails once more and can be retried again, because its content is still kept.
+ * A3. A large payload is stored before its job is queued, anew if it is still there: the sweep leaves it alone while the queue knows
+ *     that the job failed, and what was stored a moment ago.
  */
 export class Retries implements JobRetries {
   constructor(private readonly ports: RetriesPorts) {}

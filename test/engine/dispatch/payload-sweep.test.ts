@@ -16,6 +16,8 @@ const UNQUEUED_MS = 15 * 60_000;
 class Knower {
   readonly jobs = new Map<string, JobRecord>();
   failure: Error | null = null;
+  /** Happens after the answer is made, and before it is given. */
+  meanwhile: () => Promise<void> = async () => {};
 
   put(jobId: string, status: JobStatus): void {
     this.jobs.set(jobId, { jobId, tenantId: "acme", channel: "email", status, attempts: 0, result: {}, events: [] });
@@ -23,7 +25,9 @@ class Knower {
 
   async job(_tenant: unknown, jobId: string): Promise<JobRecord | null> {
     if (this.failure !== null) throw this.failure;
-    return this.jobs.get(jobId) ?? null;
+    const answer = this.jobs.get(jobId) ?? null;
+    await this.meanwhile();
+    return answer;
   }
 }
 
@@ -37,7 +41,7 @@ let ids: JobIds;
 
 beforeEach(() => {
   clock = new VirtualClock();
-  payloads = new MemoryPayloads();
+  payloads = new MemoryPayloads(clock);
   [queue, eventStore] = [new Knower(), new Knower()];
   telemetry = new QuietTelemetry();
   const directory = directoryOf([aTenant()]);
@@ -86,6 +90,30 @@ describe("the payload of a job", () => {
     await clock.advance(1);
     expect(await left()).toEqual([]);
   });
+
+  test("that is stored under an old id, as a repeated batch stores it, is as young as any other", async () => {
+    const jobId = ids.next();
+    await clock.advance(23 * 60 * 60_000);
+    await payloads.put({ tenantId: "acme", jobId }, new Uint8Array(1));
+    await clock.advance(UNQUEUED_MS - 1);
+    expect(await left()).toEqual([jobId]);
+    await clock.advance(1);
+    expect(await left()).toEqual([]);
+  });
+
+  test.each(["unknown", "failed"] as const)(
+    "that is stored anew and queued while its former job is found %s stays",
+    async (found) => {
+      const jobId = await put();
+      if (found === "failed") eventStore.put(jobId, "failed");
+      await clock.advance(UNQUEUED_MS);
+      eventStore.meanwhile = async () => {
+        await payloads.put({ tenantId: "acme", jobId }, new Uint8Array(1));
+        queue.put(jobId, "pending");
+      };
+      expect(await left()).toEqual([jobId]);
+    },
+  );
 
   test("that failed stays, if it is a file, for as long as what it belongs to is kept for a retry", async () => {
     const kept = new Set<string>();

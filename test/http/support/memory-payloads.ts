@@ -1,4 +1,6 @@
-import type { PayloadRef, PayloadStore } from "../../../src/domain/payload-store.ts";
+import type { Clock } from "../../../src/domain/clock.ts";
+import type { PayloadRef, PayloadStore, StoredRef } from "../../../src/domain/payload-store.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
 
 /** Large payloads in memory, and failures on order. */
 export class MemoryPayloads implements PayloadStore {
@@ -8,11 +10,15 @@ export class MemoryPayloads implements PayloadStore {
   readonly puts: string[] = [];
   /** Rejects the next calls, as a store that is away does. */
   failure: Error | null = null;
+  private readonly storedMs = new Map<string, number>();
+
+  constructor(private readonly clock: Pick<Clock, "nowMs"> = systemClock) {}
 
   async put(ref: PayloadRef, payload: Uint8Array): Promise<void> {
     this.answer();
     this.puts.push(keyOf(ref));
     this.stored.set(keyOf(ref), payload);
+    this.storedMs.set(keyOf(ref), this.clock.nowMs());
   }
 
   async get(ref: PayloadRef): Promise<Uint8Array | null> {
@@ -25,11 +31,16 @@ export class MemoryPayloads implements PayloadStore {
     this.stored.delete(keyOf(ref));
   }
 
-  async *all(): AsyncGenerator<readonly PayloadRef[]> {
+  async removeFound(found: StoredRef): Promise<void> {
+    if ((this.storedMs.get(keyOf(found)) ?? 0) <= found.storedMs) await this.remove(found);
+  }
+
+  async *all(): AsyncGenerator<readonly StoredRef[]> {
     this.answer();
     yield Array.from(this.stored.keys(), (key) => {
       const [tenantId = "", jobId = ""] = key.split(" ");
-      return { tenantId, jobId };
+      const storedMs = this.storedMs.get(key) ?? 0;
+      return { tenantId, jobId, storedMs, ageMs: this.clock.nowMs() - storedMs };
     });
   }
 

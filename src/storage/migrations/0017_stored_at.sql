@@ -1,0 +1,2 @@
+ALTER TABLE "content_uses" ADD COLUMN "stored_at" timestamp (3) with time zone DEFAULT now() NOT NULL;--> statement-breakpoint
+ALTER TABLE "payloads" ADD COLUMN "stored_at" timestamp (3) with time zone DEFAULT now() NOT NULL;

@@ -1,0 +1,57 @@
+import { link, readFile, rename, rm, stat } from "node:fs/promises";
+
+/** How the name of a file ends that is looked at before it is removed. */
+export const ASIDE = ".aside";
+
+/**
+ * Removes the file unless it was written after `storedMs` (its time of modification, unix ms). No call of the system removes a file
+ * only if it is the one that was judged, and another may take its name at any moment: so it is moved aside first, looked at, and
+ * put back if it is newer. One process does so in a folder; `readStored` finds a file also while it is aside, and the next start
+ * puts it back (`putBack`).
+ */
+export async function removeUnlessNewer(path: string, storedMs: number): Promise<void> {
+  const aside = path + ASIDE;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return;
+    throw error;
+  }
+  const { mtimeMs } = await stat(aside);
+  await (mtimeMs > storedMs ? putBack(aside) : rm(aside, { force: true }));
+}
+
+/** Gives a file that is aside its name again, unless a newer one has it. */
+export async function putBack(aside: string): Promise<void> {
+  await link(aside, aside.slice(0, -ASIDE.length)).catch((error: unknown) => {
+    if (!isCode(error, "EEXIST")) throw error;
+  });
+  await rm(aside, { force: true });
+}
+
+/** A file's bytes, also if it is aside at the moment; null: there is none. */
+export async function readStored(path: string): Promise<Uint8Array | null> {
+  // The last look is for one that was put back between the first two.
+  for (const name of [path, path + ASIDE, path]) {
+    try {
+      return await readFile(name);
+    } catch (error) {
+      if (!isCode(error, "ENOENT")) throw error;
+    }
+  }
+  return null;
+}
+
+/** When the file was written (unix ms); null: there is none. */
+export async function writtenMs(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return null;
+    throw error;
+  }
+}
+
+export function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
