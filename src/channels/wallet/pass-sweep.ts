@@ -6,6 +6,7 @@ import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant, TenantDirectory } from "../../domain/tenant.ts";
+import { Unjudged } from "../../domain/unjudged.ts";
 import { walletLimits } from "./limits.ts";
 import type { PassStore, UnfinishedPass } from "./passes.ts";
 
@@ -26,7 +27,7 @@ export interface PassSweepPorts {
  *
  * S1. A pass is undone only when it is older than any accept in flight can be, and neither queue nor event store knows
  *     its job, or they report it as failed.
- * S2. A pass whose job cannot be checked now is checked at the next sweep.
+ * S2. A pass whose job cannot be checked now is checked at the next sweep. What concerns one pass holds up no other.
  */
 export class PassSweep {
   private readonly sweeps: Repeated;
@@ -48,6 +49,7 @@ export class PassSweep {
   /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
   async sweep(): Promise<void> {
     const { passes, clock, telemetry } = this.ports;
+    const unjudged = new Unjudged(telemetry, "a pass could not be judged, and stays as it is");
     try {
       const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
       let last: string | null = null;
@@ -55,7 +57,8 @@ export class PassSweep {
         const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
         for (const pass of page) {
           if (this.sweeps.isStopping) return;
-          await this.settle(pass);
+          const { tenantId: tenant, passId, jobId } = pass;
+          await this.settle(pass).catch((error: unknown) => unjudged.note(error, { tenant, pass: passId, job: jobId }));
         }
         last = page.at(-1)?.passId ?? null;
       } while (last !== null);

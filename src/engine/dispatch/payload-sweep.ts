@@ -7,6 +7,7 @@ import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../domain/tenant.ts";
+import { Unjudged } from "../../domain/unjudged.ts";
 
 export interface PayloadSweepPorts {
   readonly payloads: Pick<PayloadStore, "all" | "removeFound">;
@@ -39,7 +40,7 @@ const WAITING_MAX = 100_000;
  * in between.
  *
  * S1. The payload of a job that is not final, or that may still be queued, is never removed.
- * S2. A question that cannot be answered now is asked again at the next sweep.
+ * S2. A question that cannot be answered now is asked again at the next sweep. What concerns one job holds up no other.
  * S3. Its age is that of its storing, not of its job's id: a batch is repeated under its old ids for a day, and a failed job is tried
  *     again under its own. What is stored anew while its job is asked for is not removed: the answer was about the former one.
  */
@@ -67,14 +68,19 @@ export class PayloadSweep {
     const { payloads, telemetry } = this.ports;
     let kept = 0;
     const waiting = new Map<string, number>();
+    const unjudged = new Unjudged(telemetry, "a large payload could not be judged, and stays");
     try {
       for await (const piece of payloads.all()) {
         for (const found of piece) {
           if (this.sweeps.isStopping) return;
-          const untilMs = await this.settle(found);
+          const { tenantId, jobId } = found;
+          const untilMs = await this.settle(found).catch((error: unknown) => {
+            unjudged.note(error, { tenant: tenantId, job: jobId });
+            return 0;
+          });
           if (untilMs === null) continue;
           kept += 1;
-          if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(found.jobId, untilMs);
+          if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(jobId, untilMs);
         }
       }
       this.waiting = waiting;

@@ -54,8 +54,10 @@ function sweep(laterMs: number, queue: readonly JobRecord[], eventStore: readonl
   const clock = new VirtualClock(Date.now() + laterMs);
   const knower = (jobs: readonly JobRecord[]) => ({
     isAway: false,
+    unreadable: "",
     async job(_tenant: unknown, jobId: string): Promise<JobRecord | null> {
       if (this.isAway) throw new UnavailableError("away");
+      if (jobId === this.unreadable) throw new Error("no record");
       return jobs.find((job) => job.jobId === jobId) ?? null;
     },
   });
@@ -114,3 +116,14 @@ test.each(["queue", "eventStore"] as const)(
     await swept.stop();
   },
 );
+
+test("a pass whose job cannot be read is left alone, and holds up no other", async () => {
+  for (const name of ["a-unread", "b-unknown"]) await store(name);
+  const { queue, swept } = sweep(walletLimits.passUnfinishedMs + 60_000, [
+    aJob("job-pending", "pending"),
+    aJob("job-running", "running"),
+  ]);
+  queue.unreadable = "job-a-unread";
+  await swept.sweep();
+  expect([await stateOf("a-unread"), await stateOf("b-unknown")]).toEqual(["creating", "failed"]);
+});

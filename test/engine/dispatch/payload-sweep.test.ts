@@ -16,6 +16,8 @@ const UNQUEUED_MS = 15 * 60_000;
 class Knower {
   readonly jobs = new Map<string, JobRecord>();
   failure: Error | null = null;
+  /** Jobs whose record cannot be read. */
+  readonly unreadable = new Set<string>();
   /** Happens after the answer is made, and before it is given. */
   meanwhile: () => Promise<void> = async () => {};
 
@@ -25,6 +27,7 @@ class Knower {
 
   async job(_tenant: unknown, jobId: string): Promise<JobRecord | null> {
     if (this.failure !== null) throw this.failure;
+    if (this.unreadable.has(jobId)) throw new Error("no record");
     const answer = this.jobs.get(jobId) ?? null;
     await this.meanwhile();
     return answer;
@@ -132,6 +135,19 @@ describe("the payload of a job", () => {
   test("of a deleted tenant is removed", async () => {
     await put("nobody");
     expect(await left()).toEqual([]);
+  });
+
+  test("stays if its job cannot be read, and holds up no other; few of those are logged", async () => {
+    const unread = [await put(), await put(), await put(), await put(), await put(), await put()];
+    const [inQueue, ...recorded] = unread;
+    queue.unreadable.add(inQueue ?? "");
+    for (const jobId of recorded) eventStore.unreadable.add(jobId);
+    await put();
+    await clock.advance(UNQUEUED_MS);
+    expect(await left()).toEqual(unread);
+    expect(telemetry.lines).toEqual(
+      Array.from({ length: 5 }, () => "error: a large payload could not be judged, and stays"),
+    );
   });
 
   test("stays while the queue or the event store does not answer, and is checked again", async () => {
