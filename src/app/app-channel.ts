@@ -139,11 +139,13 @@ export function sealedColumnsOf(channels: readonly AppChannel[]): readonly Seale
   return [CREDENTIALS, REGISTRY_KEYS, ...SEALED_WEBHOOK_COLUMNS, ...ofChannels];
 }
 
+const FREE = { kind: "free" } as const;
+
 /** Of all channels that take something. */
 export function chargesOf(channels: readonly AppChannel[], registry: { readonly passes: PassStore }): RetryCharges {
   const charges = new Map(channels.map((channel) => [channel.name, channel.retryCharges?.(registry)]));
   return {
-    take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? null,
+    take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? FREE,
     giveBack: async (tenantId, job) => charges.get(job.channel)?.giveBack(tenantId, job),
   };
 }

@@ -60,14 +60,17 @@ export interface FailedJobs {
 
 /** What accepting a job takes beside its place in the queue, such as a token for a pass. */
 export interface RetryCharges {
-  /**
-   * Takes it once more for a failed job. Returns null, or why that is not possible, in a sentence for the operator. Rejects
-   * with `UnavailableError`.
-   */
-  take(tenantId: string, job: ChargedJob, payload: string): Promise<string | null>;
-  /** Gives it back because the job was certainly not queued. Safe to repeat. */
+  /** Takes it once more for a failed job. Rejects with `UnavailableError`. */
+  take(tenantId: string, job: ChargedJob, payload: string): Promise<RetryCharge>;
+  /** Gives back what was taken, because the job was certainly not queued. Safe to repeat. */
   giveBack(tenantId: string, job: ChargedJob): Promise<void>;
 }
+
+/**
+ * `taken`: it was taken, by this call. `free`: the job costs nothing. `refused`: it cannot be taken, with the reason in a
+ * sentence for the operator.
+ */
+export type RetryCharge = { readonly kind: "taken" | "free" } | { readonly kind: "refused"; readonly why: string };
 
 export interface ChargedJob {
   readonly jobId: string;

@@ -184,11 +184,13 @@ test("a message that certainly failed gives its token back once, and a retry tak
   for (const _ of [1, 2]) await channel().giveBack?.(job);
   expect([await tokens(), await stateOf(job.passId)]).toEqual([before, "failed"]);
   const charges = carriedPassCharges(passes.registry.passes);
-  expect(await charges.take("acme", job, job.payload)).toBeNull();
+  expect(await charges.take("acme", job, job.payload)).toEqual({ kind: "taken" });
   expect(await tokens()).toBe(before - 1);
   expect((await deliver(job)).kind).toBe("delivered");
   expect(await stateOf(job.passId)).toBe("ready");
 });
+
+const NOT_GIVEN_BACK = { kind: "refused" as const, why: expect.stringContaining("not given back yet") };
 
 test("one that is given up without a clear answer, or was never offered, is left to the sweep", async () => {
   const job = await aMessage("apple");
@@ -198,7 +200,18 @@ test("one that is given up without a clear answer, or was never offered, is left
   await channel().giveBack?.(job);
   expect([await tokens(), await stateOf(job.passId)]).toEqual([before, "creating"]);
   const charges = carriedPassCharges(passes.registry.passes);
-  expect(await charges.take("acme", job, job.payload)).toContain("not given back yet");
+  expect(await charges.take("acme", job, job.payload)).toEqual(NOT_GIVEN_BACK);
+});
+
+test("of two retries at once only one takes the token, also if a stored payload does not say that there is a pass", async () => {
+  const job = await aMessage("google");
+  answers = [REFUSED];
+  await deliver(job);
+  await channel().giveBack?.(job);
+  const charges = carriedPassCharges(passes.registry.passes);
+  expect(await charges.take("acme", job, "")).toEqual({ kind: "taken" });
+  expect(await charges.take("acme", job, "")).toEqual(NOT_GIVEN_BACK);
+  expect(await charges.take("acme", { ...job, jobId: "job-of-no-pass" }, "")).toEqual({ kind: "free" });
 });
 
 test("a suppressed recipient's token is given back, also of a payload that is stored elsewhere; other messages have none", async () => {
@@ -210,7 +223,9 @@ test("a suppressed recipient's token is given back, also of a payload that is st
   }
   carrier = anotherProcess({ giveBack: () => Promise.reject(new Error("nobody asks")) });
   await channel().giveBack?.({ ...(await aMessage("apple")), payload: "{}", suppressed: "manual" });
-  expect(await carriedPassCharges(passes.registry.passes).take("acme", await aMessage("apple"), "{}")).toBeNull();
+  expect(await carriedPassCharges(passes.registry.passes).take("acme", await aMessage("apple"), "{}")).toEqual({
+    kind: "free",
+  });
 });
 
 test("operators see what the message says, with values like those of its pass", async () => {

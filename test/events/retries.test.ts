@@ -4,7 +4,7 @@ import { JobIds } from "../../src/domain/ids.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
 import { ANY_JOB } from "../../src/domain/job-search.ts";
 import { FENCED, type Lease, type NewJob, type Settlement } from "../../src/domain/queue.ts";
-import { waitsInLife } from "../../src/domain/retry.ts";
+import { type ChargedJob, type RetryCharge, waitsInLife } from "../../src/domain/retry.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import { RedisQueue } from "../../src/engine/queue/redis-queue.ts";
 import { Retries } from "../../src/engine/retries/retries.ts";
@@ -46,6 +46,12 @@ let retries: Retries;
 let owner: Lease;
 let recorder: Lease;
 let charged: string[] = [];
+const charge = async ({ jobId }: ChargedJob): Promise<RetryCharge> => {
+  if (charged.includes("none left")) return { kind: "refused", why: "no token is left" };
+  charged.push(jobId);
+  return { kind: "taken" };
+};
+let take = charge;
 
 beforeAll(async () => {
   chdb = await startChdb();
@@ -67,11 +73,7 @@ beforeAll(async () => {
     },
     payloads,
     charges: {
-      take: async (_, { jobId }) => {
-        if (charged.includes("none left")) return "no token is left";
-        charged.push(jobId);
-        return null;
-      },
+      take: (_, job) => take(job),
       giveBack: async (_, { jobId }) => void (charged = charged.filter((one) => one !== jobId)),
     },
     clock: systemClock,
@@ -221,6 +223,37 @@ test("what is charged is charged once more, and given back where the job is not 
   charged = [];
   expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
   expect(charged).toEqual([jobId]);
+  await failAll();
+  await record();
+});
+
+test("of two retries at once, the later one gives back nothing of what the other took", async () => {
+  charged = [];
+  const jobId = await accept();
+  await failAll();
+  await record();
+  const bothAreReady = Promise.withResolvers<void>();
+  const firstIsDone = Promise.withResolvers<void>();
+  let calls = 0;
+  take = async (job) => {
+    calls += 1;
+    if (calls === 1) {
+      await bothAreReady.promise;
+      return charge(job);
+    }
+    bothAreReady.resolve();
+    await firstIsDone.promise;
+    return { kind: "free" };
+  };
+  try {
+    const [first, second] = [outcomeOf(jobId), outcomeOf(jobId)];
+    expect(await first).toEqual({ kind: "retried" });
+    firstIsDone.resolve();
+    expect(await second).toEqual({ kind: "not_failed" });
+    expect(charged).toEqual([jobId]);
+  } finally {
+    take = charge;
+  }
   await failAll();
   await record();
 });

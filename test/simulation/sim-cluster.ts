@@ -97,7 +97,7 @@ export class SimCluster {
         put: () => Promise.reject(new Error("nothing is stored elsewhere")),
         get: () => Promise.resolve(null),
       },
-      charges: { take: () => Promise.resolve(null), giveBack: () => Promise.resolve() },
+      charges: { take: () => Promise.resolve({ kind: "free" }), giveBack: () => Promise.resolve() },
       clock,
     });
     const payloads = { remove: () => Promise.resolve() };

@@ -6,7 +6,16 @@ import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
-import type { NewPass, Pass, PassBundle, PassStore, PassUpdate, RefusedChange, UnfinishedPass } from "./passes.ts";
+import type {
+  NewPass,
+  Pass,
+  PassBundle,
+  PassStore,
+  PassUpdate,
+  RedoneCreate,
+  RefusedChange,
+  UnfinishedPass,
+} from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
 export interface PassRepositoryOptions {
@@ -113,7 +122,8 @@ export class PassRepository implements PassStore {
     });
   }
 
-  async redoCreate(tenantId: string, jobId: string): Promise<"done" | "not_failed" | "serial_used" | "no_tokens"> {
+  async redoCreate(tenantId: string, jobId: string): Promise<RedoneCreate> {
+    const isOfJob = and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId));
     try {
       return await this.options.database.write(async (transaction) => {
         const createdAt = this.now();
@@ -121,9 +131,12 @@ export class PassRepository implements PassStore {
         const redone = await transaction
           .update(passes)
           .set({ state: "creating", createdAt })
-          .where(and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId), eq(passes.state, "failed")))
+          .where(and(isOfJob, eq(passes.state, "failed")))
           .returning({ id: passes.id });
-        if (redone.length === 0) return "not_failed";
+        if (redone.length === 0) {
+          const unfailed = await transaction.select({ id: passes.id }).from(passes).where(isOfJob).limit(1);
+          return unfailed.length === 0 ? "none" : "not_failed";
+        }
         const balance = await charge(transaction, tenantId);
         const reason = "wallet pass, tried again";
         await transaction

@@ -75,9 +75,9 @@ export interface PassStore {
   undoCreate(tenantId: string, jobId: string): Promise<void>;
   /**
    * Takes the token and the serial again for a job that failed to create its pass and is tried again, both or neither.
-   * `not_failed`: it has no pass that failed. `serial_used`: another pass has the serial by now.
+   * `none`: it creates no pass. `not_failed`: its pass has not failed. `serial_used`: another pass has the serial by now.
    */
-  redoCreate(tenantId: string, jobId: string): Promise<"done" | "not_failed" | "serial_used" | "no_tokens">;
+  redoCreate(tenantId: string, jobId: string): Promise<RedoneCreate>;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
   finishCreate(passId: string): Promise<void>;
   /** Records that Google has the pass whose job goes on to send a message. Safe to repeat. */
@@ -105,6 +105,8 @@ export interface PassStore {
    */
   unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]>;
 }
+
+export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | "no_tokens";
 
 /** A pass whose first job has not ended, as far as the registry knows. */
 export type UnfinishedPass = Pick<Pass, "tenantId" | "passId" | "jobId">;

@@ -1,38 +1,46 @@
 import { carriesPass } from "../../domain/carried-pass.ts";
-import type { RetryCharges } from "../../domain/retry.ts";
+import type { RetryCharge, RetryCharges } from "../../domain/retry.ts";
 import type { PassStore } from "./passes.ts";
 import { parsePayload } from "./payload.ts";
 
+const FREE = { kind: "free" } as const;
+const TAKEN = { kind: "taken" } as const;
+const NOT_FAILED = refused("its pass has not failed");
+const NOT_GIVEN_BACK = refused("the token of its pass is not given back yet, which takes some minutes: try again then");
 const WHY_NOT = {
-  no_tokens: "no token is left: a wallet pass costs 1, also when its job is tried again",
-  serial_used: "another pass has the serial by now",
-  not_failed: "its pass has not failed",
+  no_tokens: refused("no token is left: a wallet pass costs 1, also when its job is tried again"),
+  serial_used: refused("another pass has the serial by now"),
 } as const;
 
 /** A pass's token, which its job's failure gave back. An update costs nothing. */
 export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
-      if (parsePayload(payload)?.action === "update") return null;
+      if (parsePayload(payload)?.action === "update") return FREE;
       const done = await passes.redoCreate(tenantId, jobId);
-      return done === "done" ? null : WHY_NOT[done];
+      if (done === "none" || done === "not_failed") return NOT_FAILED;
+      return done === "done" ? TAKEN : WHY_NOT[done];
     },
     giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),
   };
 }
 
-const NOT_GIVEN_BACK = "the token of its pass is not given back yet, which takes some minutes: try again then";
-
 /** The token of the pass that a message carries. A message without one costs none. */
 export function carriedPassCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
-      // A payload that is stored elsewhere is "".
-      if (payload !== "" && !carriesPass(payload)) return null;
+      // A payload that is stored elsewhere is "", and does not say whether it carries one.
+      if (payload !== "" && !carriesPass(payload)) return FREE;
       const done = await passes.redoCreate(tenantId, jobId);
-      if (done === "not_failed") return payload === "" ? null : NOT_GIVEN_BACK;
-      return done === "done" ? null : WHY_NOT[done];
+      if (done === "none") return payload === "" ? FREE : NOT_GIVEN_BACK;
+      // Its failure is yet to give the token back, or another retry has it: that one's job must keep it.
+      if (done === "not_failed") return NOT_GIVEN_BACK;
+      return done === "done" ? TAKEN : WHY_NOT[done];
     },
     giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),
   };
+}
+
+function refused(why: string): RetryCharge {
+  return { kind: "refused", why };
 }

@@ -31,6 +31,12 @@ interface FoundFailure {
   readonly content: KeptContent | null;
 }
 
+/** A retry that is ready to be queued. */
+interface Prepared {
+  readonly retry: Retry;
+  readonly isCharged: boolean;
+}
+
 /** Jobs that are looked at together: their contents are in memory meanwhile. */
 const TOGETHER = 32;
 
@@ -38,8 +44,9 @@ const TOGETHER = 32;
  * Has failed jobs tried again.
  *
  * A1. What the queue says of a job is newer than what the event store says; the content comes from whichever has it.
- * A2. What accepting takes is taken before the job is queued, and given back if it certainly was not. If that is unknown, a
- *     sweep settles it, as after a send whose answer was lost.
+ * A2. What accepting takes is taken before the job is queued, and given back if it certainly was not; only by whoever took it, as
+ *     the job may be another's by now, who retried it at the same time. If that is unknown, a sweep settles it, as after a send
+ *     whose answer was lost.
  * A3. A large payload is stored before its job is queued, anew if it is still there: the sweep leaves it alone while the queue knows
  *     that the job failed, and what was stored a moment ago.
  */
@@ -92,19 +99,19 @@ export class Retries implements JobRetries {
 
   private async retryPiece(tenant: Tenant, jobIds: readonly string[], outcomes: Map<string, RetryOutcome>) {
     const found = await this.failures(tenant, jobIds);
-    const retries: Retry[] = [];
+    const prepared: Prepared[] = [];
     for (const jobId of jobIds) {
       const failure = found.get(jobId);
-      const retry = failure === undefined ? await this.whyNot(tenant, jobId) : await this.prepare(tenant, failure);
-      if ("kind" in retry) outcomes.set(jobId, retry);
-      else retries.push(retry);
+      const ready = failure === undefined ? await this.whyNot(tenant, jobId) : await this.prepare(tenant, failure);
+      if ("kind" in ready) outcomes.set(jobId, ready);
+      else prepared.push(ready);
     }
-    if (retries.length === 0) return;
-    const results = await this.queue(tenant, retries);
-    for (const [at, { job }] of retries.entries()) {
+    if (prepared.length === 0) return;
+    const results = await this.queue(tenant, prepared);
+    for (const [at, one] of prepared.entries()) {
       const kind = results[at] ?? "unknown";
-      outcomes.set(job.jobId, { kind });
-      if (kind !== "retried") await this.ports.charges.giveBack(tenant.tenantId, job);
+      outcomes.set(one.retry.job.jobId, { kind });
+      if (kind !== "retried") await this.giveBack(tenant, one);
     }
   }
 
@@ -114,18 +121,24 @@ export class Retries implements JobRetries {
     return { kind: job === null ? "unknown" : "not_failed" };
   }
 
-  private async prepare(tenant: Tenant, { job, content }: FoundFailure): Promise<Retry | RetryOutcome> {
+  private async prepare(tenant: Tenant, { job, content }: FoundFailure): Promise<Prepared | RetryOutcome> {
     const { payloads, charges } = this.ports;
     if (content === null) return { kind: "not_kept" };
-    const why = await charges.take(tenant.tenantId, job, content.payload);
-    if (why !== null) return { kind: "refused", why };
-    if (content.stored === undefined || content.payload === "") return { job, content };
+    const charge = await charges.take(tenant.tenantId, job, content.payload);
+    if (charge.kind === "refused") return charge;
+    const isCharged = charge.kind === "taken";
+    if (content.stored === undefined || content.payload === "") return { retry: { job, content }, isCharged };
     await payloads.put({ tenantId: tenant.tenantId, jobId: job.jobId }, Buffer.from(content.payload));
-    return { job, content: { ...content, payload: "" } };
+    return { retry: { job, content: { ...content, payload: "" } }, isCharged };
   }
 
-  private async queue(tenant: Tenant, retries: readonly Retry[]): Promise<readonly RetryResult[]> {
-    const { queue, charges, clock } = this.ports;
+  private async giveBack({ tenantId }: Tenant, { retry, isCharged }: Prepared): Promise<void> {
+    if (isCharged) await this.ports.charges.giveBack(tenantId, retry.job);
+  }
+
+  private async queue(tenant: Tenant, prepared: readonly Prepared[]): Promise<readonly RetryResult[]> {
+    const { queue, clock } = this.ports;
+    const retries = prepared.map(({ retry }) => retry);
     const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
     // A purge of a moment ago was decided before.
     const purgedMs = tenant.steering?.purgedBefore.values() ?? [];
@@ -134,7 +147,7 @@ export class Retries implements JobRetries {
       return await queue.retry({ tenant, retries, quota: { jobs, bytes }, atMs });
     } catch (error) {
       const isNotQueued = isOutage(error) && !(error instanceof TransportError);
-      if (isNotQueued) for (const { job } of retries) await charges.giveBack(tenant.tenantId, job);
+      if (isNotQueued) for (const one of prepared) await this.giveBack(tenant, one);
       throw error;
     }
   }

@@ -147,6 +147,8 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const before = await balance("acme");
       await passes.create(pass);
       expect(await passes.redoCreate("acme", pass.jobId)).toBe("not_failed");
+      expect(await passes.redoCreate("acme", "job-of-nobody")).toBe("none");
+      expect(await passes.redoCreate("globex", pass.jobId)).toBe("none");
       await passes.undoCreate("acme", pass.jobId);
       const redone = await Promise.all([passes, others].map((store) => store.redoCreate("acme", pass.jobId)));
       expect(redone.toSorted()).toEqual(["done", "not_failed"]);
