@@ -111,11 +111,24 @@ local function pull(prefix, at, readers)
     if record and record_due(record) then redis.call('HSET', bucket, field, with_place(record, id)) end
   end
 
+  -- A parked job that cannot be read. It leaves its tenant's load, or that would never be 0 again, for which the tenant's
+  -- deletion waits. Whose it was its record tells; without one, its tenant queue. A job that has ended has left the load.
+  local function quarantine_parked(job, value, tenant_queue, text, ended)
+    quarantine(prefix, said, 'parked', job, value and 'no box and entry' or 'nothing is parked', value)
+    local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
+    local tenant, _, status = record_state(record or '')
+    if not tenant then
+      if is_tenant_queue(tenant_queue) then count_ended(ended, tenant_of(tenant_queue), payload_bytes(text)) end
+    elseif is_unfinished(status) then
+      count_ended(ended, tenant, text and payload_bytes(text) or 0)
+    end
+  end
+
   -- Moves due jobs into their tenant queues. Returns whether more are due than may be moved at once.
   local function move_due()
     local due = redis.call('ZRANGEBYSCORE', later, '-inf', time, 'LIMIT', 0, due_max)
     if #due == 0 or due_room <= 0 then return #due > 0 end
-    local moved, is_filled, filled, step = {}, {}, {}, 8
+    local moved, is_filled, filled, ended, step = {}, {}, {}, {}, 8
     local number = tonumber(redis.call('HGET', prefix .. ':tenants', '') or '0')
     while #moved < #due and due_room > 0 do
       step = step_for(due_room, step)
@@ -137,7 +150,7 @@ local function pull(prefix, at, readers)
             filled[#filled + 1] = tenant_queue
           end
         else
-          quarantine(prefix, said, 'parked', job, value and 'no box and entry' or 'nothing is parked', value)
+          quarantine_parked(job, value, tenant_queue, text, ended)
         end
         moved[#moved + 1] = job
       end
@@ -146,6 +159,7 @@ local function pull(prefix, at, readers)
     redis.call('ZREM', later, unpack(moved))
     redis.call('HDEL', prefix .. ':loans', unpack(moved))
     redis.call('HSET', prefix .. ':tenants', '', entry_number(number))
+    unload(prefix, ended)
     if #filled > 0 then redis.call('SADD', ready_key, unpack(filled)) end
     return #moved < #due or #due == due_max
   end

@@ -89,6 +89,44 @@ test("an unreadable entry no longer counts in its tenant's share", async () => {
   }
 });
 
+test("an unreadable parked job no longer counts in its tenant's share", async () => {
+  const { tenant, lease, prefix } = await world();
+  const load = async () => (await redis.client.hget(`${prefix}:tenants`, "acme"))?.split(" ").slice(0, 2).join(" ");
+  const parked = async () => {
+    await accept(tenant);
+    const job = first(await pullOne(lease, "acme"));
+    await queue.settle(lease, [{ kind: "retry", job, delayMs: 0, status: "running" }]);
+    return job.jobId;
+  };
+  const record = (jobId: string) =>
+    [`${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`, jobId.slice(12)] as const;
+  const spoilt: readonly ((jobId: string) => Promise<unknown>)[] = [
+    (jobId) => redis.client.hset(`${prefix}:parked`, jobId, "garbage"),
+    (jobId) => redis.client.hset(`${prefix}:parked`, jobId, "acme/e garbage"),
+    (jobId) => redis.client.hdel(`${prefix}:parked`, jobId),
+    async (jobId) => {
+      await redis.client.hset(`${prefix}:parked`, jobId, "acme/e garbage");
+      await redis.client.hset(...record(jobId), "garbage");
+    },
+  ];
+  for (const spoil of spoilt) {
+    await spoil(await parked());
+    expect(await load()).toStartWith("1 ");
+    await watched.pull(lease, PULL);
+    expect(await load()).toBe("0 0");
+  }
+  // Of one that has ended, nothing is taken off what others have.
+  await accept(tenant);
+  const before = await load();
+  await redis.client.zadd(`${prefix}:later`, 1, jobIds.next());
+  const ended = await parked();
+  await redis.client.hset(`${prefix}:parked`, ended, "garbage");
+  await redis.client.hset(...record(ended), "acme es1");
+  await redis.client.hset(`${prefix}:tenants`, "acme", `${before} 0 0 0 0`);
+  await watched.pull(lease, PULL);
+  expect(await load()).toBe(before);
+});
+
 test("unreadable names of tenant queues and parked jobs hold up nobody", async () => {
   const { tenant, lease, prefix } = await world();
   await accept(tenant);
