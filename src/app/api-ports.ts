@@ -18,6 +18,7 @@ import type { JobRetries } from "../domain/retry.ts";
 import type { JobSchedule } from "../domain/schedule.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
+import type { ReadTurns } from "../events/read-turns.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
@@ -47,6 +48,8 @@ export interface ApiPorts extends DoorPorts {
   readonly eventStore: EventReader & EventSums;
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly eventMetrics: EventMetrics;
+  /** In which tenants read the event store. */
+  readonly reads: ReadTurns;
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly schedule: JobSchedule;

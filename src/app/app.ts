@@ -18,6 +18,9 @@ import { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { Engagements } from "../engine/reports/engagements.ts";
 import { Retries } from "../engine/retries/retries.ts";
 import { JobScheduler } from "../engine/schedule/job-schedule.ts";
+import { eventStoreInTurn } from "../events/history-in-turn.ts";
+import { eventLimits } from "../events/limits.ts";
+import { ReadTurns } from "../events/read-turns.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -266,12 +269,13 @@ function historyOf(
     clock: systemClock,
   });
   const common = { queue, payloads: payloads.store, charges, clock: systemClock, telemetry };
-  const schedule = new JobScheduler({ ...common, eventStore: reader });
+  const reads = new ReadTurns(eventLimits.historyReads, systemClock);
+  const schedule = new JobScheduler({ ...common, eventStore: eventStoreInTurn(reader, reads) });
   const found = finishedJobs(recipients);
   const history = erasure(recipients);
   const { questions } = queue;
   const asked = { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, questions };
-  return { ...asked, retries, schedule };
+  return { ...asked, reads, retries, schedule };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {
@@ -297,7 +301,7 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
 function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
-  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.reader])];
+  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe])];
 }
 
 interface Measured {

@@ -3,6 +3,7 @@ import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
 import { explainEndpoint } from "../events/explain-endpoint.ts";
 import { exportEndpoint } from "../events/export-endpoint.ts";
+import { historyInTurn } from "../events/history-in-turn.ts";
 import { jobEndpoints } from "../events/job-endpoints.ts";
 import { jobListEndpoint } from "../events/job-list-endpoint.ts";
 import { jobSearchEndpoint } from "../events/job-search-endpoint.ts";
@@ -30,15 +31,21 @@ export function createApi(ports: ApiPorts, channels: readonly AppChannel[]): Ser
 
 /** All endpoints but those that `http` has itself: the documentation, health, readiness and metrics. */
 function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly Endpoint[] {
-  const { queue, eventStore, wallet } = ports;
+  const { queue, wallet } = ports;
+  // Operators do not wait behind their tenants.
+  const own = { ...ports, ...historyInTurn(ports, ports.reads) };
   const names = channels.map(({ name }) => name);
   const desk = passDesk(ports);
   return [
     ...channels.flatMap((channel) => channel.endpoints({ ...ports, passDesk: desk })),
     ...scheduleEndpoints(ports),
-    ...jobEndpoints({ queue, eventStore, completeResult: (tenant, job) => withPass(wallet, tenant, job) }),
-    jobListEndpoint(ports, names),
-    explainEndpoint(ports),
+    ...jobEndpoints({
+      queue,
+      eventStore: own.eventStore,
+      completeResult: (tenant, job) => withPass(wallet, tenant, job),
+    }),
+    jobListEndpoint(own, names),
+    explainEndpoint(own),
     ...operatorJobEndpoints(ports, names),
     jobSearchEndpoint(ports, names),
     ...retryEndpoints(
@@ -46,9 +53,9 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
       names,
       channels.flatMap((channel) => channel.contentKind?.(ports) ?? []),
     ),
-    eventEndpoint(ports, names),
+    eventEndpoint(own, names),
     ...webhookEndpoints(ports, names),
-    metricsEndpoint(ports, names),
+    metricsEndpoint(own, names),
     exportEndpoint(ports),
     ...tenantRoomEndpoints(ports, {
       channels: names,

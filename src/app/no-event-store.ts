@@ -9,8 +9,6 @@ export const NO_HISTORY = {
 export const NO_EVENT_STORE = {
   writer: () => ({ write: () => Promise.reject(new UnavailableError("this process has no event store")) }),
   reader: {
-    name: "clickhouse",
-    check: () => Promise.resolve(),
     page: () => Promise.reject(new UnavailableError("this process has no event store")),
     job: (_tenantId: string, _jobId: string) => Promise.resolve(null),
     months: () => Promise.reject(new UnavailableError("this process has no event store")),

@@ -9,6 +9,7 @@ import type { EventFeed } from "../domain/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
+import type { ReadinessProbe } from "../domain/report.ts";
 import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
@@ -20,6 +21,7 @@ import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
+import { EventStoreProbe } from "../events/event-store-probe.ts";
 import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
 import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
@@ -112,6 +114,7 @@ export interface OpenEventStore {
   /** Stores recipients by this index, and what failed jobs were to send under this seal. */
   writer(ports: FailedPayloadPorts): ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  readonly probe: ReadinessProbe;
   readonly feed: EventFeed;
   /** Finds recipients by this index. */
   finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
@@ -195,6 +198,7 @@ function eventStoreOver(
     // Recipients of a history that never happened are not looked for: their domains are enough.
     demo: { reading, writer: writer(null), target },
     reader: new ClickHouseEventReader(reading, target, clock),
+    probe: new EventStoreProbe(over(clients.prober), target),
     feed: new ClickHouseEventFeed(reading, target),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
     erasure: (recipients) =>

@@ -30,7 +30,6 @@ import {
 } from "../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { remember } from "../domain/remember.ts";
-import type { ReadinessProbe } from "../domain/report.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
@@ -45,8 +44,7 @@ const CLOCK_SKEW_MS = 600_000;
  * Reads pages and jobs. Each query reads a range of a primary key in key order, so its cost depends neither on how deep the
  * page lies nor on how much data there is. Values are bound, never part of the text.
  */
-export class ClickHouseEventReader implements EventReader, EventSums, EventRates, ReadinessProbe {
-  readonly name = "clickhouse";
+export class ClickHouseEventReader implements EventReader, EventSums, EventRates {
   private readonly settings: string;
   private readonly spans = new PageSpans();
 
@@ -199,11 +197,6 @@ SETTINGS ${this.settings}`,
       { from: Math.ceil(fromMs / 1_000) },
     );
     return new Map(rows.map(([type, events]) => [readType(type), readInteger(events)]));
-  }
-
-  /** Rejects with `UnavailableError` while the event store cannot be read. */
-  async check(): Promise<void> {
-    await this.clickhouse.rows(`SELECT 1 FROM ${this.target.database}.events LIMIT 1 SETTINGS ${this.settings}`);
   }
 }
 

@@ -185,6 +185,7 @@ interface ClickHouseServer {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
   readonly exporter: ClickHouseClient;
+  readonly prober: ClickHouseClient;
   close(): Promise<void>;
 }
 
@@ -194,19 +195,21 @@ const WRITER_SOCKETS_MAX = 16;
 const READER_SOCKETS_MAX = 16;
 
 /**
- * Creates the clients, which connect at their first statement. Readers and writers have separate sockets, so readers do not
- * wait behind inserts.
+ * Creates the clients, which connect at their first statement. Readers, writers and the probe have separate sockets, so readers do
+ * not wait behind inserts, and the probe behind nothing.
  */
 export function connectClickHouse(address: ClickHouseAddress): ClickHouseServer {
   const writer = connect(address, WRITER_SOCKETS_MAX);
   const reader = connect(address, READER_SOCKETS_MAX);
   const exporter = connect(address, eventLimits.exportsMax + 1);
+  const prober = connect(address, 1);
   return {
     writer,
     reader,
     exporter,
+    prober,
     async close() {
-      await Promise.all([writer.close(), reader.close(), exporter.close()]);
+      await Promise.all([writer, reader, exporter, prober].map((each) => each.close()));
     },
   };
 }

@@ -9,12 +9,14 @@ import { serveChdb } from "./served-chdb.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 
-/** ClickHouse inside this process, behind the official client: some connections write, some read, one exports. */
+/** ClickHouse inside this process, behind the official client: some connections write, some read, one exports, one probes. */
 export interface Chdb {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
   /** For statements that take minutes, which readers must not wait behind. */
   readonly exporter: ClickHouseClient;
+  /** For the probe, which must not wait behind what others ask. */
+  readonly prober: ClickHouseClient;
   /** Lets another process of this start use it. */
   serveTo(calls: Calls): void;
   /**
@@ -41,16 +43,18 @@ export function openChdb(path: string, access: AnalystAccess | null = null): Chd
   const writer = createClient({ connection: writing });
   const reader = createClient({ connection: openLanes(path, READERS) });
   const exporter = createClient({ connection: openLanes(path, 1) });
+  const prober = createClient({ connection: openLanes(path, 1) });
   first.close();
   let closed: Promise<void> | null = null;
   return {
     writer,
     reader,
     exporter,
-    serveTo: (calls) => serveChdb({ writer, reader, exporter }, calls),
+    prober,
+    serveTo: (calls) => serveChdb({ writer, reader, exporter, prober }, calls),
     hold: (work) => writing.hold(work),
     close() {
-      closed ??= Promise.all([writer.close(), reader.close(), exporter.close()]).then(() => undefined);
+      closed ??= Promise.all([writer, reader, exporter, prober].map((each) => each.close())).then(() => undefined);
       return closed;
     },
   };

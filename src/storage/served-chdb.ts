@@ -5,7 +5,7 @@ import { type Calls, callName } from "../domain/calls.ts";
 
 type Connection = NonNullable<ClickHouseClientConfigOptions["connection"]>;
 /** Which of the engine's connections runs a statement: small statements never wait behind large ones. */
-type Lane = "writer" | "reader" | "exporter";
+type Lane = "writer" | "reader" | "exporter" | "prober";
 
 interface ServedEventStoreStatement {
   readonly lane: Lane;
@@ -38,7 +38,13 @@ export function serveChdb(clients: EventStoreClients, calls: Calls): void {
 /** The ClickHouse engine inside another process of this start, behind the official client. */
 export function openRemoteChdb(calls: Calls): EventStoreClients & { close(): Promise<void> } {
   const over = (lane: Lane) => createClient({ connection: new RemoteConnection(calls, lane) });
-  return { writer: over("writer"), reader: over("reader"), exporter: over("exporter"), close: async () => {} };
+  return {
+    writer: over("writer"),
+    reader: over("reader"),
+    exporter: over("exporter"),
+    prober: over("prober"),
+    close: async () => {},
+  };
 }
 
 /**

@@ -373,7 +373,19 @@ for (const by of ["process", "http", "served"] as const) {
       await expect(eventStore.writing.insert(insert, "[1]\n")).rejects.toBeInstanceOf(TransportError);
       await expect(eventStore.writing.command("NOT SQL")).rejects.toBeInstanceOf(TransportError);
       await expect(eventStore.reading.rows("SELECT nothing")).rejects.toBeInstanceOf(UnavailableError);
-      await eventStore.reader.check();
+      await eventStore.probe.check();
+    });
+
+    // The stand-in for a server has the engine's lanes behind it.
+    test.skipIf(by === "http")("the probe does not wait behind what is read", async () => {
+      const ended: string[] = [];
+      const noted = async (what: string, call: Promise<unknown>) => {
+        await call;
+        ended.push(what);
+      };
+      const reads = Array.from({ length: 8 }, () => noted("read", eventStore.reading.rows("SELECT sleep(0.3)")));
+      await Promise.all([...reads, noted("probe", eventStore.probe.check())]);
+      expect(ended.indexOf("probe")).toBeLessThan(4);
     });
 
     async function count(table: "events" | "jobs", tenantId: string): Promise<unknown> {

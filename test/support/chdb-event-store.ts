@@ -5,6 +5,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
+import { EventStoreProbe } from "../../src/events/event-store-probe.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import type { EventStoreTarget } from "../../src/events/table.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -22,6 +23,7 @@ export interface TestEventStore {
   readonly exporting: ClickHouse;
   readonly writer: ClickHouseEventWriter;
   readonly reader: ClickHouseEventReader;
+  readonly probe: EventStoreProbe;
 }
 
 /** How tests reach the engine: in this process, over HTTP, or in a separate process. */
@@ -48,7 +50,7 @@ export async function startChdb() {
   return {
     chdb,
     async eventStore(database: string, by: EventStorePlace): Promise<TestEventStore> {
-      const { writer, reader, exporter } = await clientsBy(by);
+      const { writer, reader, exporter, prober } = await clientsBy(by);
       const target = { database, cluster: null };
       const [writing, reading] = [over(writer), over(reader)];
       await migrateEventStore(writing, target);
@@ -60,6 +62,7 @@ export async function startChdb() {
         exporting: over(exporter),
         writer: new ClickHouseEventWriter(writing, target, systemClock),
         reader: new ClickHouseEventReader(reading, target, systemClock),
+        probe: new EventStoreProbe(over(prober), target),
       };
     },
     async stop() {

@@ -22,6 +22,9 @@ import type { Permission } from "../../../src/domain/tenant.ts";
 import { QueuedBatches } from "../../../src/engine/batches/queued-batches.ts";
 import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
+import { eventStoreInTurn } from "../../../src/events/history-in-turn.ts";
+import { eventLimits } from "../../../src/events/limits.ts";
+import { ReadTurns } from "../../../src/events/read-turns.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
@@ -117,6 +120,7 @@ export class Front {
       time: () => {},
       log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
     };
+    const reads = new ReadTurns(eventLimits.historyReads, clock);
     const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
     this.server = createApi(
       {
@@ -149,12 +153,13 @@ export class Front {
         eventStore,
         finishedJobs: eventStore,
         eventMetrics: { isFromSums: () => true, metrics: async () => [] },
+        reads,
         overview: { now: async () => OVERVIEW_EXAMPLE },
         exports: { open: async () => (async function* () {})() },
         schedule: new JobScheduler({
           queue,
           payloads: this.payloads,
-          eventStore,
+          eventStore: eventStoreInTurn(eventStore, reads),
           charges: walletCharges(stores.passes),
           clock,
           telemetry,

@@ -1,0 +1,24 @@
+import type { ReadinessProbe } from "../domain/report.ts";
+import type { ClickHouse } from "./clickhouse.ts";
+import { eventLimits } from "./limits.ts";
+import { selectSettings } from "./statement-settings.ts";
+import type { EventStoreTarget } from "./table.ts";
+
+/** Tells whether the event store can be read, over a connection of its own: that others ask much is no outage. */
+export class EventStoreProbe implements ReadinessProbe {
+  readonly name = "clickhouse";
+  private readonly statement: string;
+
+  constructor(
+    private readonly clickhouse: ClickHouse,
+    target: EventStoreTarget,
+  ) {
+    const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
+    this.statement = `SELECT 1 FROM ${target.database}.events LIMIT 1 SETTINGS ${settings}`;
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async check(): Promise<void> {
+    await this.clickhouse.rows(this.statement);
+  }
+}

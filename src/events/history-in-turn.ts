@@ -1,0 +1,33 @@
+import type { EventMetrics } from "../domain/event-metrics.ts";
+import type { EventReader } from "../domain/event-store.ts";
+import type { FinishedJobs } from "../domain/job-search.ts";
+import type { ReadTurns } from "./read-turns.ts";
+
+/** What tenants read of the event store. */
+export interface ReadHistory {
+  readonly eventStore: EventReader;
+  readonly finishedJobs: Pick<FinishedJobs, "finished">;
+  readonly eventMetrics: EventMetrics;
+}
+
+/** The same, each read in its tenant's turn: few statements run at a time, and no tenant's are all of them. */
+export function historyInTurn({ eventStore, finishedJobs, eventMetrics }: ReadHistory, turns: ReadTurns) {
+  return {
+    eventStore: eventStoreInTurn(eventStore, turns),
+    finishedJobs: {
+      finished: (tenantId, filter, limit) =>
+        turns.inTurn(tenantId, () => finishedJobs.finished(tenantId, filter, limit)),
+    },
+    eventMetrics: {
+      isFromSums: (query) => eventMetrics.isFromSums(query),
+      metrics: (query) => turns.inTurn(query.tenantId, () => eventMetrics.metrics(query)),
+    },
+  } satisfies ReadHistory;
+}
+
+export function eventStoreInTurn(eventStore: EventReader, turns: ReadTurns): EventReader {
+  return {
+    page: (query) => turns.inTurn(query.tenantId, () => eventStore.page(query)),
+    job: (tenantId, jobId) => turns.inTurn(tenantId, () => eventStore.job(tenantId, jobId)),
+  };
+}
