@@ -2803,7 +2803,9 @@ export type Operations = {
   };
   /**
    * The tenant's jobs, newest first. Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`. A
-   * job is on one page only, even if it ends meanwhile. Needs a key with the scope `read`.
+   * job is on one page only, even if it ends meanwhile. A page can have fewer jobs than `limit`, even none: the
+   * list goes on while there is a `next_cursor`. One list of a tenant is read at a time, and a few wait for it.
+   * Needs a key with the scope `read`.
    */
   listOwnJobs: {
     query?: {

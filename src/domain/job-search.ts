@@ -40,6 +40,8 @@ export interface QueuedJobSummary {
   readonly dueMs: number | null;
   /** When its next try is due, Unix time in ms; null: it waits for nothing but its turn, or is lent. */
   readonly nextAttemptMs: number | null;
+  /** Whether it had ended and was not recorded yet; null: it is in both places, and only its record tells. */
+  readonly isEnded: boolean | null;
 }
 
 /** Jobs that the event store does not have yet. */

@@ -15,6 +15,7 @@ import type {
 import { recipientDomain } from "../domain/recipient-index.ts";
 import type { Tag } from "../domain/tags.ts";
 import type { TenantRef } from "../domain/tenant.ts";
+import { eventLimits } from "./limits.ts";
 
 /** A job as operators see it in a list. Times are Unix ms; "" and null: none. */
 export interface FoundJob {
@@ -51,8 +52,8 @@ export interface FoundJobs<Found extends FoundJob = FoundJob> {
 }
 
 interface Ports {
-  readonly queue: QueuedJobs;
-  readonly finishedJobs: FinishedJobs;
+  readonly queue: Pick<QueuedJobs, "waitingJobs" | "job">;
+  readonly finishedJobs: Pick<FinishedJobs, "finished">;
 }
 
 /** Where jobs are looked for: with one tenant, or with all. */
@@ -145,6 +146,7 @@ export async function findJobAnywhere(
  *
  * P1. The queue is read first: a job that moves meanwhile is found in the event store, or in both and shown once.
  * P2. Pages are ranges of job ids, and a job keeps its id: no job is on two pages, and none falls between them.
+ * P3. A page looks up a bounded number of records, and may end short. Jobs that cannot have the wanted status cost none.
  */
 async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, F extends FoundJob>(
   places: Places<W, S, F>,
@@ -155,7 +157,8 @@ async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, 
   const stored = await places.finished();
   const finished = new Map(stored.jobs.map((job) => [job.jobId, job]));
   const queued = new Map(waiting.map((job) => [job.jobId, job]));
-  const ids = [...new Set([...finished.keys(), ...queued.keys()])]
+  const looked = waiting.filter((job) => finished.has(job.jobId) || mayHave(status, job));
+  const ids = [...new Set([...finished.keys(), ...looked.map(({ jobId }) => jobId)])]
     .sort()
     .reverse()
     // Below this id the event store has jobs that were not read.
@@ -169,8 +172,12 @@ async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, 
     return found === null && ended !== undefined ? places.foundFinished(ended) : found;
   };
   const found: F[] = [];
+  let lookedUp = 0;
   for (let from = 0; from < ids.length; from += TOGETHER) {
-    const piece = await Promise.all(ids.slice(from, from + TOGETHER).map(look));
+    const here = ids.slice(from, from + TOGETHER);
+    if (lookedUp >= eventLimits.jobsLookedUpMax) return { jobs: found, moreBelow: ids[from - 1] ?? null, isIncomplete };
+    lookedUp += here.filter((jobId) => queued.has(jobId)).length;
+    const piece = await Promise.all(here.map(look));
     for (const [at, job] of piece.entries()) {
       if (found.length === limit) return { jobs: found, moreBelow: ids[from + at - 1] ?? null, isIncomplete };
       if (job !== null && (status === null || job.status === status)) found.push(job);
@@ -181,6 +188,11 @@ async function pageOf<W extends QueuedJobSummary, S extends FinishedJobSummary, 
 
 /** Records that are read at a time. */
 const TOGETHER = 100;
+
+/** Whether its record, at the time of the look through the queue, can have had the status. */
+function mayHave(status: JobStatus | null, { isEnded }: QueuedJobSummary): boolean {
+  return status === null || isEnded === null || isEnded === isFinal(status);
+}
 
 async function unfinished(
   queue: Pick<QueuedJobs, "job">,

@@ -1,18 +1,23 @@
 import { Type } from "@sinclair/typebox";
+import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { findJobs } from "./find-jobs.ts";
+import { eventLimits } from "./limits.ts";
 import { EXAMPLE_JOB, jobFilterOf, jobListQuery, jobMembers, jobPageOf, shownJob } from "./operator-job-endpoints.ts";
+import { ReadTurns } from "./read-turns.ts";
 
 export interface JobListPorts {
   readonly queue: QueuedJobs;
-  readonly finishedJobs: FinishedJobs;
+  readonly finishedJobs: Pick<FinishedJobs, "finished">;
+  readonly clock: Clock;
 }
 
 /** `GET /v1/jobs`: the tenant's jobs, wherever they are; the list that operators have of it. */
 export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object(jobMembers(channels), { $id: "ListedJob" });
+  const turns = new ReadTurns(eventLimits.jobLists, ports.clock);
   return tenantEndpoint({
     method: "GET",
     path: "/v1/jobs",
@@ -21,7 +26,7 @@ export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelN
     tag: "Jobs",
     summary: "The tenant's jobs, newest first",
     description:
-      "Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`. A job is on one page only, even if it ends meanwhile.",
+      "Unfinished and finished ones; finished ones are kept for `JOBS_KEPT_DAYS`. A job is on one page only, even if it ends meanwhile. A page can have fewer jobs than `limit`, even none: the list goes on while there is a `next_cursor`. One list of a tenant is read at a time, and a few wait for it.",
     query: jobListQuery(channels),
     answers: {
       200: {
@@ -31,7 +36,9 @@ export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelN
       },
     },
     async handle({ tenant, query }) {
-      const page = await findJobs(ports, tenant, jobFilterOf(query), query.limit);
+      const filter = jobFilterOf(query);
+      // Each look reads thousands of entries of the queue, which all tenants share.
+      const page = await turns.inTurn(tenant.tenantId, () => findJobs(ports, tenant, filter, query.limit));
       const jobs = page.jobs.map(shownJob);
       return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });
     },

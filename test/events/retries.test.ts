@@ -167,6 +167,10 @@ for (const where of ["in the outbox", "recorded", "gone from the queue"] as cons
     expect(await outcomeOf(jobId)).toEqual({ kind: "not_failed" });
     const listed = await findJobs({ queue, finishedJobs }, tenant, { ...ANY_JOB, fromJobId: jobId }, 10);
     expect(listed.jobs.map(({ jobId: id, status }) => [id, status])).toEqual([[jobId, "pending"]]);
+    for (const status of ["pending", "failed"] as const) {
+      const { jobs } = await findJobs({ queue, finishedJobs }, tenant, { ...ANY_JOB, status, fromJobId: jobId }, 10);
+      expect(jobs).toHaveLength(status === "pending" ? 1 : 0);
+    }
 
     const [again, ...others] = await pull();
     if (again === undefined || first === undefined) throw new Error("both lives are pulled");

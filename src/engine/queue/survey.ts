@@ -237,7 +237,9 @@ export class QueueSurvey {
     const { tenantId, jobId, channel, finished } = decodeRow(this.letters, line);
     if (finished === null) return;
     const { recipient = "", template = null, tags = [] } = finished;
-    const job = { jobId, channel, recipient, template, tags, dueMs: null, nextAttemptMs: null };
+    // A job that was retried, or has ended since its entry was read, was found there too.
+    const isEnded = survey.jobs.has(jobId) ? null : true;
+    const job = { jobId, channel, recipient, template, tags, dueMs: null, nextAttemptMs: null, isEnded };
     const tenant = { tenantId, shard: survey.shard };
     if (matches(job, survey.filter)) survey.jobs.set(jobId, { ...job, tenant });
   }
@@ -245,7 +247,7 @@ export class QueueSurvey {
   private summaryOf(tenantId: string, head: string, nextAttemptMs: number | null): QueuedJobSummary {
     const job = this.entryOf(tenantId, head);
     const { jobId, channel, recipient, template = null, tags = [], dueMs = null } = job;
-    return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs };
+    return { jobId, channel, recipient, template, tags, dueMs, nextAttemptMs, isEnded: false };
   }
 
   private entryOf(tenantId: string, head: string): QueuedJob {

@@ -282,6 +282,6 @@ export class FakeQueue
 }
 
 function summaryOf({ jobId, channel, recipient, template, tags, dueMs }: NewJob): QueuedJobSummary {
-  const known = { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null };
+  const known = { jobId, channel, recipient, template: template ?? null, nextAttemptMs: null, isEnded: null };
   return { ...known, tags: tags ?? [], dueMs: dueMs ?? null };
 }
