@@ -3728,7 +3728,10 @@ export type Operations = {
     };
     answer: null;
   };
-  /** Send nothing to this address any more. Needs a key with the scope `manage`. */
+  /**
+   * Send nothing to this address any more. A tenant adds up to 1,000,000 addresses, beside those that recipients
+   * and bounces do. Needs a key with the scope `manage`.
+   */
   putOwnSuppression: {
     path: {
       /** One e-mail address, escaped. */

@@ -62,7 +62,7 @@ export interface ApiPorts extends DoorPorts {
   readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
   readonly purging: Purging;
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
+  readonly suppressions: Pick<SuppressionList, "put" | "putOwn" | "remove" | "page" | "erase">;
   /** The event store's part of an erasure. */
   readonly history: HistoryErasure;
   readonly recipients: RecipientIndex;

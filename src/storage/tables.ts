@@ -100,6 +100,8 @@ export const tenants = pgTable(
     /** Unix ms by channel, as `resumedAt`. */
     purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
     resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
+    /** Suppressions that the tenant has added itself, less those that were taken off again. The previous release does not count. */
+    ownSuppressions: integer("own_suppressions").notNull().default(0),
     /**
      * An operator deleted the tenant: for every reader but the removal and the bills, there is none. The row stays for good,
      * so that its id is not given out again, and with it what it is billed for.

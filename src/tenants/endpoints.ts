@@ -35,7 +35,7 @@ interface EndpointPorts extends Omit<ErasurePorts, "suppressions" | "queue"> {
   readonly queue: ErasurePorts["queue"] & Pick<TenantQueueRemoval, "unfinishedJobs">;
   readonly eventStore: UsagePorts["eventStore"];
   readonly registry: TenantRegistry;
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page" | "erase">;
+  readonly suppressions: Pick<SuppressionList, "put" | "putOwn" | "remove" | "page" | "erase">;
   readonly purging: Purging;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
@@ -120,6 +120,7 @@ export function tenantRegistry(
     usageCounts: (query) => usage.counts(query),
     tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
+    putOwnSuppression: (tenantId, address, reason) => suppressed.putOwn(tenantId, address, reason),
     deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
     eraseSuppression: (tenantId, address, isAdded) => suppressed.erase(tenantId, address, isAdded),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),

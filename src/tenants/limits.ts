@@ -15,4 +15,6 @@ export const ownLimits = {
   templatesMax: 1_000,
   /** Every process that serves a tenant has all of its templates in memory. */
   templateBytesMax: 8 * 1024 * 1024,
+  /** What recipients, bounces and operators add does not count. */
+  suppressionsMax: 1_000_000,
 } as const;

@@ -113,6 +113,12 @@ export interface SuppressionRegistry {
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">>;
+  /** The same for the tenant itself, within its share. */
+  putOwnSuppression(
+    tenantId: string,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full>;
   /** Whether the recipient was on the list, under whichever name. */
   deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">>;
   /**

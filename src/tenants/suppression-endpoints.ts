@@ -1,16 +1,17 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { parseRecipient } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
-import { OPERATOR_NOT_FOUND } from "../http/failures.ts";
+import { CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { managedEndpoints } from "../http/managed-endpoint.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
+import { ownLimits } from "./limits.ts";
 import type { SuppressionList } from "./suppression-list.ts";
 
 /** What is shown of an erased recipient. */
@@ -44,7 +45,7 @@ const suppressionBody = Type.Object(
 const addressParameter = { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true };
 
 interface Ports {
-  readonly suppressions: Pick<SuppressionList, "put" | "remove" | "page">;
+  readonly suppressions: Pick<SuppressionList, "put" | "putOwn" | "remove" | "page">;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
@@ -120,7 +121,8 @@ function putSuppression(ports: Ports): Endpoint {
       const tenant = await tenantOf(ports.directory, params.id.read(raw["id"] ?? null));
       const address = newAddress(params.address.read(raw["address"] ?? null));
       readQuery(exchange.request, []);
-      return put(ports, tenant, address, await body.read(door, exchange));
+      const { reason = "manual" } = await body.read(door, exchange);
+      return reply(200, shown(resultOf(await ports.suppressions.put(tenant, address, reason))));
     },
   });
 }
@@ -134,17 +136,13 @@ function putOwnSuppression(ports: Ports): Endpoint {
     tag: "Management",
     params: { address: addressParameter },
     body: suppressionBody,
-    handle: ({ tenant, params: { address }, body }) => put(ports, tenant, newAddress(address), body),
+    description: `A tenant adds up to ${ownLimits.suppressionsMax.toLocaleString("en")} addresses, beside those that recipients and bounces do.`,
+    fails: { 409: CONFLICT },
+    async handle({ tenant, params: { address: text }, body: { reason = "manual" } }) {
+      const address = newAddress(text);
+      return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, address, reason))));
+    },
   });
-}
-
-async function put(
-  { suppressions }: Ports,
-  tenant: Tenant,
-  address: string,
-  { reason = "manual" }: Static<typeof suppressionBody>,
-) {
-  return reply(200, shown(resultOf(await suppressions.put(tenant, address, reason))));
 }
 
 /** Throws an `ApiError` 400. */

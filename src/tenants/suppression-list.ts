@@ -2,7 +2,7 @@ import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
-import type { Done, Missing, PageOfTenant } from "../domain/store-result.ts";
+import type { Done, Full, Missing, PageOfTenant } from "../domain/store-result.ts";
 import {
   ERASED_NAME,
   type IndexedSuppression,
@@ -43,10 +43,20 @@ export class SuppressionList {
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
-    const recipient = normaliseAddress(address);
-    const record = await this.ports.registry.putSuppression(tenant.tenantId, recipient, reason);
-    if (record.kind === "done") await this.agree(tenant, record.value.address);
-    return record;
+    const put = await this.ports.registry.putSuppression(tenant.tenantId, normaliseAddress(address), reason);
+    if (put.kind === "done") await this.agree(tenant, put.value.address);
+    return put;
+  }
+
+  /** The same for the tenant itself, within its share. */
+  async putOwn(
+    tenant: TenantRef,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full> {
+    const put = await this.ports.registry.putOwnSuppression(tenant.tenantId, normaliseAddress(address), reason);
+    if (put.kind === "done") await this.agree(tenant, put.value.address);
+    return put;
   }
 
   /** The list no longer has the address itself. Returns how many entries did. */

@@ -1,14 +1,15 @@
-import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, inArray, lt, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
-import { type Done, done, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
+import { type Done, done, type Full, full, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
 import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
-import type { Database } from "../storage/database.ts";
+import type { AnyDb, Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { tenants } from "../storage/tables.ts";
+import { ownLimits } from "./limits.ts";
 import { suppressions } from "./tables.ts";
 
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
@@ -32,21 +33,44 @@ export class SuppressionRepository {
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
-      // The address of an erased recipient is not stored again.
-      const [erased] = await transaction
-        .update(suppressions)
-        .set({ reason })
-        .where(named(tenantId, [this.recipients.erasedName(tenantId, address)]))
-        .returning();
-      if (erased !== undefined) return done(recordOf(erased));
-      const [row] = await transaction
-        .insert(suppressions)
-        .values({ tenantId, address, reason, createdAt: new Date(this.clock.nowMs()) })
-        .onConflictDoUpdate({ target: [suppressions.tenantId, suppressions.address], set: { reason } })
-        .returning();
-      if (row === undefined) throw new Error("a suppression was not stored");
-      return done(recordOf(row));
+      return done((await this.store(transaction, { tenantId, address, reason })).record);
     });
+  }
+
+  /** Within the tenant's share. */
+  putOwn(
+    tenantId: string,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full> {
+    return this.database.write(async (transaction) => {
+      if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
+      const { record, isNew } = await this.store(transaction, { tenantId, address, reason });
+      if (!isNew || (await takeRoom(transaction, tenantId))) return done(record);
+      await transaction.delete(suppressions).where(named(tenantId, [address]));
+      return full(ownLimits.suppressionsMax, "suppressions that it added itself");
+    });
+  }
+
+  private async store(
+    transaction: AnyDb,
+    { tenantId, address, reason }: Suppression,
+  ): Promise<{ readonly record: SuppressionRecord; readonly isNew: boolean }> {
+    // The address of an erased recipient is not stored again.
+    const [erased] = await transaction
+      .update(suppressions)
+      .set({ reason })
+      .where(named(tenantId, [this.recipients.erasedName(tenantId, address)]))
+      .returning();
+    if (erased !== undefined) return { record: recordOf(erased), isNew: false };
+    const [row] = await transaction
+      .insert(suppressions)
+      .values({ tenantId, address, reason, createdAt: new Date(this.clock.nowMs()) })
+      .onConflictDoUpdate({ target: [suppressions.tenantId, suppressions.address], set: { reason } })
+      // A row that was there has been locked for its change.
+      .returning({ ...getTableColumns(suppressions), isNew: sql<boolean>`xmax = 0` });
+    if (row === undefined) throw new Error("a suppression was not stored");
+    return { record: recordOf(row), isNew: row.isNew };
   }
 
   delete(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">> {
@@ -56,6 +80,7 @@ export class SuppressionRepository {
         .delete(suppressions)
         .where(named(tenantId, [address, this.recipients.erasedName(tenantId, address)]))
         .returning({ address: suppressions.address });
+      if (deleted.length > 0) await giveRoom(transaction, tenantId);
       return done(deleted.length > 0);
     });
   }
@@ -116,6 +141,28 @@ export class SuppressionRepository {
         .limit(SHARD_PAGE_ROWS),
     );
   }
+}
+
+/*
+ * The tenant's share is a number on its row, because nobody counts a million rows at each call. Whose row is taken off does not
+ * matter: the list never has more than the share beside what others added. The row of the list is locked first, then the tenant's.
+ */
+
+/** Whether there was room for one more. */
+async function takeRoom(transaction: AnyDb, tenantId: string): Promise<boolean> {
+  const taken = await transaction
+    .update(tenants)
+    .set({ ownSuppressions: sql`${tenants.ownSuppressions} + 1` })
+    .where(and(eq(tenants.id, tenantId), lt(tenants.ownSuppressions, ownLimits.suppressionsMax)))
+    .returning({ id: tenants.id });
+  return taken.length > 0;
+}
+
+async function giveRoom(transaction: AnyDb, tenantId: string): Promise<void> {
+  await transaction
+    .update(tenants)
+    .set({ ownSuppressions: sql`${tenants.ownSuppressions} - 1` })
+    .where(and(eq(tenants.id, tenantId), gt(tenants.ownSuppressions, 0)));
 }
 
 function named(tenantId: string, addresses: readonly string[]) {

@@ -4,6 +4,7 @@ import type { Page } from "../../src/domain/page.ts";
 import type { Suppression, SuppressionRecord } from "../../src/domain/suppressions.ts";
 import type { AnyDb } from "../../src/storage/database.ts";
 import type { Registry } from "../../src/storage/registry.ts";
+import { ownLimits } from "../../src/tenants/limits.ts";
 import { tenantShard } from "../../src/tenants/tenant-shard.ts";
 import { must } from "../support/must.ts";
 import { SHARDS } from "./open-test-registry.ts";
@@ -31,6 +32,28 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
     expect(await must(registry.deleteSuppression(id, "ann@example.com"))).toBe(true);
     expect(await must(registry.deleteSuppression(id, "ann@example.com"))).toBe(false);
     expect(await registry.suppressionReason(id, "ann@example.com")).toBeNull();
+  });
+
+  test("a tenant adds addresses within its share, and whoever else adds one takes none of it", async () => {
+    const registry = registryOf();
+    const [id, otherId] = [await newTenant(), await newTenant()];
+    const putOwn = async (name: string) => (await registry.putOwnSuppression(id, `${name}@x.example`, "manual")).kind;
+    await db().execute(sql`update tenants set own_suppressions = ${ownLimits.suppressionsMax - 2} where id = ${id}`);
+    for (const name of ["a", "b", "c"]) await must(registry.putSuppression(id, `${name}@x.example`, "bounced"));
+    // An address that is there takes no room again.
+    expect([await putOwn("a"), await putOwn("d"), await putOwn("d")]).toEqual(["done", "done", "done"]);
+    expect(await registry.suppressionReason(id, "a@x.example")).toBe("manual");
+    const together = await Promise.all(["e", "e", "e", "f", "f"].map(putOwn));
+    expect(new Set(together)).toEqual(new Set(["done", "full"]));
+    const items = (await must(registry.suppressions(id, null, 10))).items.map(({ address }) => address[0]);
+    expect([items.slice(0, 4), items.length]).toEqual([["a", "b", "c", "d"], 5]);
+    expect(await putOwn("g")).toBe("full");
+    await must(registry.putSuppression(id, "g@x.example", "complained"));
+    expect(await putOwn("g")).toBe("done");
+    expect(await must(registry.deleteSuppression(id, "c@x.example"))).toBe(true);
+    expect([await putOwn("h"), await putOwn("i")]).toEqual(["done", "full"]);
+    await must(registry.putOwnSuppression(otherId, "a@x.example", "manual"));
+    expect(await registry.putOwnSuppression("nobody", "a@x.example", "manual")).toMatchObject({ kind: "missing" });
   });
 
   test("an erased address stays on the list without being stored, and is not stored again", async () => {

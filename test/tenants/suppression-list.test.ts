@@ -65,6 +65,9 @@ class World implements SuppressionRegistry, SuppressionIndex {
       return done(this.record(name, reason)) as never;
     });
   }
+  putOwnSuppression(of: string, address: string, reason: SuppressionReason): Promise<Done<SuppressionRecord>> {
+    return this.putSuppression(of, address, reason);
+  }
   deleteSuppression(_of: string, address: string): Promise<Done<boolean>> {
     return this.call("list.delete", () => {
       const wasErased = this.list.delete(recipients.erasedName(tenant.tenantId, address));

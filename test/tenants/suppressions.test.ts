@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
 import { Front } from "../http/support/front.ts";
 
 let front: Front;
@@ -63,4 +64,24 @@ test("an unknown tenant is 404 whatever else is wrong", async () => {
   expect((await front.operate("PUT", path("ann", "nobody"), { reason: "bored" })).status).toBe(404);
   expect((await front.operate("PUT", path("a@x.example", "nobody"), "no object")).status).toBe(404);
   expect((await front.operate("PUT", path("ann"), { reason: "bored" })).body["error"]).toStartWith("the last part");
+});
+
+test("a tenant has a share of addresses that it adds, which operators go beyond", async () => {
+  await front.operate("POST", "/tenants", { id: "full", name: "Full" });
+  const apiKey = String((await front.operate("POST", "/tenants/full/keys")).body["api_key"]);
+  const headers = { "X-API-Key": apiKey, "Content-Type": "application/json" };
+  const own = (method: "PUT" | "DELETE", name: string) =>
+    front.fetch(`/v1/suppressions/${name}@x.example`, { method, headers, ...(method === "PUT" && { body: "{}" }) });
+  await front.database.db.execute(sql`update tenants set own_suppressions = 999999 where id = 'full'`);
+  expect((await own("PUT", "a")).status).toBe(200);
+  const full = await own("PUT", "b");
+  expect([full.status, full.body["error"]]).toEqual([
+    409,
+    "A tenant has at most 1000000 suppressions that it added itself: delete one that is not used.",
+  ]);
+  expect([...front.queue.suppressed]).not.toContain("full b@x.example");
+  expect((await own("PUT", "a")).status).toBe(200);
+  expect((await front.operate("PUT", path("b@x.example", "full"), {})).status).toBe(200);
+  expect((await own("DELETE", "a")).status).toBe(204);
+  expect((await own("PUT", "c")).status).toBe(200);
 });

@@ -2577,7 +2577,9 @@ class Operations(Caller):
         *,
         timeout: float | None = None,
     ) -> Suppression:
-        """Send nothing to this address any more. Needs a key with the scope `manage`."""
+        """Send nothing to this address any more. A tenant adds up to 1,000,000 addresses, beside those that recipients
+        and bounces do. Needs a key with the scope `manage`.
+        """
         answer: Suppression = self._call(
             "PUT",
             "/v1/suppressions/{address}",

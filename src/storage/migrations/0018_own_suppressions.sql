@@ -1,0 +1,1 @@
+ALTER TABLE "tenants" ADD COLUMN "own_suppressions" integer DEFAULT 0 NOT NULL;
