@@ -31,7 +31,9 @@ const ADDRESSES_MAX = 10_000;
  * Invariants:
  * C1. At most `connectionsMax` are open. A newcomer replaces the oldest stranger: connections that nobody logs in on keep no
  *     tenant out.
- * C2. Strangers count by their address, tenants' connections by the tenant: tenants behind one address do not share a bound.
+ * C2. Strangers count by their address, tenants' connections by the tenant: tenants behind one address do not share a bound. Where
+ *     an address has as many strangers as it may, a newcomer from there replaces the oldest of them: behind a balancer that passes
+ *     TCP through, everybody has one address.
  * C3. A right key is always taken, however many wrong ones came from its address.
  */
 export class Connections {
@@ -52,11 +54,10 @@ export class Connections {
   enter(id: string, address: string): string | null {
     const from = networkOf(address);
     const strangers = [...this.open.values()].filter(({ tenantId }) => tenantId === null);
-    if (strangers.filter((one) => one.from === from).length >= strangersPerAddressMax) {
-      throw tooMany("connections from your address wait for a login");
-    }
-    const [oldest] = this.open.size < connectionsMax ? [] : strangers;
-    if (this.open.size >= connectionsMax && oldest === undefined) throw tooMany("connections are open");
+    const neighbours = strangers.filter((one) => one.from === from);
+    const isFull = this.open.size >= connectionsMax;
+    const [oldest] = neighbours.length >= strangersPerAddressMax ? neighbours : isFull ? strangers : [];
+    if (isFull && oldest === undefined) throw tooMany("connections are open");
     if (oldest !== undefined) this.open.delete(oldest.id);
     const sinceMs = this.clock.monotonicMs();
     const fresh = { tenantId: null, wrongKeys: 0, commands: 0, dataSinceMs: null };

@@ -9,7 +9,7 @@ export const submissionLimits = {
   /** Sockets, those included that are being closed. */
   socketsMax: 512,
   connectionsPerTenantMax: 32,
-  /** Of one address, while they have not logged in. */
+  /** Of one address, while they have not logged in; a newcomer replaces the oldest. */
   strangersPerAddressMax: 32,
   /** How long a connection may go without logging in, */
   loginMs: 30_000,

@@ -33,9 +33,21 @@ test("a tenant has at most 32 connections, wherever they come from", () => {
   connections.logIn("c32", "beta");
 });
 
+test("of an address that has 32 without a login, a newcomer replaces the oldest one, and none of another address", () => {
+  const connections = new Connections(new VirtualClock());
+  connections.enter("elsewhere", "192.0.2.2");
+  for (let n = 0; n < 33; n += 1) {
+    expect(connections.enter(`c${n}`, "192.0.2.1")).toBeNull();
+    if (n === 0) connections.logIn("c0", "acme");
+  }
+  expect(connections.enter("new", "192.0.2.1")).toBe("c1");
+  expect(connections.enter("newer", "192.0.2.1")).toBe("c2");
+  expect(connections.size).toBe(34);
+});
+
 test("an IPv6 network of /64 counts as one address", () => {
   const connections = new Connections(new VirtualClock());
   for (let n = 0; n < 32; n += 1) connections.enter(`c${n}`, `2001:db8:1:2::${n + 1}`);
-  expect(() => connections.enter("c32", "2001:db8:1:2:ffff::1")).toThrow("from your address");
   expect(connections.enter("c32", "2001:db8:1:3::1")).toBeNull();
+  expect(connections.enter("c33", "2001:db8:1:2:ffff::1")).toBe("c0");
 });
