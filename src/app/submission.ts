@@ -2,7 +2,11 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { sendEmail } from "../channels/email/routes.ts";
-import { type ServerCertificate, SubmissionServer } from "../channels/email/submission/submission-server.ts";
+import {
+  type ServerCertificate,
+  type SubmissionPorts,
+  SubmissionServer,
+} from "../channels/email/submission/submission-server.ts";
 import { issueCertificate, SUBJECT } from "../channels/wallet/sandbox/certificate-authority.ts";
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
@@ -17,16 +21,13 @@ import type { Shutdown } from "./shutdown.ts";
 /** Takes mail by SMTP where this process plays the role `smtp`. Returns `host:port`, or null. */
 export async function startSubmission(config: Config, shutdown: Shutdown, ports: DoorPorts): Promise<string | null> {
   if (!config.roles.includes("smtp")) return null;
-  const { clock, telemetry, directory } = ports;
-  // A door of its own, with room for bodies of its own: each recipient is a request like the API's.
-  const door = new FrontDoor({ ...ports, wrongTokens: null });
+  const { clock, telemetry } = ports;
   const { certificate, isSelfSigned, files } = await certificateOf(config);
   const server = new SubmissionServer({
     hostName: mailHostOf(config),
     certificate,
     isSelfSigned,
-    holderOf: (apiKey) => directory.byApiKey(apiKey),
-    send: (request) => door.serve(ROUTE, request, (exchange) => SEND.serve(door, exchange, {})),
+    ...mailDoor(ports),
     platformSender: config.mailFrom.address,
     clock,
     telemetry,
@@ -46,6 +47,20 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
     telemetry.log("warn", "SMTP has a self-signed certificate, which mail programs refuse: see SMTP_TLS_CERT");
   }
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** A door of its own, with room for bodies of its own: each recipient is a request like the API's. */
+export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "holderOf" | "admit" | "send"> {
+  const door = new FrontDoor({ ...ports, wrongTokens: null });
+  return {
+    holderOf: (apiKey) => ports.directory.byApiKey(apiKey),
+    admit: (tenant) => door.admit({ isCounted: false, rate: null }, tenant),
+    send: (request, isCounted) =>
+      door.serve(ROUTE, request, (exchange) => {
+        exchange.isCounted = isCounted;
+        return SEND.serve(door, exchange, {});
+      }),
+  };
 }
 
 /** Mail that comes by SMTP carries no passes. */

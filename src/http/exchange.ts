@@ -19,6 +19,8 @@ export class Exchange {
   declaredBytes: number | null | undefined = undefined;
   /** The room in memory reserved for the body. */
   bodyHold: BodyHold | null = null;
+  /** Whether the request was counted in the tenant's rate window by a call of its own. */
+  isCounted = false;
   /** The tenant's rate window, once the request has been counted. */
   rate: RateState | null = null;
   /** What the audit log says of a call beside its path, without secrets. */

@@ -85,6 +85,9 @@ export interface Route {
   readonly isProbe?: boolean;
 }
 
+/** What counting a request reads and writes of it. */
+type Counting = Pick<Exchange, "isCounted" | "rate">;
+
 /** Does one request's work. An exception becomes the error answer. */
 export type Work = (exchange: Exchange) => Response | Promise<Response>;
 
@@ -95,7 +98,8 @@ export type Work = (exchange: Exchange) => Response | Promise<Response>;
  * F1. Every request is answered once. Errors are answered in JSON, to people who follow a link in a message with a page, and
  *     reveal nothing internal.
  * F2. Every authenticated `/v1` request is counted exactly once: by `queue.accept` if it queues a job and its body is small,
- *     otherwise by `queue.admit`. Requests refused for a limit that this process knows of (`KnownLimits`) are not counted.
+ *     otherwise by `queue.admit`, which may be before there is a request (`Exchange.isCounted`). Requests refused for a limit that
+ *     this process knows of (`KnownLimits`) are not counted.
  * F3. A request over the limit is answered with 429 and nothing else, whatever else is wrong with it.
  * F4. The body of a request refused for a limit is not read, unless the body is small and the limit was not known.
  */
@@ -204,12 +208,14 @@ export class FrontDoor {
     return this.bodies.inTurn(bytes, work);
   }
 
-  /** Counts a request that queues nothing. Throws 429. */
-  async admit(exchange: Exchange, tenant: Tenant): Promise<void> {
+  /** Counts a request by a call of its own, once. Throws 429. */
+  async admit(exchange: Counting, tenant: Tenant): Promise<void> {
+    if (exchange.isCounted) return;
     this.refuseOverLimit(exchange, tenant);
     const { limited, rate } = await this.ports.queue.admit(tenant, tenant.plan.requestsPerMinute);
     exchange.rate = rate;
     if (limited) throw this.overLimit(exchange, tenant);
+    exchange.isCounted = true;
   }
 
   /** Counts a change of what is kept for the tenant. Throws 429 after too many, whatever the tenant's plan allows. */
@@ -219,8 +225,8 @@ export class FrontDoor {
   }
 
   /** Throws 429 if this process already knows that the tenant is over its limit. */
-  refuseOverLimit(exchange: Exchange, tenant: Tenant): void {
-    const rate = this.known.usedUp(tenant);
+  refuseOverLimit(exchange: Counting, tenant: Tenant): void {
+    const rate = exchange.isCounted ? null : this.known.usedUp(tenant);
     if (rate === null) return;
     exchange.rate = rate;
     throw OVER_LIMIT;
@@ -237,7 +243,7 @@ export class FrontDoor {
   }
 
   /** Builds the 429 for a request over the limit, and remembers the limit. */
-  overLimit({ rate }: Exchange, tenant: Tenant): ApiError {
+  overLimit({ rate }: Counting, tenant: Tenant): ApiError {
     if (rate !== null) this.known.noteUsedUp(tenant, rate);
     return OVER_LIMIT;
   }

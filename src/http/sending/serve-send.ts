@@ -33,8 +33,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const tenant = await door.authenticate(exchange, "send");
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
-  const isCounted = isLargeBody(exchange);
-  if (isCounted) await door.admit(exchange, tenant);
+  const isLarge = isLargeBody(exchange);
+  if (isLarge) await door.admit(exchange, tenant);
   let send: Send;
   let acceptance: Acceptance;
   try {
@@ -42,20 +42,20 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const { body, bytes } = send;
     const look = () => acceptWhole(door, kind, tenant, body);
     // A compressed body may turn out to be larger than it looked.
-    acceptance = isCounted || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
+    acceptance = isLarge || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
     if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
-    if (!isCounted) await door.admit(exchange, tenant);
+    await door.admit(exchange, tenant);
     throw error;
   }
   const { body, idempotency } = send;
   if (!acceptance.ok) {
-    if (!isCounted) await door.admit(exchange, tenant);
+    await door.admit(exchange, tenant);
     return (await replayed(door, exchange, { tenant, body, idempotency })) ?? refuse(acceptance.refusal);
   }
   if (acceptance.fallbacks !== undefined) {
-    if (!isCounted) await door.admit(exchange, tenant);
+    await door.admit(exchange, tenant);
     const { fallbacks } = acceptance;
     return queueWithFallbacks(door, exchange, {
       tenant,
@@ -70,13 +70,13 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
   const jobId = door.ports.jobIds.next();
   const job = { jobId, channel: kind.channel, ...acceptance.job, quota: quotaOf(plan), idempotency };
   if (acceptance.charge !== undefined) {
-    if (!isCounted) await door.admit(exchange, tenant);
+    await door.admit(exchange, tenant);
     return queueCharged(door, exchange, { tenant, job, contents: acceptance.contents, charge: acceptance.charge });
   }
-  const requestsPerMinute = isCounted ? null : plan.requestsPerMinute;
+  const requestsPerMinute = exchange.isCounted ? null : plan.requestsPerMinute;
   const { contents } = acceptance;
   const accepted = await acceptJob(door, { tenant, requestsPerMinute, job, ...(contents && { contents }), exchange });
-  if (!isCounted) exchange.rate = accepted.rate;
+  if (!exchange.isCounted) exchange.rate = accepted.rate;
   return answerAccepted(door, exchange, tenant, accepted);
 }
 

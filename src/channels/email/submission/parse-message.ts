@@ -1,19 +1,21 @@
 import PostalMime, { type Email } from "postal-mime";
+import { FairTurns } from "../../../domain/fair-turns.ts";
 import { submissionLimits } from "./limits.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
 /**
  * Parses messages (RFC 5322, MIME), one at a time and in turns with other work, with bounds on what a hostile one may cost:
- * the parser keeps an object for each line and each part, and makes text and HTML from one another.
+ * the parser keeps an object for each line and each part, and makes text and HTML from one another. Tenants take turns: no
+ * message waits for all that another tenant sends.
  */
 export class MessageParser {
-  private last: Promise<unknown> = Promise.resolve();
+  private readonly turns = new FairTurns({ all: 1, tenant: 1 });
 
   /** Rejects with an `SmtpRefusal`. */
-  parse(message: Uint8Array): Promise<Email> {
-    const parsed = this.last.then(() => parseBounded(message));
-    this.last = parsed.catch(() => undefined);
-    return parsed;
+  parse(tenantId: string, message: Uint8Array): Promise<Email> {
+    return new Promise((resolve, reject) => {
+      this.turns.enter(tenantId, () => parseBounded(message).then(resolve, reject));
+    });
   }
 }
 

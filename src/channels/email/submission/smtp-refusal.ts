@@ -25,4 +25,8 @@ export function replyText(text: string): string {
   return line.length <= TEXT_CHARS_MAX ? line : `${line.slice(0, TEXT_CHARS_MAX - 3)}...`;
 }
 
+export function overLimit(): SmtpRefusal {
+  return new SmtpRefusal(451, "4.7.1 too many requests: each recipient counts as one; try again later");
+}
+
 export const AWAY = "4.3.0 a part of the service cannot be reached at the moment: try again";

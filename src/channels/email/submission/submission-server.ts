@@ -11,19 +11,22 @@ import type { KeyHolder, Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { BodyRoom } from "../../../http/body-room.ts";
 import { requireSending } from "../../../http/endpoint.ts";
+import { OutageLog } from "../../../http/outage-log.ts";
 import { Connections } from "./connections.ts";
 import { submissionLimits } from "./limits.ts";
 import { MessageParser } from "./parse-message.ts";
 import { ReceivedBytes } from "./received-bytes.ts";
 import { recipientOf, sendBodiesOf, senderOf } from "./send-body.ts";
-import { AWAY, replyText, SmtpRefusal } from "./smtp-refusal.ts";
+import { AWAY, overLimit, replyText, SmtpRefusal } from "./smtp-refusal.ts";
 import { submit } from "./submit.ts";
 
 export interface SubmissionPorts {
   /** The tenant that the API key belongs to, and what the key allows; or null. Rejects while that is not known. */
   holderOf(apiKey: string): KeyHolder | null | Promise<KeyHolder | null>;
-  /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, counts, answers. Never rejects. */
-  send(request: Request): Promise<Response>;
+  /** Counts a request of the tenant's, whatever becomes of it. Throws an `ApiError` 429 over the plan's limit. */
+  admit(tenant: Tenant): Promise<void>;
+  /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, answers, and counts what is not. Never rejects. */
+  send(request: Request, isCounted: boolean): Promise<Response>;
   /** The address that tenants without a sender of their own send from. */
   readonly platformSender: string;
   readonly clock: Clock;
@@ -67,18 +70,21 @@ const ROOM_STEP_BYTES = 256 * 1024;
  * S2. A message is answered with 250 once every recipient's job is on disk.
  * S3. Messages on their way in and being worked on take at most the room for bodies, those of one tenant a quarter of it.
  * S4. A key is looked up anew for each message: one that was revoked sends no more, whatever is connected.
+ * S5. Each recipient is counted as one request, the first one before the message is read; tenants' messages are read in turn.
  */
 export class SubmissionServer {
   private readonly server: SMTPServer;
   private readonly connections: Connections;
   private readonly parser = new MessageParser();
   private readonly room = new BodyRoom(ROOM_PART);
+  private readonly outages: OutageLog;
   private timer: Timer | null = null;
   private stopped: Promise<void> | null = null;
 
   constructor(private readonly options: SubmissionOptions) {
     const { hostName, certificate, isSelfSigned } = options;
     this.connections = new Connections(options.clock);
+    this.outages = new OutageLog(options.telemetry, options.clock);
     this.server = new SMTPServer({
       ...certificate,
       name: hostName,
@@ -233,9 +239,20 @@ export class SubmissionServer {
   private async queue(message: Uint8Array, session: SMTPServerSession): Promise<string> {
     const { tenant, user } = await this.senderOf(session);
     const recipients = session.envelope.rcptTo.map(({ address }) => recipientOf(address));
-    const bodies = sendBodiesOf(tenant, await this.parser.parse(message), this.options.platformSender);
+    await this.admit(tenant);
+    const email = await this.parser.parse(tenant.tenantId, message);
+    const bodies = sendBodiesOf(tenant, email, this.options.platformSender);
     const { send } = this.options;
-    return submit({ apiKey: user.apiKey, recipients, bodies, message, send: (request) => send(request) });
+    return submit({ apiKey: user.apiKey, recipients, bodies, message, send: (...asked) => send(...asked) });
+  }
+
+  /** Counts the first recipient's request before the message is read: what cannot be read costs as much as what can. */
+  private async admit(tenant: Tenant): Promise<void> {
+    try {
+      await this.options.admit(tenant);
+    } catch (error) {
+      throw error instanceof ApiError ? overLimit() : error;
+    }
   }
 
   private async try(answer: Answer, work: () => unknown): Promise<void> {
@@ -255,9 +272,13 @@ export class SubmissionServer {
         ? new SmtpRefusal(550, `5.7.1 ${error.message}`)
         : new SmtpRefusal(452, `4.3.1 ${error.message}`);
     }
+    if (isOutage(error)) {
+      this.outages.note("an SMTP command failed", { error: String(error) });
+      return new SmtpRefusal(code, AWAY);
+    }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.options.telemetry.log("error", "an SMTP command failed", { error: text });
-    return new SmtpRefusal(code, isOutage(error) ? AWAY : "4.3.0 internal error");
+    return new SmtpRefusal(code, "4.3.0 internal error");
   }
 }
 

@@ -1,7 +1,7 @@
 import { recipientKey } from "../../../domain/email.ts";
 import { isJsonObject } from "../../../domain/json.ts";
 import type { SendBodies } from "./send-body.ts";
-import { SmtpRefusal } from "./smtp-refusal.ts";
+import { overLimit, SmtpRefusal } from "./smtp-refusal.ts";
 
 export interface Submission {
   readonly apiKey: string;
@@ -10,7 +10,7 @@ export interface Submission {
   /** The message as it came. */
   readonly message: Uint8Array;
   /** Serves a request of `POST /v1/send/email` as the API does. */
-  send(request: Request): Promise<Response>;
+  send(request: Request, isCounted: boolean): Promise<Response>;
 }
 
 /** Recipients that are sent to at a time. */
@@ -22,8 +22,9 @@ const IDS_SHOWN = 8;
 
 /**
  * Queues one job for each recipient, each by a request of its own, with a key of its own: a client that sends the message again
- * after a lost or temporary reply gets the same jobs. The first recipient goes ahead, because what is wrong with the message is
- * wrong for all of them: a message is refused whole, unless the tenant changes or a limit is reached on the way.
+ * after a lost or temporary reply gets the same jobs. The first recipient, whose request has been counted, goes ahead, because what
+ * is wrong with the message is wrong for all of them: a message is refused whole, unless the tenant changes or a limit is reached
+ * on the way.
  *
  * Returns the reply's text once every job is on disk. Throws an `SmtpRefusal`.
  */
@@ -34,7 +35,8 @@ export async function submit(submission: Submission): Promise<string> {
   let failure: SmtpRefusal | null = null;
   for (let at = 0, many = 1; at < recipients.length && failure === null; at += many, many = groupSize(submission)) {
     const group = recipients.slice(at, at + many);
-    const answers = await Promise.all(group.map((recipient) => sendOne(submission, recipient, keys)));
+    const isCounted = at === 0;
+    const answers = await Promise.all(group.map((recipient) => sendOne(submission, { recipient, keys, isCounted })));
     for (const answer of answers) {
       if (answer instanceof SmtpRefusal) failure ??= answer;
       else jobIds.push(answer);
@@ -60,8 +62,11 @@ function keysOf({ bodies, message }: Submission): string | null {
 /** Returns the job's id, or why there is none. */
 async function sendOne(
   { apiKey, bodies, send }: Submission,
-  recipient: string,
-  keys: string | null,
+  {
+    recipient,
+    keys,
+    isCounted,
+  }: { readonly recipient: string; readonly keys: string | null; readonly isCounted: boolean },
 ): Promise<string | SmtpRefusal> {
   const body = Buffer.from(bodies.bodyFor(recipient));
   const headers = new Headers({
@@ -74,7 +79,8 @@ async function sendOne(
     headers.set("idempotency-key", `smtp-${key}`);
   }
   // No socket is involved: the address is only there because a request has one.
-  const response = await send(new Request("http://smtp.invalid/v1/send/email", { method: "POST", headers, body }));
+  const request = new Request("http://smtp.invalid/v1/send/email", { method: "POST", headers, body });
+  const response = await send(request, isCounted);
   const answer: unknown = await response.json();
   const members = isJsonObject(answer) ? answer : {};
   const { job_id } = members;
@@ -96,9 +102,7 @@ function refusalOf({ status, headers }: Response, members: Readonly<Record<strin
     case 413:
       return new SmtpRefusal(552, `5.3.4 ${why}`);
     case 429:
-      return headers.get("ratelimit-remaining") === "0"
-        ? new SmtpRefusal(451, "4.7.1 too many requests: each recipient counts as one; try again later")
-        : new SmtpRefusal(452, `4.3.1 ${why}`);
+      return headers.get("ratelimit-remaining") === "0" ? overLimit() : new SmtpRefusal(452, `4.3.1 ${why}`);
     case 408:
     case 500:
     case 503:

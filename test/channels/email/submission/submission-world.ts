@@ -1,4 +1,5 @@
 import nodemailer from "nodemailer";
+import { mailDoor } from "../../../../src/app/submission.ts";
 import {
   type SubmissionOptions,
   SubmissionServer,
@@ -39,8 +40,7 @@ export class SubmissionWorld {
       hostName: "smtp.platform.test",
       certificate: CERTIFICATE,
       isSelfSigned: true,
-      holderOf: (apiKey) => this.front.stores.directory.byApiKey(apiKey),
-      send: (request) => this.front.server.handle(request),
+      ...mailDoor(this.front.ports),
       platformSender: PLATFORM_SENDER,
       clock: systemClock,
       telemetry: new QuietTelemetry(),

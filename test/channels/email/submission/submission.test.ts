@@ -240,7 +240,44 @@ describe("a temporary reply", () => {
     expect(await refusal({}, apiKey)).toStartWith("taken: 250");
     expect(await refusal({}, apiKey)).toStartWith("452 4.3.1 your share of the queue is used up");
     front.queue.failure = new UnavailableError("away");
+    expect(await refusal({})).toStartWith("451 4.3.0 a part of the service cannot be reached at the moment");
+    front.queue.failure = null;
+    front.queue.failAfter(1, new UnavailableError("away"));
     expect(await refusal({})).toStartWith("451 4.3.0 the job was not queued: try again");
+  });
+});
+
+describe("the plan's requests", () => {
+  /** Multiparts within one another, more than are read. */
+  const UNREADABLE = Array.from(
+    { length: 30 },
+    (_, n) => `--b${n}\r\nContent-Type: multipart/mixed; boundary=b${n + 1}\r\n`,
+  );
+
+  test("are one for each recipient", async () => {
+    const before = front.queue.counted;
+    const to = ["ada@example.com", "bob@example.com", "eve@example.com"];
+    await world.mailer(at, front.apiKey).sendMail({ ...MAIL, to });
+    expect(front.queue.counted - before).toBe(3);
+  });
+
+  test("are one for a message that cannot be read, and over the limit none is read", async () => {
+    const client = await world.loggedIn(at, await front.addTenant("hostile", "three", ["allow_raw_html"]));
+    const replies: string[] = [];
+    for (let times = 0; times < 4; times += 1) {
+      await client.begin("ada@example.com", "bob@example.com");
+      replies.push(
+        await client.say(
+          `From: ${PLATFORM_SENDER}`,
+          "Content-Type: multipart/mixed; boundary=b0",
+          "",
+          ...UNREADABLE,
+          ".",
+        ),
+      );
+    }
+    const unread = expect.stringMatching(/^554 5\.6\.0 the message could not be read/);
+    expect(replies).toEqual([unread, unread, unread, expect.stringMatching(/^451 4\.7\.1 too many requests/)]);
   });
 });
 
