@@ -1,13 +1,15 @@
--- Marks a tenant's jobs as erased: pull.lua hands them out as suppressed. Those that wait for a retry become due.
+-- Marks a tenant's jobs as erased: pull.lua hands them out as suppressed. Those that wait for a retry become due. Says when a
+-- recipient was erased, for messages to others that name them as a copy.
 --
 -- KEYS[1]   the shard's prefix
 --
 -- ARGV[1]   the tenant
--- ARGV[2]   mark | forget
--- ARGV[3..] mark: job ids. forget: where to go on ("0" at first), and about how many marks to look at
+-- ARGV[2]   copies | mark | forget
+-- ARGV[3..] copies: SHA-256 of the recipient, when they were erased (unix ms), and for how long (ms) that is kept.
+--           mark: job ids. forget: where to go on ("0" at first), and about how many marks to look at
 --
--- mark returns how many of the jobs have not ended. forget drops the marks of jobs that have ended, and returns where to go
--- on ("0" at the end). Safe to repeat.
+-- copies returns 1. mark returns how many of the jobs have not ended. forget drops the marks of jobs that have ended, and
+-- returns where to go on ("0" at the end). Safe to repeat.
 
 local prefix, tenant, call = KEYS[1], ARGV[1], ARGV[2]
 local key = prefix .. ':suppressed:' .. tenant
@@ -18,6 +20,11 @@ local function is_over(job, has_entry)
   if not record then return not has_entry end
   local owner, _, status = record_state(record)
   return owner ~= tenant or not is_unfinished(status)
+end
+
+if call == 'copies' then
+  redis.call('SET', prefix .. ':erased-copy:' .. tenant .. ':' .. ARGV[3], ARGV[4], 'PX', ARGV[5])
+  return 1
 end
 
 if call == 'forget' then

@@ -7,7 +7,7 @@ import type { RedisConnection } from "./connection.ts";
 import eraseLua from "./erase.lua" with { type: "text" };
 import { shardPrefix } from "./keys.ts";
 import { Script, type ScriptArgument } from "./script.ts";
-import { eraseCopies } from "./suppress.ts";
+import { erasedCopyName } from "./suppress.ts";
 import type { QueueSurvey } from "./survey.ts";
 
 /** Runs even when Redis is full: a mark is small, and what it ends makes room. */
@@ -16,6 +16,8 @@ const script = new Script(eraseLua, "run");
 /** Jobs that one call marks, and marks that one looks at. */
 const PIECE = 256;
 const FORGET_PIECES_MAX = 10_000;
+/** Longer than any message waits: scheduled for 30 days, then held. */
+const ERASED_COPY_MS = 40 * 24 * 60 * 60 * 1000;
 
 interface ErasingPorts {
   readonly connection: RedisConnection;
@@ -32,8 +34,8 @@ export async function eraseJobs(
   { tenantId, shard }: TenantRef,
   recipient: string,
 ): Promise<ErasedJobs> {
-  await eraseCopies(connection, { tenantId, shard }, recipient, clock.nowMs());
   const call = (...args: ScriptArgument[]) => script.run(connection, [shardPrefix(shard)], [tenantId, ...args]);
+  await call("copies", erasedCopyName(recipient), Math.ceil(clock.nowMs()), ERASED_COPY_MS);
   let cursor = "0";
   for (let pieces = 0; pieces < FORGET_PIECES_MAX; pieces += 1) {
     cursor = String(await call("forget", cursor, PIECE));

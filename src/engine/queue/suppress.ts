@@ -75,22 +75,11 @@ export async function suppressedAmong(
   return found;
 }
 
-/** Says when a recipient was erased, for messages that name them among others. Expires with the last of these. */
+/** Says when a recipient was erased, for messages that name them among others. `erase.lua` writes it. */
 function erasedCopyKey({ tenantId, shard }: TenantRef, address: string): string {
-  return `${shardPrefix(shard)}:erased-copy:${tenantId}:${hash("sha256", address, "hex")}`;
+  return `${shardPrefix(shard)}:erased-copy:${tenantId}:${erasedCopyName(address)}`;
 }
 
-/** Longer than any message waits: scheduled for 30 days, then held. */
-const ERASED_COPY_MS = 40 * 24 * 60 * 60 * 1000;
-
-/** Messages that were accepted by now go to the recipient no more as a copy. */
-export async function eraseCopies(
-  connection: RedisConnection,
-  tenant: TenantRef,
-  address: string,
-  nowMs: number,
-): Promise<void> {
-  await connection
-    .set(erasedCopyKey(tenant, address), Math.ceil(nowMs), "PX", ERASED_COPY_MS)
-    .catch((error: unknown) => Promise.reject(redisFailure(error)));
+export function erasedCopyName(address: string): string {
+  return hash("sha256", address, "hex");
 }

@@ -64,6 +64,20 @@ test("a job that ended and is not recorded yet is reported, and so is one in fli
   expect(await queue.eraseJobs(at.tenant, ANN)).toEqual({ unfinished: 1, unrecorded: 1, isIncomplete: false });
 });
 
+test("a recipient is erased while Redis is full, also as a copy of messages to others", async () => {
+  const { tenant, lease } = await world();
+  const acceptedMs = Date.now();
+  await accept(tenant);
+  await redis.client.config("SET", "maxmemory", "1");
+  try {
+    expect(await queue.eraseJobs(tenant, ANN)).toEqual({ unfinished: 1, unrecorded: 0, isIncomplete: false });
+  } finally {
+    await redis.client.config("SET", "maxmemory", "0");
+  }
+  expect(first(await pullOne(lease, "acme")).suppressed).toBe("erased");
+  expect([...(await queue.suppressedAmong(tenant, [ANN], acceptedMs))]).toEqual([[ANN, "erased"]]);
+});
+
 test("a recipient on the list under its erased name is suppressed, and nobody else is", async () => {
   const { tenant, lease } = await world();
   await queue.putSuppression(tenant, "sha:", index.erasedNamesKey("acme"));
