@@ -20,6 +20,11 @@ export class VirtualClock implements Clock {
     return this.passedMs;
   }
 
+  /** Timers that are set and not due yet. */
+  get timersSet(): number {
+    return this.timers.size;
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     const timer = { atMs: this.passedMs + delayMs, run };
     this.timers.add(timer);

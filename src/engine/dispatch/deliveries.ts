@@ -126,10 +126,13 @@ export class Deliveries {
   /** Never rejects: `deliver` always ends in an outcome. */
   async start(starter: Starter, started: Started): Promise<void> {
     const { job, tenant, slot } = started;
-    if (job.suppressed !== null) return this.settle(job, { kind: "suppressed", reason: job.suppressed });
     if (job.isReported) return this.submit(retryNow(job, "running"));
     const aborter = new AbortController();
     this.inFlight.set(job, aborter);
+    if (job.suppressed !== null) {
+      await this.settle(job, { kind: "suppressed", reason: job.suppressed });
+      return this.leave(job);
+    }
     if (await this.isUnneeded(started)) {
       this.leave(job);
       return starter.delivered(slot);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TransportError } from "../../../src/domain/errors.ts";
+import { TransportError, UnavailableError } from "../../../src/domain/errors.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import type { QueueState } from "../../simulation/memory-queue-state.ts";
@@ -150,9 +150,8 @@ test("another process delivers a dead owner's jobs within the promised time", as
   await world.stop(heir);
 });
 
-test("a stopping process lends its jobs for no longer than its drain lasts", async () => {
-  const world = new RelayWorld(() => SLOW);
-  const jobs = world.accept(world.tenant("acme"));
+/** A way to the queue, and for how long jobs are lent over it. */
+function withLoans(world: RelayWorld) {
   const target = new MemoryQueue(world.state);
   const loansMs: number[] = [];
   const queue = new Proxy(target, {
@@ -165,10 +164,43 @@ test("a stopping process lends its jobs for no longer than its drain lasts", asy
       };
     },
   });
+  return { queue, loansMs };
+}
+
+test("a stopping process lends its jobs for no longer than its drain lasts", async () => {
+  const world = new RelayWorld(() => SLOW);
+  const jobs = world.accept(world.tenant("acme"));
+  const { queue, loansMs } = withLoans(world);
   const dispatcher = world.start({ queue });
   await world.advance(2_000);
   expect(world.callsOf(jobs)).toHaveLength(1);
   await world.stop(dispatcher);
   expect(loansMs).toHaveLength(1);
   expect(loansMs[0]).toBeLessThan(limits.deliveryTimeoutMs);
+});
+
+test("a suppressed job that cannot give back yet is lent, and nothing waits for it after the loan", async () => {
+  const world = new RelayWorld(() => TAKES);
+  const tenant = world.tenant("acme");
+  world.suppress(tenant, "ann@example.com", "bounced");
+  const givenBack: string[] = [];
+  let isAway = true;
+  world.channel.giveBack = async ({ jobId }) => {
+    if (isAway) throw new UnavailableError("the registry is away");
+    givenBack.push(jobId);
+  };
+  const jobs = world.accept(tenant);
+  const { queue, loansMs } = withLoans(world);
+  const first = world.start({ queue });
+  await world.advance(2_000);
+  await world.stop(first);
+  expect(loansMs).toHaveLength(1);
+  expect(world.clock.timersSet).toBe(0);
+  isAway = false;
+  const second = world.start();
+  await world.advance(15_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "suppressed after 1": 1 });
+  expect(givenBack).toEqual(jobs);
+  expect(world.callsOf(jobs)).toEqual([]);
+  await world.stop(second);
 });

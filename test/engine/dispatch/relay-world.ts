@@ -1,7 +1,7 @@
 import type { Channel, Relay } from "../../../src/domain/channel.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import type { JobRecord, QueuedJob } from "../../../src/domain/job.ts";
+import type { JobRecord, QueuedJob, SuppressionReason } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { OwnerQueue } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
@@ -36,6 +36,8 @@ class RelayChannel implements Channel {
   /** Messages that were broken off in their middle. */
   cutOff = 0;
   readonly calls: Call[] = [];
+  /** Absent: accepting a message takes nothing. */
+  giveBack?: NonNullable<Channel["giveBack"]>;
   readonly inFlight = new Map<string, number>();
   /** Of all relays together. */
   private waiting: (() => void)[] = [];
@@ -123,6 +125,12 @@ export class RelayWorld {
       this.state.acceptNow(tenant, 1_000_000, { jobId, channel: "email", recipient, payload, idempotency: null });
       return jobId;
     });
+  }
+
+  /** From now on, for whoever asks the queue. */
+  suppress({ tenantId, shard }: Tenant, recipient: string, reason: SuppressionReason): void {
+    const { suppressed } = this.state.look(shard);
+    suppressed.set(tenantId, new Map(suppressed.get(tenantId)).set(recipient, reason));
   }
 
   start(options: { readonly queue?: OwnerQueue; readonly clock?: Clock } = {}): Dispatcher {
