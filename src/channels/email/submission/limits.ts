@@ -28,6 +28,6 @@ export const submissionLimits = {
   dashedLinesMax: 10_000,
   nestingMax: 20,
   headerBytesMax: 256 * 1024,
-  /** Text and HTML of a message together, decoded; either is refused above 512 KiB once it is read. */
-  textCharsMax: 2 * 1024 * 1024,
+  /** Text and HTML of a message together, in their character sets. Either is refused above 512 KiB of UTF-8 once it is read. */
+  textBytesMax: 1280 * 1024,
 } as const;

@@ -1,4 +1,4 @@
-import { type Address, type Attachment, addressParser, decodeWords, type Email, type Mailbox } from "postal-mime";
+import type { Address, Attachment, Email, Mailbox } from "postal-mime";
 import { parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
@@ -8,6 +8,7 @@ import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
 import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
+import { addressesIn, decodeHeader, headerIn } from "./header-values.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
 /** A message as `POST /v1/send/email` takes it. */
@@ -28,7 +29,7 @@ export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: strin
   const names = namesOf(email);
   return {
     idempotencyKey: own.idempotencyKey,
-    messageId: email.messageId?.trim() || null,
+    messageId: headerIn(email.headers, "message-id") || null,
     bodyFor(recipient) {
       const name = names.get(recipientKey(recipient));
       const to = { to_address: recipient, ...(name !== undefined && { to_name: name }) };
@@ -42,7 +43,7 @@ export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: strin
 function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
   const replyTo = replyToOf(email, sender);
   const headers = furtherHeadersOf(email);
-  const subject = oneLine(email.subject ?? "");
+  const subject = oneLine(decodeHeader(headerIn(email.headers, "subject")));
   return {
     ...(subject !== "" && { subject }),
     ...(own.template === null ? contentOf(email) : { template_id: own.template }),
@@ -63,8 +64,9 @@ function contentOf({ html, text = "" }: Email): JsonObject {
 function furtherHeadersOf({ headers }: Email): Readonly<Record<string, string>> {
   const further = new Map<string, readonly [string, string]>();
   for (const { key, originalKey, value } of headers) {
-    const text = key === "references" ? shortened(value) : oneLine(decodeWords(value));
-    if (isFurtherHeader(key) && text !== "" && !further.has(key)) further.set(key, [originalKey, text]);
+    if (!isFurtherHeader(key) || further.has(key)) continue;
+    const text = key === "references" ? shortened(value) : oneLine(decodeHeader(value));
+    if (text !== "") further.set(key, [originalKey, text]);
   }
   return Object.fromEntries(further.values());
 }
@@ -101,7 +103,9 @@ function ownHeadersOf({ headers }: Email): OwnHeaders {
       const known = KNOWN.map((one) => OWN + one).join(", ");
       throw refused(`${key.slice(0, 80)} is not a header that is known here: known are ${known}`);
     }
-    values.set(name, [...(values.get(name) ?? []), decodeWords(value).trim()]);
+    const all = values.get(name) ?? [];
+    all.push(decodeHeader(value).trim());
+    values.set(name, all);
   }
   const single = (name: string): string | null => {
     const [value, ...more] = values.get(name) ?? [];
@@ -145,8 +149,7 @@ function tagOf(text: string): JsonObject {
  */
 function requireOwnSender(tenant: Tenant, { headers }: Email, platformSender: string): string {
   const sender = senderOf(tenant, platformSender);
-  const from = headers.filter(({ key }) => key === "from").flatMap(({ value }) => addressParser(value));
-  const [only, ...more] = from;
+  const [only, ...more] = addressesIn(headers, "from") ?? [];
   if (only?.address === undefined || more.length > 0) {
     throw new SmtpRefusal(550, `5.7.1 the message must have one address in From: ${sender}`);
   }
@@ -175,15 +178,17 @@ export function recipientOf(given: string): string {
   throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address, such as ada@example.com");
 }
 
-/** Display names of recipients, by address. */
-function namesOf({ to = [], cc = [] }: Email): ReadonlyMap<string, string> {
-  const named = mailboxesOf([...to, ...cc]).filter(({ name }) => oneLine(name) !== "");
+/** Display names of recipients, by address. None if there are more than anybody reads. */
+function namesOf({ headers }: Email): ReadonlyMap<string, string> {
+  const named = mailboxesOf(addressesIn(headers, "to", "cc") ?? []).filter(({ name }) => oneLine(name) !== "");
   return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 
 /** Empty if answers go to the sender anyway. */
-function replyToOf({ replyTo = [] }: Email, sender: string): readonly Json[] {
-  const mailboxes = mailboxesOf(replyTo);
+function replyToOf({ headers }: Email, sender: string): readonly Json[] {
+  const addresses = addressesIn(headers, "reply-to");
+  if (addresses === null) throw refused("the header reply-to is too long");
+  const mailboxes = mailboxesOf(addresses);
   if (mailboxes.every(({ address }) => recipientKey(address) === recipientKey(sender))) return [];
   return mailboxes.map(({ name, address }) => ({ address, ...(oneLine(name) !== "" && { name: oneLine(name) }) }));
 }

@@ -150,6 +150,12 @@ test("messages that would cost too much to read, or cannot be read, are refused"
     ],
     [typed("multipart/mixed; boundary=b0", nested.join("")), "554 5.6.0 the message could not be read"],
     [`${FROM}\r\nX-Long: ${"x".repeat(300_000)}\r\n\r\nHi`, "554 5.6.0 the message could not be read"],
+    [
+      typed("text/plain; format=flowed\r\nContent-Transfer-Encoding: base64", btoa("\n".repeat(400_000))),
+      "554 5.6.0 the text of the message has more lines than are taken",
+    ],
+    [`${FROM}\r\nReply-To: ${"a@b.test, ".repeat(4_000)}\r\n\r\nHi`, "554 5.6.0 the header reply-to is too long"],
+    [`${FROM}${", a@b.test".repeat(4_000)}\r\n\r\nHi`, "550 5.7.1 the message must have one address in From"],
     ["\r\nHi", "550 5.7.1 the message must have one address in From"],
     [`${FROM}\r\n${FROM}\r\n\r\nHi`, "550 5.7.1 the message must have one address in From"],
     [`${FROM}, eve@example.com\r\n\r\nHi`, "550 5.7.1 the message must have one address in From"],
