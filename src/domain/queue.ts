@@ -331,6 +331,9 @@ export interface AllowanceCall {
  */
 export type Settled = "settled" | ReadonlySet<string>;
 
+/** What the queue knows of a job besides its entry. */
+export type JobNews = Pick<QueuedJob, "suppressed" | "isReported">;
+
 /** The dispatcher's side of the queue. */
 export interface OwnerQueue extends Leases {
   /**
@@ -340,6 +343,8 @@ export interface OwnerQueue extends Leases {
    */
   allow(lease: Lease, call: AllowanceCall): Promise<number | Fenced>;
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced>;
+  /** What a pull would say now of a job that the owner has had for a while. Changes nothing. */
+  lookAgain(lease: Lease, job: QueuedJob): Promise<JobNews | Fenced>;
   /**
    * `shardTimeMs` is the shard's time as the owner estimates it, as in a pull: parked jobs are due by it, so a step of
    * the store's clock since the last pull does not move them. Null: the owner has no estimate.

@@ -34,6 +34,10 @@ export const engineLimits = {
   settleBatchMax: 256,
   /** Outcomes of all shards in one call: each takes Redis some 7 µs. */
   settleCallMax: 1_024,
+  /** A job whose pull was asked for longer ago is looked up again: its recipient may have been suppressed meanwhile. */
+  lookAgainMs: 1_000,
+  /** Jobs that one call looks up. */
+  lookCallMax: 256,
   /** Shards in one pull. */
   pullShardsMax: 64,
   /** Longest wait before a failed queue call is tried again. */

@@ -60,9 +60,16 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a pull does not name suppressed recipients",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const suppressed = shard.suppressed.get(tenantQueue.tenantId)?.get(entry.recipient) ?? null;",
+    find: "const suppressed = suppressedFor(shard, tenantQueue.tenantId, entry.recipient);",
     replace: "const suppressed = null;",
     seed: 2,
+  },
+  {
+    name: "a message that has waited in its process is not looked up again",
+    file: `${DISPATCH}/tenant-actor.ts`,
+    find: "unit, slot, isOld: this.isOld(job) });",
+    replace: "unit, slot, isOld: false });",
+    seed: 55,
   },
   {
     name: "a tenant queue is read from its start although it has open jobs",

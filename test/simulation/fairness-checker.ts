@@ -13,11 +13,11 @@ interface Standing {
   readonly passedBy: Map<string, number>;
 }
 
-/** Of a delivery. */
-interface Slot {
+interface Delivery {
+  readonly jobId: string;
   /** Of the lease that it begins under. */
   readonly token: string;
-  readonly tookSlotNow: boolean;
+  readonly isFallback: boolean;
 }
 
 /** Each tenant's deliveries in flight and waiting jobs in each process, and who was served meanwhile. */
@@ -28,6 +28,8 @@ export class FairnessChecker {
   private arriving: (() => void)[] = [];
   /** Tenants that began a delivery in this step and had nothing in flight before. */
   private readonly begun = new Set<Standing>();
+  /** Of each process: jobs that were looked up again in the slot that their delivery has. */
+  private readonly lookedUp = new Set<string>();
 
   constructor(
     private readonly watch: Watch,
@@ -56,12 +58,32 @@ export class FairnessChecker {
     if (jobs > 0) this.arriving.push(() => (this.standing(process, tenantId).waiting += jobs));
   }
 
-  /** Without `tookSlotNow` its slot was taken earlier: it asked after another message meanwhile. */
-  started(process: SimProcess, tenant: Tenant, { token, tookSlotNow }: Slot): void {
+  /** A delivery has its slot, and looks its job up again first. */
+  looksAgain(process: SimProcess, tenantId: string): void {
+    const own = this.standing(process, tenantId);
+    own.waiting -= 1;
+    own.inFlight += 1;
+    own.passedBy.clear();
+    if (own.inFlight === 1) this.begun.add(own);
+  }
+
+  lookedAgain(process: SimProcess, tenantId: string, jobId: string): void {
+    this.standing(process, tenantId).inFlight -= 1;
+    this.lookedUp.add(nameOf(process, jobId));
+  }
+
+  wasLookedUp(process: SimProcess, jobId: string): boolean {
+    return this.lookedUp.has(nameOf(process, jobId));
+  }
+
+  started(process: SimProcess, tenant: Tenant, { jobId, token, isFallback }: Delivery): void {
+    const wasLookedUp = this.lookedUp.delete(nameOf(process, jobId));
+    // Otherwise it was taken before, to look the job up or to ask after its message.
+    const tookSlotNow = !wasLookedUp && !isFallback;
     const { watch } = this;
     const all = this.ofProcess(process);
     const own = this.standing(process, tenant.tenantId);
-    own.waiting -= 1;
+    if (!wasLookedUp) own.waiting -= 1;
     own.inFlight += 1;
     own.passedBy.clear();
     const window = this.changeWindow(tenant, token, 1);
@@ -70,7 +92,7 @@ export class FairnessChecker {
     const used = this.slotsUsed(all);
     watch.demand(used <= this.slots, "memory", () => `${used} deliveries in ${this.slots} slots`);
     if (own.inFlight === 1) this.begun.add(own);
-    // Content is looked at between a slot and its delivery: who took the last slots may begin first.
+    // Content and jobs are looked at between a slot and its delivery: who took the last slots may begin first.
     let later = 0;
     for (const other of all.values()) if (other !== own && other.inFlight === 1 && this.begun.has(other)) later += 1;
     // Jobs lent in a former term count for the slots, but not for its next actor.
@@ -120,4 +142,8 @@ export class FairnessChecker {
     this.standings.set(process, all);
     return all;
   }
+}
+
+function nameOf({ name }: SimProcess, jobId: string): string {
+  return `${name} ${jobId}`;
 }

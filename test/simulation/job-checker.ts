@@ -98,7 +98,8 @@ export class JobChecker {
   /** What each tenant has of the queue. */
   readonly shares: ShareChecker;
   private readonly lastEventIds = new Map<string, number>();
-  private readonly suppressed = new Set<string>();
+  /** Since when. */
+  private readonly suppressed = new Map<string, number>();
 
   constructor(
     private readonly clock: SimClock,
@@ -231,7 +232,14 @@ export class JobChecker {
   }
 
   suppress(tenantId: string, recipient: string): void {
-    this.suppressed.add(`${tenantId} ${recipient}`);
+    const name = `${tenantId} ${recipient}`;
+    if (!this.suppressed.has(name)) this.suppressed.set(name, this.clock.nowMs);
+  }
+
+  /** How long it has been on the list; 0: it is not. */
+  suppressedForMs({ tenant, recipient }: JobTruth): number {
+    const sinceMs = this.suppressed.get(`${tenant.tenantId} ${recipient}`);
+    return sinceMs === undefined ? 0 : this.clock.nowMs - sinceMs;
   }
 
   isSuppressed({ tenant, recipient }: JobTruth): boolean {

@@ -1,4 +1,5 @@
-import type { PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
+import type { QueuedJob, SuppressionReason } from "../../src/domain/job.ts";
+import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,
@@ -37,6 +38,16 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
     shardTimeMs: timeMs,
     estimatedSkewMs,
   };
+}
+
+/** What a pull would say of a job now. */
+export function newsOf(shard: ShardState, { jobId, tenantId, recipient }: QueuedJob): JobNews {
+  if ((storedJob(shard, jobId)?.kept.length ?? 0) > 0) return { suppressed: null, isReported: true };
+  return { suppressed: suppressedFor(shard, tenantId, recipient) };
+}
+
+function suppressedFor(shard: ShardState, tenantId: string, recipient: string): SuppressionReason | null {
+  return shard.suppressed.get(tenantId)?.get(recipient) ?? null;
 }
 
 /** The shard's time, which is never behind the owner's reckoning, and no further ahead of it than calls take. */
@@ -119,7 +130,7 @@ function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, by
   if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(name);
   const cursor = shard.cursors.get(name) ?? null;
   const jobs = read.map(([entryId, entry]) => {
-    const suppressed = shard.suppressed.get(tenantQueue.tenantId)?.get(entry.recipient) ?? null;
+    const suppressed = suppressedFor(shard, tenantQueue.tenantId, entry.recipient);
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
     const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
     const stored = wasOut ? storedJob(shard, entry.jobId) : null;

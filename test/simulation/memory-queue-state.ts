@@ -1,7 +1,7 @@
 import type { BatchPiece, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import { isJobId } from "../../src/domain/ids.ts";
-import { isFinal, type JobRecord, type KeptContent } from "../../src/domain/job.ts";
+import { isFinal, type JobRecord, type KeptContent, type QueuedJob } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
   type AllowanceCall,
@@ -10,6 +10,7 @@ import {
   type Fenced,
   type Idempotency,
   type JobAddress,
+  type JobNews,
   type Lease,
   type LeaseRole,
   type LeaseState,
@@ -30,7 +31,7 @@ import type { TenantRef } from "../../src/domain/tenant.ts";
 import { accept, acceptPiece, admit, batchUnder, endBatch } from "./memory-queue-accept.ts";
 import { allow } from "./memory-queue-allow.ts";
 import { observe, type Sighting } from "./memory-queue-observe.ts";
-import { pull } from "./memory-queue-pull.ts";
+import { newsOf, pull } from "./memory-queue-pull.ts";
 import { record } from "./memory-queue-record.ts";
 import { jobsOf, type References, remember } from "./memory-queue-references.ts";
 import { retry } from "./memory-queue-retry.ts";
@@ -208,6 +209,11 @@ export class QueueState {
   pullNow(lease: Lease, request: PullRequest): PullResult | Fenced {
     if (!this.holds(lease, "dispatcher")) return FENCED;
     return pull(this.shard(lease.shard), request, this.clock.nowMs());
+  }
+
+  lookAgainNow(lease: Lease, job: QueuedJob): JobNews | Fenced {
+    if (!this.holds(lease, "dispatcher")) return FENCED;
+    return newsOf(this.shard(lease.shard), job);
   }
 
   settleNow(call: SettleCall): Settled | Fenced {

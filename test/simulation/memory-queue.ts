@@ -1,5 +1,5 @@
 import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
-import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
+import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/job.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -7,6 +7,7 @@ import type {
   Fenced,
   Idempotency,
   JobAddress,
+  JobNews,
   Lease,
   LeaseRole,
   LeaseState,
@@ -95,6 +96,9 @@ export class MemoryQueue implements Queue, BatchQueue, RetryQueue, ProviderRefer
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     return this.state.pullNow(lease, request);
+  }
+  async lookAgain(lease: Lease, job: QueuedJob): Promise<JobNews | Fenced> {
+    return this.state.lookAgainNow(lease, job);
   }
   async settle(
     lease: Lease,

@@ -14,6 +14,9 @@ export interface Server {
   readonly timeoutMs: number;
 }
 
+/** When a process hears that the queue has not answered. */
+export const QUEUE_CALL_MS_MAX = 5_000;
+
 /** The connections that a process has to a server. The queue has one for each kind of call, all others one alone. */
 export type Line = "accept" | "leases" | "bulk" | "small" | "only";
 

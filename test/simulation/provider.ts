@@ -5,12 +5,13 @@ import { limits } from "../../src/domain/limits.ts";
 import type { Outcome } from "../../src/domain/outcome.ts";
 import type { DeliveryReport } from "../../src/domain/report.ts";
 import type { Tenant } from "../../src/domain/tenant.ts";
+import { engineLimits } from "../../src/engine/limits.ts";
 import type { Dice } from "./dice.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
 import type { JobChecker, JobTruth } from "./job-checker.ts";
 import type { LeaseChecker, TermTruth } from "./lease-checker.ts";
 import type { QueueState } from "./memory-queue-state.ts";
-import type { Network } from "./network.ts";
+import { type Network, QUEUE_CALL_MS_MAX } from "./network.ts";
 import type { Watch } from "./promises.ts";
 import type { QueueChecker } from "./queue-checker.ts";
 import type { RelayState, Relays } from "./relays.ts";
@@ -68,6 +69,8 @@ export type Behaviour =
 /** What a relay that takes its time takes. */
 const SLOW_MS = 10_000;
 const DISPUTES_MAX = 3;
+/** A job is looked up again once it is old, which takes a call and the pause of a process that may still deliver. */
+const SUPPRESSED_MS_MAX = engineLimits.lookAgainMs + QUEUE_CALL_MS_MAX + limits.leaseTtlMs;
 /** When a caller gives up a relay that says nothing. */
 const SILENT_MS = 20_000;
 
@@ -116,8 +119,9 @@ export class Provider {
     parts.jobs.inHand(truth);
     parts.waits.handedOver(job.jobId);
     parts.queueChecker.begun(process, job.jobId);
-    const tookSlotNow = job.fallback === undefined;
-    parts.fairness.started(process, tenant, { token: term.lease.token, tookSlotNow });
+    const { lease } = term;
+    const isFallback = job.fallback !== undefined;
+    parts.fairness.started(process, tenant, { jobId: job.jobId, token: lease.token, isFallback });
     const handOver = { term, signal, begunMs: parts.clock.nowMs };
     this.inFlight.set(job.jobId, handOver);
     truth.tries += 1;
@@ -203,7 +207,7 @@ export class Provider {
   }
 
   private checkCall(process: SimProcess, job: QueuedJob, truth: JobTruth, term: TermTruth): void {
-    const { watch, leases, jobs, state, isQueueSound, isOrdered } = this.parts;
+    const { watch, leases, jobs, state, fairness, isQueueSound, isOrdered } = this.parts;
     const { shard, tenantId } = truth.tenant;
     const where = `${process.name}, shard ${shard}, ${job.jobId}`;
     watch.demand(leases.isSurelyHeld(term), "leaseHeld", () => `${where}: not surely held`);
@@ -213,6 +217,9 @@ export class Provider {
       watch.demand(!isFinal(truth.status), "repeats", () => `${where}: it is ${truth.status} already`);
     }
     watch.demand(job.suppressed === null, "suppressed", () => `${where}: ${truth.recipient}`);
+    // A fallback asks after its message once its recipient was looked up.
+    const isNews = jobs.suppressedForMs(truth) <= SUPPRESSED_MS_MAX || job.fallback !== undefined;
+    watch.demand(isNews, "suppressed", () => `${where}: ${truth.recipient}, since ${jobs.suppressedForMs(truth)} ms`);
     watch.demand(!job.isReported, "reportedOnce", () => `${where}: handed over all the same`);
     const other = this.inFlight.get(job.jobId);
     const isTwice = other !== undefined && !other.signal.aborted && !this.mayRepeat(truth, other.term);
@@ -220,7 +227,9 @@ export class Provider {
     const last = truth.answeredIn;
     const isRepeat = last !== null && !this.mayRepeat(truth, last);
     watch.demand(!isRepeat, "repeats", () => `${where}: answered before, in the term ${last?.lease.token}`);
-    if (isOrdered && job.attempts === 0 && job.waits === undefined) {
+    // One behind it may pass it while it is looked up again.
+    const isInTurn = !fairness.wasLookedUp(process, job.jobId);
+    if (isOrdered && isInTurn && job.attempts === 0 && job.waits === undefined) {
       const place = this.lastPlace.get(tenantId) ?? -1;
       watch.demand(truth.place > place, "order", () => `${where}: number ${truth.place} after ${place}`);
       this.lastPlace.set(tenantId, truth.place);

@@ -1,7 +1,7 @@
 import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../src/domain/batch.ts";
 import { sleep } from "../../src/domain/clock.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import type { JobRecord, KeptContent } from "../../src/domain/job.ts";
+import type { JobRecord, KeptContent, QueuedJob } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
 import {
   type AcceptResult,
@@ -11,6 +11,7 @@ import {
   type Fenced,
   type FrontQueue,
   type Idempotency,
+  type JobNews,
   type Lease,
   type LeaseRole,
   type LeaseState,
@@ -171,6 +172,15 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
       return result;
     } finally {
       queue.answered(process, request);
+    }
+  }
+
+  async lookAgain(lease: Lease, job: QueuedJob): Promise<JobNews | Fenced> {
+    this.queue.looksAgain(this.process, job);
+    try {
+      return await this.call(`look ${lease.shard}`, () => this.queue.lookAgain(lease, job));
+    } finally {
+      this.queue.lookedAgain(this.process, job);
     }
   }
 

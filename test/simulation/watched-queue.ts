@@ -6,6 +6,7 @@ import {
   FENCED,
   type Fenced,
   type Idempotency,
+  type JobNews,
   type Lease,
   type LeaseRole,
   type LeaseState,
@@ -263,6 +264,22 @@ export class WatchedQueue {
       const waiting = jobs.filter(({ suppressed, isReported }) => suppressed === null && !isReported).length;
       this.parts.fairness.pulled(process, tenantQueue.tenantId, waiting);
     }
+  }
+
+  /** The process has had the job for a while, and asks before it begins its delivery. */
+  looksAgain(process: SimProcess, { tenantId }: QueuedJob): void {
+    this.parts.fairness.looksAgain(process, tenantId);
+  }
+
+  lookAgain(lease: Lease, job: QueuedJob): JobNews | Fenced {
+    const result = this.state.lookAgainNow(lease, job);
+    this.checkFence(lease, result);
+    if (result !== FENCED && result.isReported) this.parts.counts.endedByReport += 1;
+    return result;
+  }
+
+  lookedAgain(process: SimProcess, { tenantId, jobId }: QueuedJob): void {
+    this.parts.fairness.lookedAgain(process, tenantId, jobId);
   }
 
   settle(process: SimProcess, call: SettleCall, sentAtMs: number): Settled | Fenced {

@@ -9,7 +9,7 @@ import { JobChecker, type JobTruth } from "./job-checker.ts";
 import { LeaseChecker } from "./lease-checker.ts";
 import { Load } from "./load.ts";
 import { type QueueSnapshot, QueueState } from "./memory-queue-state.ts";
-import { Network, QUEUE_LINES, type Server } from "./network.ts";
+import { Network, QUEUE_CALL_MS_MAX, QUEUE_LINES, type Server } from "./network.ts";
 import { Outages } from "./outages.ts";
 import { Watch } from "./promises.ts";
 import { Provider } from "./provider.ts";
@@ -61,7 +61,7 @@ export class World {
   readonly load: Load;
   private readonly webhookCalls: WebhookCalls;
   private readonly outages: Outages;
-  readonly queueServer: Server = { name: "queue", isUp: true, timeoutMs: 5_000 };
+  readonly queueServer: Server = { name: "queue", isUp: true, timeoutMs: QUEUE_CALL_MS_MAX };
   readonly eventStoreServer: Server = { name: "event store", isUp: true, timeoutMs: limits.eventStoreInsertTimeoutMs };
   readonly counts: WorldCounts = {
     crashes: 0,

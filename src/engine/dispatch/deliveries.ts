@@ -1,9 +1,10 @@
 import type { Channel } from "../../domain/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
+import { isOutage } from "../../domain/errors.ts";
 import type { ChannelName, QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
-import type { OwnerQueue, Settlement } from "../../domain/queue.ts";
+import { FENCED, type JobNews, type OwnerQueue, type Settlement } from "../../domain/queue.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -46,7 +47,12 @@ export interface Started {
   readonly unit: AllowanceUnit | null;
   /** Null: it leads to no relay that could be away or slow as a whole. */
   readonly slot: Slot | null;
+  /** Its pull is so long ago that the job is looked up again before it is sent. */
+  readonly isOld: boolean;
 }
+
+/** A job that is looked up again, and what it holds. */
+type Old = Pick<Started, "job" | "unit" | "slot">;
 
 /** Starts deliveries and hears when they end. */
 export interface Starter {
@@ -54,6 +60,8 @@ export interface Starter {
   delivered(slot: Slot | null): void;
   /** The relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a probe. */
   hold(job: QueuedJob, wasProbe: boolean): void;
+  /** Whether a delivery that has its slot may still begin: the term and the tenant's pauses are as they were. */
+  mayGoOn(): boolean;
 }
 
 export interface DeliveryEvents {
@@ -76,6 +84,8 @@ type Away = Extract<Outcome, { kind: "away" }>;
  * V2. No provider call begins once the jobs are lent.
  * V3. No job is recorded as failed before its channel has given back what accepting it took, and that happens only
  *     while no other owner can have the job.
+ * V4. A job that is old is neither sent nor given up before the queue has said that its recipient may still be sent to. If
+ *     the queue does not answer, the job waits.
  */
 export class Deliveries {
   private readonly inFlight = new Map<QueuedJob, AbortController>();
@@ -133,7 +143,7 @@ export class Deliveries {
       await this.settle(job, { kind: "suppressed", reason: job.suppressed });
       return this.leave(job);
     }
-    if (await this.isUnneeded(started)) {
+    if ((started.isOld && (await this.isOvertaken(started, starter))) || (await this.isUnneeded(started))) {
       this.leave(job);
       return starter.delivered(slot);
     }
@@ -155,10 +165,10 @@ export class Deliveries {
   }
 
   /** Ends a job that its relay has held up for too long. */
-  async giveUp(settlement: Settlement): Promise<void> {
+  async giveUp(settlement: Settlement, isOld: boolean): Promise<void> {
     const { job } = settlement;
     this.inFlight.set(job, new AbortController());
-    await this.settleUnsent(settlement);
+    if (!(isOld && (await this.isOvertaken({ job, unit: null, slot: null })))) await this.settleUnsent(settlement);
     this.leave(job);
   }
 
@@ -207,6 +217,35 @@ export class Deliveries {
 
   private noteAllEnded(): void {
     if (this.inFlight.size === 0 && this.allEnded.length > 0) for (const resolve of this.allEnded.splice(0)) resolve();
+  }
+
+  /** Whether what became known since its pull ends the job, or nothing is known; that is settled here. */
+  private async isOvertaken({ job, unit, slot }: Old, starter?: Starter): Promise<boolean> {
+    const news = await this.lookAgain(job);
+    const isSuppressed = news !== null && news.suppressed !== null;
+    // The term may have ended meanwhile, or the tenant be paused.
+    const mayGoOn = !this.isLent && this.term.isSurelyHeld() && starter?.mayGoOn() !== false;
+    if (news !== null && !isSuppressed && !news.isReported && mayGoOn) return false;
+    unit?.giveBack();
+    if (slot !== null && isSuppressed) slot.isUnneeded = true;
+    // By the job's own member the settlement keeps an erased recipient out of the history.
+    if (isSuppressed) await this.settle({ ...job, ...news }, { kind: "suppressed", reason: news.suppressed });
+    else this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
+    return true;
+  }
+
+  /** Null: the queue does not say. */
+  private async lookAgain(job: QueuedJob): Promise<JobNews | null> {
+    const { queue, telemetry } = this.ports;
+    try {
+      const news = await queue.lookAgain(this.term.lease, job);
+      return news === FENCED ? null : news;
+    } catch (error) {
+      telemetry.count("journal_calls_failed", { call: "look" });
+      const level = isOutage(error) ? "debug" : "error";
+      telemetry.log(level, "a job waits until it can be looked up again", { job: job.jobId, error: String(error) });
+      return null;
+    }
   }
 
   /** Whether it is a fallback that is not sent, or not yet; that is settled here. */
@@ -303,6 +342,11 @@ function providerOf(slot: Slot | null): string {
  */
 function retryNow(job: QueuedJob, status: "running" | "pending", delayMs = 0): Settlement {
   return { kind: "retry", job, delayMs, status, isUncounted: true };
+}
+
+/** What the tenant sees of a job that was pulled and not sent: it is running, unless something had to be known first. */
+function unsentStatus({ needsScreening, fallback }: QueuedJob): "running" | "pending" {
+  return needsScreening || fallback !== undefined ? "pending" : "running";
 }
 
 /** Whether the job certainly ends without a message: what accepting it took is given back first. */

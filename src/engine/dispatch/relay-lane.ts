@@ -45,6 +45,8 @@ export interface Slot {
   /** When the delivery turned to the relay (monotonic); null: the message is still checked, or its content fetched. */
   handedOverAtMs: number | null;
   kind: "prompt" | "patient" | "probe";
+  /** The message has ended without being sent. */
+  isUnneeded?: true;
 }
 
 export interface LanePools {
@@ -224,7 +226,9 @@ export class RelayLane implements Contender {
       patient.release();
     } else {
       this.breaker.endProbe();
-      if (!this.breaker.isClosed) this.probeLater();
+      // Nothing has asked the relay yet.
+      if (slot.isUnneeded) this.breaker.halfOpen();
+      else if (!this.breaker.isClosed) this.probeLater();
       probes.release();
     }
     this.wake();

@@ -255,7 +255,7 @@ export class ShardOwner {
       mayDeliver: () => this.mayDeliver(),
       paceMs: (tenant) => channel.paceMs?.(tenant) ?? 0,
       start: (started) => void this.deliveries.start(actor, started),
-      giveUp: (settlement) => void this.deliveries.giveUp(settlement),
+      giveUp: (settlement, isOld) => void this.deliveries.giveUp(settlement, isOld),
       onChange: (changed) => {
         this.look(changed);
         if (this.wantingJobs.size > 0) this.wakeup.notify();

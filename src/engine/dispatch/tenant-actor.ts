@@ -33,8 +33,8 @@ export interface TenantActorOptions {
   paceMs(tenant: Tenant): number;
   /** Delivers and settles the job, and gives the unit of the day's allowance back if nothing was sent. */
   start(started: Started): void;
-  /** Ends a job that waits here without a delivery. */
-  giveUp(settlement: Settlement): void;
+  /** Ends a job that waits here without a delivery. `isOld` as in `Started`. */
+  giveUp(settlement: Settlement, isOld: boolean): void;
   /** The actor may now want jobs or be idle. */
   onChange(actor: TenantActor): void;
 }
@@ -54,6 +54,7 @@ export interface TenantActorOptions {
  *     stay in the tenant queue, and are read from the start when it moves again.
  * T8. A purged job ends as soon as it is read. A tenant queue that rests, or has used up its day, is read on for them
  *     for a while after the purge, each entry once; other jobs are not kept.
+ * T9. A job is old once its pull was asked for more than `lookAgainMs` ago: what that said of it may no longer hold.
  */
 export class TenantActor implements Waiter, Starter, Asker {
   /** On the channel's prompt slots. */
@@ -75,6 +76,9 @@ export class TenantActor implements Waiter, Starter, Asker {
   private isSifted = true;
   private tenantQueueMayHaveMore = true;
   private isPulling = false;
+  /** When the pull was asked for that is in flight, and the one of each job that waits or waited here (monotonic ms). */
+  private pullAskedMs = 0;
+  private readonly askedMs = new WeakMap<QueuedJob, number>();
   private readonly pacer = new Pacer();
   private isLoading = false;
   private failedLoads = 0;
@@ -134,6 +138,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
     if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
     this.isPulling = true;
+    this.pullAskedMs = this.options.clock.monotonicMs();
     const after = this.open > 0 || this.hasLetGo ? this.lastRead : null;
     return {
       tenantQueue: this.tenantQueue,
@@ -152,9 +157,10 @@ export class TenantActor implements Waiter, Starter, Asker {
       this.open += 1;
       this.addBytes(job.payload.length);
       if (job.suppressed !== null || job.isReported) {
-        this.options.start({ job, tenant: null, unit: null, slot: null });
+        this.options.start({ job, tenant: null, unit: null, slot: null, isOld: false });
       } else {
         this.waiting.push(job);
+        this.askedMs.set(job, this.pullAskedMs);
         this.heldUntilMs = null;
         this.isSifted = false;
       }
@@ -185,6 +191,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.isSifted = false;
   }
 
+  mayGoOn(): boolean {
+    const tenant = this.isClosed ? null : this.lookUp();
+    return this.options.mayDeliver() && !isPaused(tenant ?? null, this.tenantQueue.channel);
+  }
+
   /** A job's outcome is on disk. */
   settled(job: QueuedJob): void {
     this.open -= 1;
@@ -199,8 +210,9 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (at === -1 || !this.options.mayDeliver()) return;
     const [job] = this.waiting.splice(at, 1);
     this.heldUntilMs = null;
-    if (job !== undefined)
-      this.options.start({ job: { ...job, suppressed: "canceled" }, tenant: null, unit: null, slot: null });
+    if (job === undefined) return;
+    const canceled: QueuedJob = { ...job, suppressed: "canceled" };
+    this.options.start({ job: canceled, tenant: null, unit: null, slot: null, isOld: false });
   }
 
   /** Ends the term for jobs that have not started. */
@@ -244,7 +256,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, tenant));
     this.waiting = this.waiting.filter((job) => !spent.includes(job));
     this.heldUntilMs = null;
-    for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs));
+    for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs), this.isOld(job));
     // Other actors may now have room.
     this.options.onChange(this);
   }
@@ -286,7 +298,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (slot === null) this.inFlight += 1;
     this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
     const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
-    this.options.start({ job, tenant: this.tenant, unit, slot });
+    this.options.start({ job, tenant: this.tenant, unit, slot, isOld: this.isOld(job) });
     if (this.wantsJobs) this.options.onChange(this);
   }
 
@@ -405,9 +417,14 @@ export class TenantActor implements Waiter, Starter, Asker {
       const ending = this.waiting.filter((job) => this.isPurged(job));
       this.waiting = this.waiting.filter((job) => !this.isPurged(job));
       this.heldUntilMs = null;
-      for (const job of ending) this.options.giveUp(purged(job));
+      for (const job of ending) this.options.giveUp(purged(job), this.isOld(job));
     }
     this.isSifted = true;
+  }
+
+  private isOld(job: QueuedJob): boolean {
+    const askedMs = this.askedMs.get(job);
+    return askedMs === undefined || this.options.clock.monotonicMs() - askedMs > engineLimits.lookAgainMs;
   }
 
   private isPurged(job: QueuedJob): boolean {

@@ -20,7 +20,7 @@ import type {
 import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
-import type { NewJob, TenantQueue } from "../../domain/queue.ts";
+import type { JobNews, NewJob, TenantQueue } from "../../domain/queue.ts";
 import type { Retry } from "../../domain/retry.ts";
 import { ERASED_NAME } from "../../domain/suppressions.ts";
 import { decodeTags } from "../../domain/tags.ts";
@@ -316,14 +316,19 @@ export function decodeEntry(
     attempts: Number.parseInt(entry.slice(COUNT_AT, space), 10),
     ...(plus !== -1 && { waits: Number.parseInt(entry.slice(COUNT_AT + plus + 1, space), 10) }),
     recipient,
-    suppressed: reason === "" || reason === REPORTED ? null : suppressionReason(reason),
-    ...(reason === REPORTED && { isReported: true }),
+    ...decodeNews(reason),
     ...(retriedAt !== undefined && { retriedAtMs: Number(retriedAt) }),
     ...(entry.charAt(space - 1) === SCREENING && { needsScreening: true }),
     ...(template !== "" && { template: decodeTemplate(template) }),
     ...readExtras(entry.slice(end + 1), more),
     ...(stored !== undefined && { stored: decodeStored(stored) }),
   };
+}
+
+/** The reason for which a job's recipient is suppressed ("" none), or REPORTED. */
+export function decodeNews(reason: string): JobNews {
+  if (reason === REPORTED) return { suppressed: null, isReported: true };
+  return { suppressed: reason === "" ? null : suppressionReason(reason) };
 }
 
 /** Takes JSON text, which is the name itself in quotes unless something in it is escaped. */

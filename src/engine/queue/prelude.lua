@@ -261,6 +261,22 @@ local function count_ended(ended, tenant, bytes)
   sum.jobs, sum.bytes = sum.jobs + 1, sum.bytes + bytes
 end
 
+-- A tenant's suppressions (false: it has none), read once for many of its jobs.
+local function suppressions_of(prefix, tenant)
+  local key = prefix .. ':suppressed:' .. tenant
+  if redis.call('EXISTS', key) == 0 then return false end
+  local erased = redis.call('HMGET', key, ERASED_NAME, ERASED_JOB)
+  return { key = key, erased_key = erased[1], has_erased_jobs = erased[2] }
+end
+-- Why a job must not be sent ("" or false: nothing). The keyed hash is computed where it can match alone.
+local function suppressed_for(suppressions, job, recipient)
+  local key, erased_key = suppressions.key, suppressions.erased_key
+  if suppressions.has_erased_jobs and redis.call('HEXISTS', key, ERASED_JOB .. job) == 1 then return ERASED end
+  local reason = redis.call('HGET', key, recipient)
+  if reason or not erased_key then return reason end
+  return redis.call('HGET', key, ERASED_NAME .. redis.sha1hex(erased_key .. recipient))
+end
+
 -- Quarantines unreadable data, so that it stops nothing else. Appends to `said` what each caller returns: kind and
 -- place alternately.
 local QUARANTINE_MAX, QUARANTINE_BYTES_MAX = 1000, 16384

@@ -220,17 +220,6 @@ local function pull(prefix, at, readers)
     return has_any_kept(record), record_life(record):match(':(%d+)') or ''
   end
 
-  -- Why a job must not be sent; `erased`: the key of its tenant's erased recipients, and whether there are erased jobs.
-  -- The keyed hash is computed where it can match alone.
-  local function suppressed_for(suppressed, erased, text)
-    local key, has_jobs = erased[1], erased[2]
-    if has_jobs and redis.call('HEXISTS', suppressed, ERASED_JOB .. entry_job(text)) == 1 then return ERASED end
-    local recipient = entry_recipient(text)
-    local reason = redis.call('HGET', suppressed, recipient)
-    if reason or not key then return reason end
-    return redis.call('HGET', suppressed, ERASED_NAME .. redis.sha1hex(key .. recipient))
-  end
-
   -- A new owner reads a tenant queue from its start: running jobs stay running, because a cursor never goes back.
   local names, cursors, moved_cursors = {}, {}, {}
   for at = first_queue, last_queue, QUEUE_ARGS do names[#names + 1] = ARGV[at] end
@@ -242,13 +231,11 @@ local function pull(prefix, at, readers)
   for at = first_queue, last_queue, QUEUE_ARGS do
     local tenant_queue, after, entries_max, bytes_max = unpack(ARGV, at, at + QUEUE_ARGS - 1)
     local read, more = read_queue(tenant_queue, after, tonumber(entries_max), tonumber(bytes_max))
-    local suppressed = prefix .. ':suppressed:' .. tenant_of(tenant_queue)
-    local erased = #read > 0 and redis.call('EXISTS', suppressed) == 1
-      and redis.call('HMGET', suppressed, ERASED_NAME, ERASED_JOB)
+    local suppressions = #read > 0 and suppressions_of(prefix, tenant_of(tenant_queue))
     local cursor, list, is_first_pull = cursors[tenant_queue], { more and 1 or 0 }, false
     for _, entry in ipairs(read) do
       local id, text = id_of(entry), text_of(entry)
-      local reason = erased and suppressed_for(suppressed, erased, text) or ''
+      local reason = suppressions and suppressed_for(suppressions, entry_job(text), entry_recipient(text)) or ''
       is_first_pull = is_first_pull or is_beyond(id, cursor)
       local is_reported, retried = false, ''
       if not (is_first_pull and is_untried(text)) then is_reported, retried = told_of(entry_job(text)) end

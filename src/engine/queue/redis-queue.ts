@@ -5,7 +5,7 @@ import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/er
 import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import type { ChannelName, JobRecord } from "../../domain/job.ts";
+import type { ChannelName, JobRecord, QueuedJob } from "../../domain/job.ts";
 import type {
   AllQueuedJobs,
   JobFilter,
@@ -22,6 +22,7 @@ import type {
   Idempotency,
   IdempotencyKeys,
   JobAddress,
+  JobNews,
   Lease,
   LeaseRole,
   LeaseState,
@@ -59,6 +60,7 @@ import { eraseJobs } from "./erasing.ts";
 import { HeardNews, NEWS_CHANNELS } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
+import { LookCalls } from "./look-again.ts";
 import { Observer } from "./observe.ts";
 import { Puller } from "./pull.ts";
 import { hastenParked } from "./purging.ts";
@@ -137,6 +139,7 @@ export class RedisQueue
   private readonly observer: Observer;
   private readonly references: References;
   private readonly puller: Puller;
+  private readonly looks: LookCalls;
   private readonly settler: SettleCalls;
   private readonly recording: RecordCalls;
   private readonly survey: QueueSurvey;
@@ -171,6 +174,7 @@ export class RedisQueue
     const quarantine = new Quarantine(this.owner, telemetry);
     const ports = { clock, quarantine, letters, shardsPerCall } as const;
     this.puller = new Puller({ connection: this.bulk, ...ports });
+    this.looks = new LookCalls({ connection: this.owner, ...ports });
     this.settler = new SettleCalls({ connection: this.owner, ...ports });
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     // Behind large transfers, and never before a request.
@@ -370,6 +374,9 @@ export class RedisQueue
 
   pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
     return this.puller.pull(lease, request);
+  }
+  lookAgain(lease: Lease, job: QueuedJob): Promise<JobNews | Fenced> {
+    return this.looks.lookAgain(lease, job);
   }
   async settle(
     lease: Lease,

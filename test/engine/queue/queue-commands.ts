@@ -29,6 +29,7 @@ export type Command =
       /** Whether its last answer came promptly. */
       readonly isPrompt: boolean;
     }
+  | { readonly kind: "look again"; readonly lease: LeasePick; readonly jobs: readonly number[] }
   | {
       readonly kind: "settle" | "settle lent";
       readonly lease: LeasePick;
@@ -345,6 +346,10 @@ export const commands: fc.Arbitrary<Command[]> = fc.array(
         reckonsMs: fc.constantFrom(null, 0, 0, 0, -400, -3_000, 700.5, 90_000),
         isPrompt: fc.boolean(),
       }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({ kind: fc.constant("look again" as const), lease, jobs: several(fc.nat({ max: 5 }), 5) }),
     },
     {
       weight: 12,

@@ -136,6 +136,8 @@ export class QueuePair {
       }
       case "pull":
         return this.pull(command);
+      case "look again":
+        return this.lookAgain(command.lease, command.jobs);
       case "settle":
         return this.settle(command);
       case "settle lent":
@@ -281,6 +283,15 @@ export class QueuePair {
       const last = jobs.at(-1)?.entryId;
       if (last !== undefined) this.lastRead.set(`${tenantQueue.tenantId}/${tenantQueue.channel}`, last);
     }
+  }
+
+  /** Asked at one time: two go out alone, the others in one call. */
+  private async lookAgain(pick: LeasePick, picks: readonly number[]): Promise<void> {
+    const lease = this.lease(pick, "dispatcher");
+    const candidates = this.pulled.filter(({ shard }) => shard === lease.shard);
+    const jobs = picks.flatMap((at) => pickFromEnd(candidates, at)?.job ?? []);
+    const answers = jobs.map((job) => this.redis.queue.lookAgain(lease, job));
+    expect(await Promise.all(answers)).toEqual(jobs.map((job) => this.memory.lookAgainNow(lease, job)));
   }
 
   private async settle({ lease: pick, outcomes, reckonsMs }: Settling): Promise<void> {

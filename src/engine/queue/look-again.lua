@@ -1,0 +1,31 @@
+-- Says what has become known of jobs that their owners have had for a while.
+--
+-- KEYS[n]   prefix of the nth job's shard
+--
+-- ARGV      for each job:
+--   1       lease token
+--   2       tenant
+--   3       job id
+--   4       recipient
+--
+-- Returns for each job false when the lease is not held, otherwise what a pull would say of it: the reason for which its
+-- recipient is suppressed ("" none), or REPORTED if its provider has it according to a report. Changes nothing.
+
+local JOB_ARGS = 4
+
+-- No two shards have the same tenant.
+local known = {}
+local function news_of(prefix, token, tenant, job, recipient)
+  if not holds_lease(prefix, 'dispatcher', token) then return false end
+  local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
+  if record and has_any_kept(record) then return REPORTED end
+  if known[tenant] == nil then known[tenant] = suppressions_of(prefix, tenant) end
+  return known[tenant] and suppressed_for(known[tenant], job, recipient) or ''
+end
+
+local answers = {}
+for n = 1, #KEYS do
+  local at = JOB_ARGS * (n - 1) + 1
+  answers[n] = news_of(KEYS[n], unpack(ARGV, at, at + JOB_ARGS - 1))
+end
+return answers
