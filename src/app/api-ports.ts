@@ -18,7 +18,7 @@ import type { JobRetries } from "../domain/retry.ts";
 import type { JobSchedule } from "../domain/schedule.ts";
 import type { Engagement } from "../engine/reports/engagements.ts";
 import type { EventExport } from "../events/export-endpoint.ts";
-import type { ReadTurns } from "../events/read-turns.ts";
+import type { CallTurns } from "../http/call-turns.ts";
 import type { DoorPorts } from "../http/front-door.ts";
 import type { AuditRepository } from "../operators/audit-log.ts";
 import type { OperatorRepository } from "../operators/operator-repository.ts";
@@ -49,7 +49,7 @@ export interface ApiPorts extends DoorPorts {
   readonly finishedJobs: FinishedJobs & AllFinishedJobs;
   readonly eventMetrics: EventMetrics;
   /** In which tenants read the event store. */
-  readonly reads: ReadTurns;
+  readonly reads: CallTurns;
   readonly exports: EventExport;
   readonly retries: JobRetries;
   readonly schedule: JobSchedule;
@@ -62,7 +62,7 @@ export interface ApiPorts extends DoorPorts {
   readonly overview: Pick<Overview, "now">;
   /** The queue's part of a purge. */
   readonly purging: Purging;
-  readonly suppressions: Pick<SuppressionList, "put" | "putOwn" | "remove" | "page" | "erase">;
+  readonly suppressions: Pick<SuppressionList, "put" | "ensure" | "putOwn" | "remove" | "page" | "erase">;
   /** The event store's part of an erasure. */
   readonly history: HistoryErasure;
   readonly recipients: RecipientIndex;

@@ -20,7 +20,7 @@ import { Retries } from "../engine/retries/retries.ts";
 import { JobScheduler } from "../engine/schedule/job-schedule.ts";
 import { eventStoreInTurn } from "../events/history-in-turn.ts";
 import { eventLimits } from "../events/limits.ts";
-import { ReadTurns } from "../events/read-turns.ts";
+import { CallTurns } from "../http/call-turns.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -269,7 +269,7 @@ function historyOf(
     clock: systemClock,
   });
   const common = { queue, payloads: payloads.store, charges, clock: systemClock, telemetry };
-  const reads = new ReadTurns(eventLimits.historyReads, systemClock);
+  const reads = new CallTurns(eventLimits.historyReads, systemClock);
   const schedule = new JobScheduler({ ...common, eventStore: eventStoreInTurn(reader, reads) });
   const found = finishedJobs(recipients);
   const history = erasure(recipients);

@@ -1,27 +1,27 @@
 /** Bounds of work at a time. */
 export interface TurnBounds {
   readonly all: number;
-  /** Of one tenant, while at least half of all are free; otherwise it has one. */
-  readonly tenant: number;
+  /** Of one owner, while at least half of all are free; otherwise it has one. */
+  readonly each: number;
 }
 
 /**
- * Lets tenants work in turn. A tenant whose work takes long uses up its own share alone, and while room is short, each has one
- * piece of work at a time.
+ * Lets owners (tenants, for example) work in turn. One whose work takes long uses up its own share alone, and while room is short,
+ * each has one piece of work at a time.
  */
 export class FairTurns {
-  /** Ordered by turn; only tenants that wait. */
+  /** Ordered by turn; only owners that wait. */
   private readonly lines = new Map<string, (() => Promise<void>)[]>();
   private readonly busy = new Map<string, number>();
   private running = 0;
 
   constructor(private readonly bounds: TurnBounds) {}
 
-  /** Runs the work when it is the tenant's turn. The work must not reject. */
-  enter(tenantId: string, work: () => Promise<void>): void {
-    const line = this.lines.get(tenantId) ?? [];
+  /** Runs the work when it is the owner's turn. The work must not reject. */
+  enter(owner: string, work: () => Promise<void>): void {
+    const line = this.lines.get(owner) ?? [];
     line.push(work);
-    this.lines.set(tenantId, line);
+    this.lines.set(owner, line);
     this.begin();
   }
 
@@ -35,29 +35,29 @@ export class FairTurns {
   }
 
   private next(): (() => Promise<void>) | null {
-    const most = this.running * 2 < this.bounds.all ? this.bounds.tenant : 1;
-    for (const [tenantId, line] of this.lines) {
-      const busy = this.busy.get(tenantId) ?? 0;
+    const most = this.running * 2 < this.bounds.all ? this.bounds.each : 1;
+    for (const [owner, line] of this.lines) {
+      const busy = this.busy.get(owner) ?? 0;
       if (busy >= most) continue;
       const [work] = line.splice(0, 1);
       // Behind all others.
-      this.lines.delete(tenantId);
-      if (line.length > 0) this.lines.set(tenantId, line);
+      this.lines.delete(owner);
+      if (line.length > 0) this.lines.set(owner, line);
       if (work === undefined) continue;
-      this.busy.set(tenantId, busy + 1);
+      this.busy.set(owner, busy + 1);
       return async () => {
         await work();
-        this.ended(tenantId);
+        this.ended(owner);
       };
     }
     return null;
   }
 
-  private ended(tenantId: string): void {
+  private ended(owner: string): void {
     this.running -= 1;
-    const busy = (this.busy.get(tenantId) ?? 1) - 1;
-    if (busy === 0) this.busy.delete(tenantId);
-    else this.busy.set(tenantId, busy);
+    const busy = (this.busy.get(owner) ?? 1) - 1;
+    if (busy === 0) this.busy.delete(owner);
+    else this.busy.set(owner, busy);
     this.begin();
   }
 }

@@ -1,7 +1,7 @@
 import type { EventMetrics } from "../domain/event-metrics.ts";
 import type { EventReader } from "../domain/event-store.ts";
 import type { FinishedJobs } from "../domain/job-search.ts";
-import type { ReadTurns } from "./read-turns.ts";
+import type { CallTurns } from "../http/call-turns.ts";
 
 /** What tenants read of the event store. */
 export interface ReadHistory {
@@ -11,7 +11,7 @@ export interface ReadHistory {
 }
 
 /** The same, each read in its tenant's turn: few statements run at a time, and no tenant's are all of them. */
-export function historyInTurn({ eventStore, finishedJobs, eventMetrics }: ReadHistory, turns: ReadTurns) {
+export function historyInTurn({ eventStore, finishedJobs, eventMetrics }: ReadHistory, turns: CallTurns) {
   return {
     eventStore: eventStoreInTurn(eventStore, turns),
     finishedJobs: {
@@ -25,7 +25,7 @@ export function historyInTurn({ eventStore, finishedJobs, eventMetrics }: ReadHi
   } satisfies ReadHistory;
 }
 
-export function eventStoreInTurn(eventStore: EventReader, turns: ReadTurns): EventReader {
+export function eventStoreInTurn(eventStore: EventReader, turns: CallTurns): EventReader {
   return {
     page: (query) => turns.inTurn(query.tenantId, () => eventStore.page(query)),
     job: (tenantId, jobId) => turns.inTurn(tenantId, () => eventStore.job(tenantId, jobId)),

@@ -2,11 +2,11 @@ import { Type } from "@sinclair/typebox";
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import { CallTurns } from "../http/call-turns.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { findJobs } from "./find-jobs.ts";
 import { eventLimits } from "./limits.ts";
 import { EXAMPLE_JOB, jobFilterOf, jobListQuery, jobMembers, jobPageOf, shownJob } from "./operator-job-endpoints.ts";
-import { ReadTurns } from "./read-turns.ts";
 
 export interface JobListPorts {
   readonly queue: QueuedJobs;
@@ -17,7 +17,7 @@ export interface JobListPorts {
 /** `GET /v1/jobs`: the tenant's jobs, wherever they are; the list that operators have of it. */
 export function jobListEndpoint(ports: JobListPorts, channels: readonly ChannelName[]): Endpoint {
   const Job = Type.Object(jobMembers(channels), { $id: "ListedJob" });
-  const turns = new ReadTurns(eventLimits.jobLists, ports.clock);
+  const turns = new CallTurns(eventLimits.jobLists, ports.clock);
   return tenantEndpoint({
     method: "GET",
     path: "/v1/jobs",

@@ -13,12 +13,12 @@ export const eventLimits = {
   /** Of the queue, for a page of a list of jobs. */
   jobsLookedUpMax: 1_000,
   /**
-   * Tenants' reads of the event store (`ReadTurns`), per process: a few more than the embedded engine runs at a time, and half of the
+   * Tenants' reads of the event store (`CallTurns`), per process: a few more than the embedded engine runs at a time, and half of the
    * sockets to a server. The others are free for what the process itself reads.
    */
-  historyReads: { all: 8, tenant: 2, waitingMax: 500, waitMs: 10_000, retrySeconds: 1 },
+  historyReads: { all: 8, each: 2, waitingMax: 500, waitMs: 10_000, retrySeconds: 1 },
   /** Tenants' looks through the queue, per process: each holds up to some ten thousand jobs. */
-  jobLists: { all: 4, tenant: 1, waitingMax: 4, waitMs: 5_000, retrySeconds: 2 },
+  jobLists: { all: 4, each: 1, waitingMax: 4, waitMs: 5_000, retrySeconds: 2 },
 
   // Metrics of a tenant.
   metricDaysMax: 366,

@@ -2,7 +2,7 @@ import { normaliseAddress } from "../domain/email.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
-import type { Done, Full, Missing, PageOfTenant } from "../domain/store-result.ts";
+import { type Done, done, type Full, type Missing, type PageOfTenant } from "../domain/store-result.ts";
 import {
   ERASED_NAME,
   type IndexedSuppression,
@@ -46,6 +46,24 @@ export class SuppressionList {
     const put = await this.ports.registry.putSuppression(tenant.tenantId, normaliseAddress(address), reason);
     if (put.kind === "done") await this.agree(tenant, put.value.address);
     return put;
+  }
+
+  /**
+   * The same, and nothing is written to the registry where it says so already: strangers repeat it. The index is corrected all the
+   * same, because an earlier call may have died.
+   */
+  async ensure(
+    tenant: TenantRef,
+    address: string,
+    reason: SuppressionReason,
+  ): Promise<Done<unknown> | Missing<"tenant">> {
+    const recipient = normaliseAddress(address);
+    for (const name of [recipient, this.ports.recipients.erasedName(tenant.tenantId, recipient)]) {
+      if ((await this.ports.registry.suppressionReason(tenant.tenantId, name)) !== reason) continue;
+      await this.agree(tenant, name);
+      return done(null);
+    }
+    return this.put(tenant, address, reason);
   }
 
   /** The same for the tenant itself, within its share. */

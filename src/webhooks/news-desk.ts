@@ -33,7 +33,7 @@ interface Line {
 export class NewsDesk implements TenantNewsDesk {
   private readonly lines = new Map<string, Line>();
   private readonly unannounced = new Set<string>();
-  private readonly turns = new FairTurns({ all: webhookLimits.newsWritesMax, tenant: 1 });
+  private readonly turns = new FairTurns({ all: webhookLimits.newsWritesMax, each: 1 });
 
   constructor(private readonly ports: NewsDeskPorts) {}
 

@@ -40,7 +40,7 @@ export class WebhookSender {
   private readonly dirtyShards = new Set<number>();
   private readonly dirtyTenants = new Set<string>();
   private readonly toLook = new Set<Followed>();
-  private readonly turns = new FairTurns({ all: webhookLimits.callsMax, tenant: webhookLimits.tenantCallsMax });
+  private readonly turns = new FairTurns({ all: webhookLimits.callsMax, each: webhookLimits.tenantCallsMax });
   private readonly notes: Notes;
   private readonly work: WebhookTurns;
   private readonly rounds: Repeated;

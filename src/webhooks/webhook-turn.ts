@@ -72,7 +72,7 @@ const SPAN_MAX = 100 * FIRST_SPAN;
  * T3. A webhook is disabled on disk only after the notice was written.
  */
 export class WebhookTurns {
-  private readonly reads = new FairTurns({ all: webhookLimits.readsMax, tenant: 1 });
+  private readonly reads = new FairTurns({ all: webhookLimits.readsMax, each: 1 });
 
   constructor(private readonly ports: TurnPorts) {}
 

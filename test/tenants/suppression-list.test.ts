@@ -206,6 +206,30 @@ test("a repeat after a lost call corrects the index, even if the registry has th
   expect(world.suppressed()).toEqual({});
 });
 
+test("what is on the list already is not written to the registry again, and the index is corrected all the same", async () => {
+  let isLost = true;
+  world.before = (call) => {
+    if (isLost && call.startsWith("index.")) throw new TransportError("lost");
+  };
+  await list.ensure(tenant, "Ann@x.example", "unsubscribed").catch(() => {});
+  isLost = false;
+  expect([world.list.size, world.suppressed()]).toEqual([1, {}]);
+  world.log.length = 0;
+  await list.ensure(tenant, "ann@X.example", "unsubscribed");
+  expect([world.suppressed(), world.log.includes("list.put")]).toEqual([{ "ann@x.example": "unsubscribed" }, false]);
+  // Another reason, and an entry that was taken off, are written.
+  await list.put(tenant, "ann@x.example", "bounced");
+  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  expect(world.suppressed()).toEqual({ "ann@x.example": "unsubscribed" });
+  await list.remove(tenant, "ann@x.example");
+  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
+  await list.erase(tenant, "ann@x.example", false);
+  world.log.length = 0;
+  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  expect([world.list.size, world.log.includes("list.put")]).toEqual([1, false]);
+});
+
 test("an erased recipient stays on registry and index, under a name that only the key can make", async () => {
   await list.put(tenant, "Ann@x.example", "complained");
   expect(await list.erase(tenant, "ann@X.example", false)).toEqual(done(1));
@@ -248,7 +272,7 @@ test("a lost index is filled with erased names and their key", async () => {
 });
 
 test("registry and index agree in the end, in whatever order concurrent changes take effect", async () => {
-  const change = fc.constantFrom("put", "remove", "bounce", "erase");
+  const change = fc.constantFrom("put", "remove", "bounce", "erase", "ensure");
   await fc.assert(
     fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 4 }), fc.scheduler(), async (changes, scheduler) => {
       const racing = new World();
@@ -257,6 +281,7 @@ test("registry and index agree in the end, in whatever order concurrent changes 
       const races = new SuppressionList({ registry: racing, index: racing, queue: racing, recipients });
       const calls = changes.map((kind) => {
         if (kind === "put") return races.put(tenant, "a@x.example", "manual");
+        if (kind === "ensure") return races.ensure(tenant, "a@x.example", "unsubscribed");
         if (kind === "erase") return races.erase(tenant, "a@x.example", false);
         return kind === "remove" ? races.remove(tenant, "a@x.example") : races.observe(tenant, bounce("a@x.example"));
       });

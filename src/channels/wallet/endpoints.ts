@@ -37,7 +37,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...sendWalletEndpoints(ports),
     ...passEndpoints(ports),
     ...googleClassEndpoints(ports),
-    ...passKitEndpoints(ports.passKit),
+    ...passKitEndpoints(ports.passKit, ports.clock),
     passFileEndpoint(ports.wallet),
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),

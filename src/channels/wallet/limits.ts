@@ -47,6 +47,10 @@ export const walletLimits = {
   apnsPauseMs: 5 * 60_000,
   apnsAnswerCharsMax: 4_096,
 
+  // Devices.
+  /** Registrations and the like per process: fewer than the registry has connections. */
+  deviceChanges: { all: 4, each: 1, waitingMax: 50, waitMs: 10_000, retrySeconds: 5 },
+
   // Google's wallet.
   /** Calls per second that Google accepts for one issuer (its FAQ for issuers). */
   googleCallsPerSecond: 20,

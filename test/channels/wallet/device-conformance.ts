@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { passDevices, passes, passRegistrations } from "../../../src/channels/wallet/tables.ts";
@@ -72,6 +72,28 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(await first.devices.unregister(device, "pass-of-nobody")).toBe(false);
       expect([await first.devices.targets(pass), await first.devices.count(pass)]).toEqual([[], 0]);
       expect(await deviceRows(device)).toEqual([]);
+    });
+
+    test("a repeated registration writes nothing, and one that brings another token does", async () => {
+      const [device, pass, other] = [aDevice(), await aPass(), await aPass()];
+      await register(device, pass);
+      // The transaction that wrote the row last.
+      const written = async () => {
+        const [row] = await here.db
+          .select({ by: sql<string>`xmin::text` })
+          .from(passDevices)
+          .where(eq(passDevices.deviceId, device));
+        return row?.by;
+      };
+      const before = await written();
+      expect([await register(device, pass), await written()]).toEqual(["known", before]);
+      expect([await register(device, pass, "bb"), await written()]).not.toContain(before);
+      // Another pass brings the token of all.
+      await register(device, other, "cc");
+      const second = await written();
+      expect([await register(device, pass, "cc"), await written()]).toEqual(["known", second]);
+      expect(await register(device, pass, "dd")).toBe("known");
+      expect(await first.devices.targets(other)).toEqual([{ deviceId: device, pushToken: "dd" }]);
     });
 
     test("a new push token holds for all passes of the type on the device, and for no other type's", async () => {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { DeviceLog } from "../../../src/channels/wallet/devices/device-log.ts";
 import type { DeviceChange } from "../../../src/channels/wallet/devices/device-webhooks.ts";
+import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { Front } from "../../http/support/front.ts";
 import { RawConnection } from "../../http/support/raw-connection.ts";
@@ -14,13 +16,30 @@ const told: DeviceChange[] = [];
 const telemetry = new QuietTelemetry();
 const log = new DeviceLog({ clock: systemClock, telemetry, keptMax: 1_000 });
 let devices = 0;
+/** Changes of devices that are under way; those of the pass that is held wait for the gate. */
+const changes = {
+  held: "",
+  gate: Promise.withResolvers<void>(),
+  now: 0,
+  most: 0,
+  async of<T>(passId: string, change: () => Promise<T>): Promise<T> {
+    changes.most = Math.max(changes.most, (changes.now += 1));
+    if (passId === changes.held) await changes.gate.promise;
+    return change().finally(() => (changes.now -= 1));
+  },
+};
 
 beforeAll(async () => {
   world = await PassWorld.open();
   const { passes, devices: registered } = world.registry;
   const webhooks = { note: (change: DeviceChange) => told.push(change) };
   const sandbox = { messages: () => [], erase: () => 0 };
-  front = await Front.start({ passKit: { passes, devices: registered, webhooks, log }, sandbox });
+  const counted: PassKitPorts["devices"] = {
+    updatedSince: (...given) => registered.updatedSince(...given),
+    register: (registration) => changes.of(registration.passId, () => registered.register(registration)),
+    unregister: (deviceId, passId) => changes.of(passId, () => registered.unregister(deviceId, passId)),
+  };
+  front = await Front.start({ passKit: { passes, devices: counted, webhooks, log }, sandbox });
 }, 60_000);
 beforeEach(() => {
   told.length = 0;
@@ -134,6 +153,24 @@ describe("registering a device", () => {
     expect((await connection.answer()).status).toBe(413);
     connection.close();
   });
+});
+
+test("whoever has a pass changes its devices one at a time, of which few wait, and those of another pass do not", async () => {
+  const [pass, other] = [await world.aPass(), await world.aPass()];
+  changes.held = pass.passId;
+  changes.most = 0;
+  const { waitingMax } = walletLimits.deviceChanges;
+  const calls = Array.from({ length: waitingMax + 3 }, (_, n) =>
+    n % 2 === 0 ? register(aDevice(), pass) : unregister(aDevice(), pass),
+  );
+  const first = await Promise.race(calls);
+  expect([first.status, first.headers.get("retry-after")]).toEqual([429, "5"]);
+  expect((await register(aDevice(), other)).status).toBe(201);
+  changes.gate.resolve();
+  const statuses = (await Promise.all(calls)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200, 201, 429]));
+  expect(statuses.filter((status) => status === 429)).toHaveLength(2);
+  expect(changes.most).toBe(2);
 });
 
 describe("unregistering a device", () => {

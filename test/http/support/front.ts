@@ -24,7 +24,7 @@ import type { Engagement } from "../../../src/engine/reports/engagements.ts";
 import { JobScheduler } from "../../../src/engine/schedule/job-schedule.ts";
 import { eventStoreInTurn } from "../../../src/events/history-in-turn.ts";
 import { eventLimits } from "../../../src/events/limits.ts";
-import { ReadTurns } from "../../../src/events/read-turns.ts";
+import { CallTurns } from "../../../src/http/call-turns.ts";
 import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
@@ -121,7 +121,7 @@ export class Front {
       time: () => {},
       log: (level, message, fields) => logs.push({ level, message, fields: fields ?? {} }),
     };
-    const reads = new ReadTurns(eventLimits.historyReads, clock);
+    const reads = new CallTurns(eventLimits.historyReads, clock);
     const reports = { take: async (report: DeliveryReport) => void this.reports.push(report) };
     this.ports = {
       queue,

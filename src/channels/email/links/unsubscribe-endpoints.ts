@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isOutage } from "../../../domain/errors.ts";
 import type { SuppressionReason } from "../../../domain/job.ts";
+import { SharedRuns } from "../../../domain/shared-runs.ts";
 import type { Done, Missing } from "../../../domain/store-result.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
@@ -16,7 +17,8 @@ export interface UnsubscribeEndpointPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
   readonly suppressions: {
-    put(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
+    /** Puts it on the list, and writes nothing where it is there for this reason. */
+    ensure(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
   };
   /** `address` is normalised. */
   readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
@@ -30,6 +32,7 @@ const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("O
  * The token holds all that is needed, so the body is not read.
  */
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
+  const runs = new SharedRuns<Done<unknown> | Missing<"tenant">>();
   return [
     endpoint({
       ...humanLink,
@@ -63,8 +66,12 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       async handle(door, exchange) {
         explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: UNSUBSCRIBE_FAILED });
         const { tenant, link } = await find(ports, exchange);
-        // Stored before the answer is sent: the reader relies on the answer.
-        resultOf(await ports.suppressions.put(tenant, link.recipient, "unsubscribed"));
+        const { tenantId, recipient } = link;
+        // Stored before the answer is sent: the reader relies on the answer. However often a link is repeated, one call works on it.
+        const stored = await runs.run(`${tenantId} ${recipient}`, () =>
+          ports.suppressions.ensure(tenant, recipient, "unsubscribed"),
+        );
+        resultOf(stored);
         return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
       },
     }),

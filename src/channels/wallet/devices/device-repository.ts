@@ -15,6 +15,7 @@ import { passDevices, passes, passRegistrations } from "../tables.ts";
  *     The holder of a pass's token, and the tenant itself, can set the device's push token for that tenant only, even
  *     if tenants share a pass type.
  * D3. Changes are read in one statement, so a tag is returned together with every change before it.
+ * D4. What would change nothing is read and not written: whoever has a pass can repeat a call as often as they like.
  */
 export class DeviceRepository implements PassDevices {
   constructor(
@@ -23,12 +24,25 @@ export class DeviceRepository implements PassDevices {
   ) {}
 
   async register(registration: Registration): Promise<"created" | "known" | "full"> {
+    if (await this.isAsGiven(registration)) return "known";
     try {
       return await this.store(registration);
     } catch (error) {
       if (error instanceof PassFull) return "full";
       throw error;
     }
+  }
+
+  /** By D2, the tenant's other passes of the type on the device have the same token. */
+  private isAsGiven({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<boolean> {
+    return this.database.read(async (db) => {
+      const [row] = await db
+        .select({ latest: passDevices.pushToken, ofTenant: passRegistrations.pushToken })
+        .from(passRegistrations)
+        .innerJoin(passDevices, deviceOf(deviceId, passTypeId))
+        .where(registrationOf(deviceId, passId));
+      return row?.latest === pushToken && row.ofTenant === pushToken;
+    });
   }
 
   private store({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<"created" | "known"> {
@@ -58,7 +72,9 @@ export class DeviceRepository implements PassDevices {
     });
   }
 
-  unregister(deviceId: string, passId: string): Promise<boolean> {
+  async unregister(deviceId: string, passId: string): Promise<boolean> {
+    const there = await this.database.read((db) => db.$count(passRegistrations, registrationOf(deviceId, passId)));
+    if (there === 0) return false;
     return this.database.write(async (transaction) => {
       const [pass] = await transaction
         .select({ passTypeId: passes.passTypeId })
@@ -71,7 +87,7 @@ export class DeviceRepository implements PassDevices {
       if (locked.length === 0) return false;
       const deleted = await transaction
         .delete(passRegistrations)
-        .where(and(eq(passRegistrations.deviceId, deviceId), eq(passRegistrations.passId, passId)))
+        .where(registrationOf(deviceId, passId))
         .returning({ passId: passRegistrations.passId });
       await removeUnused(transaction, deviceId, pass.passTypeId);
       return deleted.length > 0;
@@ -194,6 +210,10 @@ async function forgetOn(
 
 function deviceOf(deviceId: string, passTypeId: string) {
   return and(eq(passDevices.deviceId, deviceId), eq(passDevices.passTypeId, passTypeId));
+}
+
+function registrationOf(deviceId: string, passId: string) {
+  return and(eq(passRegistrations.deviceId, deviceId), eq(passRegistrations.passId, passId));
 }
 
 /** Removes a device, which is locked, if no pass of the type is on it. */

@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
+import type { Clock } from "../../../domain/clock.ts";
 import { ApiError } from "../../../http/api-error.ts";
+import { CallTurns } from "../../../http/call-turns.ts";
 import { type Endpoint, endpoint, type RawParameters, reply } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { failure } from "../../../http/failures.ts";
@@ -53,6 +55,13 @@ const UNKNOWN_PASS = failure(
   { headers: ["WWW-Authenticate"] },
 );
 
+const BUSY = failure(
+  "PassBusy",
+  "Too many devices register or unregister the pass at one time.",
+  "too many such calls are under way: try again shortly",
+  { headers: ["Retry-After"] },
+);
+
 const LAST_MODIFIED = { "Last-Modified": "When the pass was signed: what to say in `If-Modified-Since`." };
 
 /** What the endpoints that require a pass's token share. */
@@ -70,18 +79,21 @@ const REGISTRATION = {
  * P1. A pass is listed as changed only once its bundle is stored: bundle and update tag are one registry transaction.
  * P2. The latest pass is the stored bundle, even while a later version waits for its signature: a request never causes
  *     signing, and the device learns of the later version from its push, which follows the bundle.
+ * P3. One change of a pass's devices is under way at a time, and a few of all passes: whoever has a pass cannot have all of the
+ *     registry's connections.
  */
-export function passKitEndpoints(passKit: PassKitPorts): readonly Endpoint[] {
+export function passKitEndpoints(passKit: PassKitPorts, clock: Clock): readonly Endpoint[] {
+  const changes = new CallTurns(walletLimits.deviceChanges, clock);
   return [
-    registerEndpoint(passKit),
-    unregisterEndpoint(passKit),
+    registerEndpoint(passKit, changes),
+    unregisterEndpoint(passKit, changes),
     updatesEndpoint(passKit),
     latestPassEndpoint(passKit),
     logEndpoint(passKit),
   ];
 }
 
-function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint {
+function registerEndpoint({ passes, devices, webhooks }: PassKitPorts, changes: CallTurns): Endpoint {
   return endpoint({
     ...REGISTRATION,
     method: "POST",
@@ -107,12 +119,14 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
       ),
       404: NOTHING_THERE,
       413: TOO_LARGE,
+      429: BUSY,
     },
     async handle(door, exchange, params) {
       const deviceId = device.read(params["device"] ?? null);
       const [passTypeId, pass] = await passAt(passes, exchange, params);
       const pushToken = pushTokenIn(await door.bytes(exchange, walletLimits.registrationBytesMax));
-      const result = await devices.register({ deviceId, passId: pass.passId, passTypeId, pushToken });
+      const registration = { deviceId, passId: pass.passId, passTypeId, pushToken };
+      const result = await changes.inTurn(pass.passId, () => devices.register(registration));
       if (result === "full") throw new ApiError(403, "The pass is on as many devices as one pass can be.");
       if (result === "known") return reply(200, null, UNCACHED);
       webhooks.note(changeOf("register", pass, deviceId));
@@ -121,7 +135,7 @@ function registerEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint
   });
 }
 
-function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoint {
+function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts, changes: CallTurns): Endpoint {
   return endpoint({
     ...REGISTRATION,
     method: "DELETE",
@@ -129,11 +143,12 @@ function unregisterEndpoint({ passes, devices, webhooks }: PassKitPorts): Endpoi
     operation: "unregisterDevice",
     summary: "A device has the pass no longer",
     answers: { 200: { description: "It is not registered.", schema: null } },
-    fails: { 401: UNKNOWN_PASS, 404: NOTHING_THERE },
+    fails: { 401: UNKNOWN_PASS, 404: NOTHING_THERE, 429: BUSY },
     async handle(_door, exchange, params) {
       const deviceId = device.read(params["device"] ?? null);
       const [, pass] = await passAt(passes, exchange, params);
-      if (await devices.unregister(deviceId, pass.passId)) webhooks.note(changeOf("unregister", pass, deviceId));
+      const had = await changes.inTurn(pass.passId, () => devices.unregister(deviceId, pass.passId));
+      if (had) webhooks.note(changeOf("unregister", pass, deviceId));
       return reply(200, null, UNCACHED);
     },
   });

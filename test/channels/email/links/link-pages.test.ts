@@ -4,6 +4,7 @@ import { UnavailableError } from "../../../../src/domain/errors.ts";
 import type { SuppressionReason } from "../../../../src/domain/job.ts";
 import { BROWSER } from "../../../http/support/browser-headers.ts";
 import { type Answer, Front, linkTokens } from "../../../http/support/front.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { must } from "../../../support/must.ts";
 
 const JOB = "01a1fd15-0a3f-702b-89f2-ebefa432acf3";
@@ -63,6 +64,41 @@ describe("unsubscribing", () => {
     }
     expect(pageOf(await post(OUT, SPANISH))).toEqual([200, "es", "Se ha dado de baja"]);
     expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
+  });
+
+  test("is one call at a time, however often the link is repeated, and one change of the list until it is undone", async () => {
+    const { registry, stores } = front;
+    const { directory } = stores;
+    const [put, reason, byId] = [registry.putSuppression, registry.suppressionReason, directory.byId.bind(directory)];
+    const gate = Promise.withResolvers<void>();
+    const seen = { posts: 0, puts: 0, reads: 0 };
+    directory.byId = (...given) => {
+      seen.posts += 1;
+      return byId(...given);
+    };
+    registry.suppressionReason = (...given) => {
+      seen.reads += 1;
+      return reason(...given);
+    };
+    registry.putSuppression = async (...given) => {
+      seen.puts += 1;
+      await gate.promise;
+      return put(...given);
+    };
+    try {
+      const posts = Array.from({ length: 20 }, () => post(OUT));
+      await eventually("all have come", () => seen.posts === 20);
+      gate.resolve();
+      for (const answer of await Promise.all(posts)) expect(answer.status).toBe(200);
+      // The first call finds it neither by its address nor by its erased name; both correct the index.
+      expect(seen).toEqual({ posts: 20, puts: 1, reads: 2 + 2 + 1 + 2 });
+      await registry.deleteSuppression("acme", ANN);
+      expect(pageOf(await post(OUT))).toEqual([200, "en", "You are unsubscribed"]);
+      expect([await reason("acme", ANN), seen.puts]).toEqual(["unsubscribed", 2]);
+    } finally {
+      Object.assign(registry, { putSuppression: put, suppressionReason: reason });
+      directory.byId = byId;
+    }
   });
 
   test("is not asked for again once it is done", async () => {

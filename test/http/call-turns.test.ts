@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { ReadTurns } from "../../src/events/read-turns.ts";
+import { CallTurns } from "../../src/http/call-turns.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-/** Reads that end when they are told to. */
+/** Calls that end when they are told to. */
 class Reads {
   readonly begun: string[] = [];
   private readonly ends: (() => void)[] = [];
@@ -20,10 +20,10 @@ class Reads {
 }
 
 const clock = new ManualClock();
-const BOUNDS = { all: 2, tenant: 1, waitingMax: 3, waitMs: 1_000, retrySeconds: 7 };
+const BOUNDS = { all: 2, each: 1, waitingMax: 3, waitMs: 1_000, retrySeconds: 7 };
 
-test("tenants read in turn, however many reads one of them has waiting", async () => {
-  const [turns, reads] = [new ReadTurns(BOUNDS, clock), new Reads()];
+test("owners take turns, however many calls one of them has waiting", async () => {
+  const [turns, reads] = [new CallTurns(BOUNDS, clock), new Reads()];
   const asked = ["a1", "a2", "a3", "b1", "b2", "c1"].map((name) => turns.inTurn(name[0] ?? "", () => reads.read(name)));
   expect(reads.begun).toEqual(["a1", "b1"]);
   for (let n = 0; n < 5; n += 1) await reads.end();
@@ -32,8 +32,8 @@ test("tenants read in turn, however many reads one of them has waiting", async (
   expect(await Promise.all(asked)).toEqual(["a1", "a2", "a3", "b1", "b2", "c1"]);
 });
 
-test("a read beyond those that may wait is refused at once, and others of its tenant go on", async () => {
-  const [turns, reads] = [new ReadTurns(BOUNDS, clock), new Reads()];
+test("a call beyond those that may wait is refused at once, and others of its owner go on", async () => {
+  const [turns, reads] = [new CallTurns(BOUNDS, clock), new Reads()];
   const asked = ["a1", "a2", "a3", "a4"].map((name) => turns.inTurn("a", () => reads.read(name)));
   const refused = { status: 429, retryAfterSeconds: 7 };
   await expect(turns.inTurn("a", () => reads.read("a5"))).rejects.toMatchObject(refused);
@@ -41,8 +41,8 @@ test("a read beyond those that may wait is refused at once, and others of its te
   expect(await Promise.all(asked)).toEqual(["a1", "a2", "a3", "a4"]);
 });
 
-test("a read that has waited for too long is refused, and not begun when its turn comes", async () => {
-  const [turns, reads] = [new ReadTurns(BOUNDS, clock), new Reads()];
+test("a call that has waited for too long is refused, and not begun when its turn comes", async () => {
+  const [turns, reads] = [new CallTurns(BOUNDS, clock), new Reads()];
   const first = turns.inTurn("a", () => reads.read("a1"));
   const second = turns.inTurn("a", () => reads.read("a2"));
   clock.forward(BOUNDS.waitMs);
@@ -55,8 +55,8 @@ test("a read that has waited for too long is refused, and not begun when its tur
   expect(await third).toBe("a3");
 });
 
-test("a read that fails, or throws, gives its turn on", async () => {
-  const turns = new ReadTurns(BOUNDS, clock);
+test("a call that fails, or throws, gives its turn on", async () => {
+  const turns = new CallTurns(BOUNDS, clock);
   await expect(turns.inTurn("a", () => Promise.reject(new Error("away")))).rejects.toThrow("away");
   const thrown = turns.inTurn("a", () => {
     throw new Error("thrown");
