@@ -1,4 +1,6 @@
 import { QuoteType } from "htmlparser2";
+import { limits } from "../../domain/limits.ts";
+import { parseUrl } from "../../domain/parse-url.ts";
 import { HtmlWalk } from "./html-walk.ts";
 
 export interface Tracking {
@@ -193,25 +195,26 @@ const BEFORE_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*/y;
 const PLAIN_URL = /^https?:\/\/[!-[\]-~]+$/i;
 
 /**
- * The absolute http or https address that a reader's program finds in the attribute, or null. Unchanged if it is plain
- * ASCII, otherwise in the form used for requests (WHATWG URL), because it will be a header's value.
+ * The absolute http or https address that a reader's program finds in the attribute, or null: also for one that is longer than
+ * any that is tracked. Unchanged if it is plain ASCII, otherwise in the form used for requests (WHATWG URL), because it will be
+ * a header's value.
  */
 export function absoluteUrl(value: string): string | null {
   // Characters that a URL parser removes first (WHATWG URL, 4.4).
-  const text = withoutBlankEnds(value).replace(/[\t\n\r]/g, "");
-  if (!/^https?:\/\//i.test(text)) return null;
-  const url = URL.parse(text);
+  const text = trimmed(value).replace(/[\t\n\r]/g, "");
+  if (Buffer.byteLength(text) > limits.linkUrlBytesMax || !/^https?:\/\//i.test(text)) return null;
+  const url = parseUrl(text);
   if (url === null) return null;
   return PLAIN_URL.test(text) ? text : url.href;
 }
 
-/** Without spaces and control characters at its ends. A pattern for those at the end takes quadratic time where many are inside. */
-function withoutBlankEnds(text: string): string {
+/** Without blanks and control characters around it. A pattern would try each of those inside as the beginning of the end. */
+function trimmed(value: string): string {
   let start = 0;
-  let end = text.length;
-  while (start < end && text.charCodeAt(start) <= SPACE) start += 1;
-  while (start < end && text.charCodeAt(end - 1) <= SPACE) end -= 1;
-  return text.slice(start, end);
+  let end = value.length;
+  while (start < end && value.charCodeAt(start) <= SPACE) start += 1;
+  while (end > start && value.charCodeAt(end - 1) <= SPACE) end -= 1;
+  return value.slice(start, end);
 }
 
 const SPACE = 0x20;

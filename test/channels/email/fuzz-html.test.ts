@@ -3,8 +3,11 @@ import { checkHtml } from "../../../src/channels/email/html-rules.ts";
 import { htmlToText } from "../../../src/channels/email/html-to-text.ts";
 import { BuiltinSpamFilter } from "../../../src/channels/email/spam/builtin-spam-filter.ts";
 import { Template } from "../../../src/channels/email/template.ts";
+import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
 import { FUZZ_TIMEOUT_MS, fuzz, type Picker } from "./fuzzing.ts";
 import { HOSTILE_HTML } from "./hostile-html.ts";
+
+const TRACKING = { pixel: "https://send.test/o.gif", trackedUrl: () => "https://send.test/c" };
 
 const PIECES = [
   ..."<>/!-=\"'& \n\t\f\0",
@@ -189,7 +192,7 @@ test(
   FUZZ_TIMEOUT_MS,
 );
 
-describe("half a megabyte is read in time by the rules, the text alternative and the template, of", () => {
+describe("half a megabyte is read in time by the rules, the text alternative, the template and the links, of", () => {
   test.each(Object.entries(HOSTILE_HTML))(
     "%s",
     (_name, html) => {
@@ -198,6 +201,7 @@ describe("half a megabyte is read in time by the rules, the text alternative and
       expect(Template.parse(html).render({ a: "x" }, "html", 2 * html.length).length).toBeLessThanOrEqual(
         2 * html.length,
       );
+      expect(trackedHtml(html, TRACKING).length).toBeLessThanOrEqual(2 * html.length);
     },
     20_000,
   );

@@ -76,3 +76,16 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test("the address that a value makes is judged in time, however long it is", () => {
+  const template = Template.parse('<a href="{{.url}}">x</a>');
+  const skeleton = trackedSkeleton(template);
+  for (const url of [`http://x${" ".repeat(500_000)}y`, `http://a${"\u0301\u0323".repeat(250_000)}`]) {
+    const tracked = skeleton?.fill(template.values({ url }, "html", 1e6), TRACKING) ?? [];
+    expect(tracked.some((text) => text.startsWith("https://send.test/c/"))).toBe(false);
+  }
+}, 5_000);
+
+test("half a megabyte in one line is encoded in time", () => {
+  expect(decoded(quotedPrintable("aa\u4e00".repeat(170_000)))).toBe("aa\u4e00".repeat(170_000));
+}, 5_000);

@@ -11,6 +11,7 @@ import { TestOwners } from "./test-owners.ts";
 const SLOW_MS = 30_000;
 const NO_OWN = { apple: null, google: null, templates: new Map(), webhookUrl: null };
 const OWN = { ...NO_OWN, google: GOOGLE_ISSUER };
+const LONG_HOST = `https://${"ü".repeat(64)}.test/hero.png`;
 /** The issuer that tenants without their own share. */
 const COMMON = "3388000000000000009";
 const platform: PlatformCredentials = {
@@ -193,6 +194,7 @@ describe("a class request", () => {
       [anEvent({ dateTime: { start: "2026-06-31T18:30:00" } }), "class_data.dateTime.start"],
       [anEvent({ hexBackgroundColor: "blue" }), "class_data.hexBackgroundColor"],
       [anEvent({ logo: { sourceUri: { uri: "file:///etc/passwd" } } }), "class_data.logo.sourceUri.uri"],
+      [anEvent({ heroImage: { sourceUri: { uri: LONG_HOST } } }), "class_data.heroImage.sourceUri.uri"],
       [anEvent({ reviewStatus: "APPROVED" }), "class_data.reviewStatus"],
       [{ class_type: "generic", class_data: { id: `${ISSUER}.g`, reviewStatus: "DRAFT" } }, "class_data.reviewStatus"],
     ];

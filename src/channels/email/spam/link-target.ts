@@ -1,3 +1,5 @@
+import { parseUrl } from "../../../domain/parse-url.ts";
+
 /** A link's text and address. */
 export interface Link {
   readonly href: string;
@@ -21,8 +23,7 @@ export interface LinkTarget extends Link {
 
 /** Never fails: text that is not a URL gets an empty scheme. */
 export function linkTarget({ href, label }: Link): LinkTarget {
-  // Browsers remove these anywhere in a URL.
-  const url = URL.parse(href.replace(/[\t\n\r]/g, ""));
+  const url = parseUrl(href);
   const isWeb = url?.protocol === "http:" || url?.protocol === "https:";
   if (url === null) return { href, label, scheme: "", host: "", port: "", path: "", hasUser: false };
   return {

@@ -1,5 +1,6 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { parseUrl } from "../../../domain/parse-url.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
 import { presentMembers } from "../../../http/sending/acceptance.ts";
 import type { GoogleClass } from "../google-classes.ts";
@@ -182,7 +183,7 @@ function isTime(text: string): boolean {
 function readImage(value: Json, field: string): Checked<Json> {
   const source = isJsonObject(value) ? value["sourceUri"] : undefined;
   const uri = isJsonObject(source) ? source["uri"] : undefined;
-  const url = typeof uri === "string" ? URL.parse(uri) : null;
+  const url = typeof uri === "string" ? parseUrl(uri) : null;
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
     return fault(`${field}.sourceUri.uri`, "must be the web address of an image");
   }

@@ -1,5 +1,6 @@
 import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { parseUrl } from "../../../domain/parse-url.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
@@ -140,7 +141,7 @@ export function readLocalized(value: Json, field: string): Checked<Json> {
 
 export const readUrl: Reader = (value, field) => {
   const text = readText(value, field);
-  if (text instanceof Fault || URL.canParse(text)) return text;
+  if (text instanceof Fault || parseUrl(text) !== null) return text;
   return fault(field, "must be a URL");
 };
 
