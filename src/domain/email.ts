@@ -1,4 +1,5 @@
 import { limits } from "./limits.ts";
+import { parseUrl } from "./parse-url.ts";
 
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
@@ -63,9 +64,11 @@ export function parseAddress(text: string): string | null {
 export function parseRecipient(text: string): string | null {
   if (PRINTABLE_ASCII.test(text)) return parseAddress(text);
   const at = text.lastIndexOf("@");
-  const local = text.slice(0, Math.max(at, 0)).normalize("NFC");
+  const given = text.slice(0, Math.max(at, 0));
+  if (given.length > GIVEN_LOCAL_CHARS_MAX || MARKS_TOO_MANY.test(given)) return null;
   const domain = asciiDomainOf(text.slice(at + 1));
   if (domain === null) return null;
+  const local = given.normalize("NFC");
   const address = `${local}@${domain}`;
   if (PRINTABLE_ASCII.test(local)) return parseAddress(address);
   const isShort = Buffer.byteLength(local) <= LOCAL_BYTES_MAX && Buffer.byteLength(address) <= limits.addressBytesMax;
@@ -80,13 +83,17 @@ export function recipientKey(text: string): string {
 /** In A-labels; null: it is no domain. */
 function asciiDomainOf(domain: string): string | null {
   if (domain.length > limits.addressBytesMax || !LABELS.test(domain)) return null;
-  const host = URL.parse(`http://${domain}`)?.hostname ?? "";
+  const host = parseUrl(`http://${domain}`)?.hostname ?? "";
   return isDomain(host) ? host : null;
 }
 
 /** Nothing that ends a host in an address of the web. */
 const LABELS = /^[A-Za-z0-9.\u0080-\u{10ffff}-]+$/u;
 const LOCAL_BYTES_MAX = 64;
+/** Before its letters are joined with their marks: no letter has more than three units for two bytes. */
+const GIVEN_LOCAL_CHARS_MAX = 2 * LOCAL_BYTES_MAX;
+/** On one letter, more than any script has: to sort them takes a time that grows with the square of their number. */
+const MARKS_TOO_MANY = /\p{M}{9}/u;
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const DOT_STRING = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 /** The same with letters, marks and symbols beyond ASCII: nothing that is blank, invisible or turns the direction. */

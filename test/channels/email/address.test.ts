@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseAddress } from "../../../src/domain/email.ts";
+import { parseAddress, parseRecipient } from "../../../src/domain/email.ts";
 
 const ATEXT = "abcXYZ019!#$%&'*+/=?^_`{|}~-";
 
@@ -126,4 +126,24 @@ describe("an address", () => {
       expect(parseAddress(text)).toBeNull();
     }
   });
+});
+
+describe("a recipient", () => {
+  test.each([
+    ["u\u0308ber@example.com", "über@example.com"],
+    ["a@bu\u0308cher.example", "a@xn--bcher-kva.example"],
+    ["\u1112\u1161\u11ab".repeat(21).concat("@x.test"), "\ud55c".repeat(21).concat("@x.test")],
+  ])("keeps one spelling, however its letters and marks were written: %j", (text, address) => {
+    expect(parseRecipient(text)).toBe(address);
+  });
+
+  test("is judged in time, however many accents are on one letter", () => {
+    const accents = "\u0301\u0323".repeat(1_000_000);
+    expect(parseRecipient(`a${accents}@example.com`)).toBeNull();
+    expect(parseRecipient(`é@a${accents}.example`)).toBeNull();
+    for (let n = 0; n < 1_000; n += 1) {
+      expect(parseRecipient(`a${accents.slice(0, 120)}@x.test`)).toBeNull();
+      expect(parseRecipient(`é@a${accents.slice(0, 240)}.test`)).toBeNull();
+    }
+  }, 5_000);
 });
