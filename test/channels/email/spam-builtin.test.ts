@@ -59,3 +59,9 @@ describe("half a megabyte is scored in time, of", () => {
     20_000,
   );
 });
+
+test("a row of marks is judged in time, however long it is before a letter", async () => {
+  const text = `${"!".repeat(199_000)}a ${"$".repeat(900)}`;
+  const verdict = await filter.score({ subject: "", html: "", text, from: "a@b.test", to: "a@b.test" });
+  expect(verdict.rules.map(({ rule }) => rule)).not.toContain("DISGUISED_WORDS");
+}, 5_000);

@@ -28,19 +28,20 @@ const SIGNS: Readonly<Record<string, string>> = {
 export function obfuscatedWords(text: string): number {
   let count = 0;
   for (const [found] of text.matchAll(WORD)) {
-    const word = withoutEndSigns(found);
+    const word = withoutMarksAtEnd(found);
     if (word.length < WORD_CHARS_MIN || word.length > WORD_CHARS_MAX) continue;
     if (!/[\d@$!|€]/.test(word) || !/\p{L}/u.test(word)) continue;
-    const plain = folded(word).replace(/[013457@$!|€]/g, (sign) => SIGNS[sign] ?? sign);
+    const base = folded(word);
+    const plain = base.replace(/[013457@$!|€]/g, (sign) => SIGNS[sign] ?? sign);
     // A one stands for an i as well as for an l.
-    const other = folded(word).replace(/[013457@$!|€]/g, (sign) => (sign === "1" ? "l" : (SIGNS[sign] ?? sign)));
+    const other = base.replace(/[013457@$!|€]/g, (sign) => (sign === "1" ? "l" : (SIGNS[sign] ?? sign)));
     if (DISGUISED.has(plain) || DISGUISED.has(other)) count += 1;
   }
   return count;
 }
 
-/** A pattern for the signs at the end takes quadratic time where many are inside. */
-function withoutEndSigns(word: string): string {
+/** A pattern for the end would try each of a long row of marks as its beginning. */
+function withoutMarksAtEnd(word: string): string {
   let end = word.length;
   while (end > 0 && "!|$".includes(word.charAt(end - 1))) end -= 1;
   return word.slice(0, end);
