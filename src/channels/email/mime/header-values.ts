@@ -54,8 +54,9 @@ const WORD_CHARS_MAX = 52;
  * although they should not (RFC 2047, 5).
  */
 function withoutQuotes(value: string): string {
-  const [, name, address] = QUOTED_NAME.exec(value) ?? [];
-  return name === undefined ? value : `${literalText(name.replace(/\\(.)/g, "$1"))} ${address}`;
+  const [, quoted, address] = QUOTED_NAME.exec(value) ?? [];
+  const name = quoted?.replace(/\\(.)/g, "$1");
+  return name?.includes("=?") ? `${literalText(name)} ${address}` : value;
 }
 
-const QUOTED_NAME = /^"((?:[^"\\]|\\.)*=\?(?:[^"\\]|\\.)*)" (<[^<>]*>)$/;
+const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)" (<[^<>]*>)$/;

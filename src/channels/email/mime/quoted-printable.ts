@@ -31,8 +31,10 @@ export function softBroken(escaped: string): string {
   let broken = "";
   let written = 0;
   let at = 0;
+  let lineEnd = escaped.indexOf("\r\n");
   while (at < escaped.length) {
-    const lineEnd = escaped.indexOf("\r\n", at);
+    // Searched for once each: a long line would be searched through for each of its soft breaks.
+    if (lineEnd !== -1 && lineEnd < at) lineEnd = escaped.indexOf("\r\n", at);
     if (lineEnd !== -1 && lineEnd + CRLF_CHARS - at <= LINE_MAX) {
       at = lineEnd + CRLF_CHARS;
       continue;
