@@ -178,7 +178,8 @@ function roomFor(bytes: number): number {
   return Math.ceil(bytes / step) * step;
 }
 
-const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+/** No two rows of blanks meet in it: they could share a long one in as many ways as it is long. */
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
 
 function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));

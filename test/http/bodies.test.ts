@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { JobIds } from "../../src/domain/ids.ts";
 import { SHARE_BYTES } from "../../src/http/body-room.ts";
 import { costOfParsing } from "../../src/http/parse-json.ts";
-import { LargeBodies } from "../../src/http/request-body.ts";
+import { Exchange } from "../../src/http/exchange.ts";
+import { LargeBodies, RequestBodies } from "../../src/http/request-body.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
 import { eventually } from "../support/eventually.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { VirtualClock } from "../support/virtual-clock.ts";
@@ -236,3 +239,13 @@ describe("a body that is expensive to parse", () => {
     expect(await Promise.all([large.inTurn(() => 4), time.advance(1)])).toEqual([4, undefined]);
   });
 });
+
+test("a body's type is judged in time, however many blanks it has", async () => {
+  const bodies = new RequestBodies(clock);
+  const blanks = " ".repeat(300_000);
+  for (const type of [`application/json${blanks}x`, `application/json; charset=utf-8${blanks};${blanks}x`]) {
+    const request = new Request("http://api.test/", { method: "POST", headers: { "content-type": type }, body: "{}" });
+    const read = bodies.json(new Exchange(request, new JobIds(clock, systemRandom)));
+    await expect(read).rejects.toMatchObject({ status: 400 });
+  }
+}, 5_000);

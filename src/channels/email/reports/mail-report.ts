@@ -60,7 +60,7 @@ function failuresIn(part: MimePart): readonly Extract<MailReport["finding"], { k
   const [, ...groups] = part
     .content()
     .trimStart()
-    .split(/(?:\r?\n){2,}/, RECIPIENTS_MAX + 1)
+    .split(/\n[\r\n]*\n/, RECIPIENTS_MAX + 1)
     .map(parseFields);
   // `delayed` will be tried again; `relayed` and `expanded` are not known to have failed.
   const failed = groups.filter((fields) => fields.get("action")?.toLowerCase() === "failed");

@@ -194,3 +194,26 @@ test("no message makes the reader throw or hang", () => {
       read(text);
   }
 }, 60_000);
+
+test("rows of empty lines are passed over in time, however many there are", () => {
+  const status = [
+    "Reporting-MTA: dns; mx.test",
+    "Action: delayed",
+    ...Array(17).fill("Action: relayed"),
+    "Action: failed",
+  ];
+  const lines = [
+    "Content-Type: multipart/report; boundary=x",
+    "",
+    "--x",
+    "Content-Type: message/delivery-status",
+    "",
+    status.join("\n".repeat(200_000)),
+    "--x",
+    "Content-Type: text/rfc822-headers",
+    "",
+    "Message-ID: <1@x>",
+    "--x--",
+  ];
+  expect(parseMailReport(Buffer.from(lines.join("\n")))).toHaveLength(1);
+}, 5_000);
