@@ -185,7 +185,10 @@ function textToHtml(text: string): string {
 /** Lines that together are decoded as the line is. */
 function* piecesOf({ contentTransferEncoding: { encoding } }: Part, line: Uint8Array): Iterable<Uint8Array> {
   const isQuoted = encoding.includes("quoted-printable");
-  if (!isQuoted && !encoding.includes("base64")) return yield line;
+  if (!isQuoted && !encoding.includes("base64")) {
+    yield line;
+    return;
+  }
   let start = 0;
   while (line.length - start > PIECE_BYTES) {
     let end = start + PIECE_BYTES;

@@ -9,7 +9,7 @@ import { SmtpRefusal } from "./smtp-refusal.ts";
  * parser keeps an object for each line and each part. Tenants take turns: no message waits for all that another tenant sends.
  */
 export class MessageParser {
-  private readonly turns = new FairTurns({ all: 1, tenant: 1 });
+  private readonly turns = new FairTurns({ all: 1, each: 1 });
 
   /** Rejects with an `SmtpRefusal`. */
   parse(tenantId: string, message: Uint8Array): Promise<Email> {
