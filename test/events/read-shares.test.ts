@@ -70,7 +70,7 @@ test("a tenant's jobs are listed one list at a time, of which few wait, and a ne
   expect([first.status, first.headers.get("retry-after")]).toEqual([429, "2"]);
   expect((await front.request("GET", "/v1/jobs", beta)).status).toBe(200);
   held.letGo();
-  const statuses = statusesOf(await Promise.all(asked)).sort();
+  const statuses = statusesOf(await Promise.all(asked)).toSorted((a, b) => a - b);
   expect(statuses).toEqual([...Array.from({ length: waitingMax + 1 }, () => 200), 429, 429]);
   expect(held.most).toBe(1);
 });
