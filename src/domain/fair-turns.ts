@@ -25,6 +25,11 @@ export class FairTurns {
     this.begin();
   }
 
+  /** How many pieces of the owner's work wait. */
+  waiting(owner: string): number {
+    return this.lines.get(owner)?.length ?? 0;
+  }
+
   private begin(): void {
     while (this.running < this.bounds.all) {
       const work = this.next();

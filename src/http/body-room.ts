@@ -80,7 +80,8 @@ export class BodyHold {
   }
 }
 
-function keyOf(caller: Caller): string {
+/** One for all operators together, and one for all strangers. */
+export function keyOf(caller: Caller): string {
   // No tenant slug starts with a slash.
   return typeof caller === "string" ? `/${caller}` : caller.tenantId;
 }

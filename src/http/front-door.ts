@@ -13,6 +13,7 @@ import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
+import type { Caller } from "./body-room.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
@@ -203,9 +204,9 @@ export class FrontDoor {
     return this.ports.directory.byApiKey(apiKey);
   }
 
-  /** Processes a body of the given size. Large bodies wait their turn, one at a time. */
-  inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
-    return this.bodies.inTurn(bytes, work);
+  /** Processes a body of the given size. Large bodies wait for their caller's turn, one at a time. Throws an `ApiError` 429 or 503. */
+  inTurn<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
+    return this.bodies.inTurn(caller, bytes, work);
   }
 
   /** Counts a request by a call of its own, once. Throws 429. */

@@ -1,7 +1,8 @@
 import { type Clock, sleep, type Timer } from "../domain/clock.ts";
+import { FairTurns } from "../domain/fair-turns.ts";
 import { limits } from "../domain/limits.ts";
 import { ApiError } from "./api-error.ts";
-import { BodyRoom, SMALL_BODY_BYTES } from "./body-room.ts";
+import { BodyRoom, type Caller, keyOf, SMALL_BODY_BYTES } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";
 
@@ -23,7 +24,7 @@ export interface BodyBounds {
   isAllowed?(value: unknown): boolean;
 }
 
-/** Longer bodies are processed one at a time. */
+/** Longer bodies are processed one at a time, those of each caller in turn. */
 const LARGE_BYTES = 1024 * 1024;
 
 /**
@@ -51,7 +52,7 @@ export class RequestBodies {
     if (!isJsonType(exchange.request.headers.get("content-type")))
       throw new ApiError(400, "the Content-Type must be application/json");
     const bytes = await this.decoded(exchange, bounds?.bytesMax);
-    const parsed = async () => this.inTurn(bytes.length, () => parseJson(bytes, bounds?.valuesMax));
+    const parsed = async () => this.inTurn(exchange.caller, bytes.length, () => parseJson(bytes, bounds?.valuesMax));
     if (bounds?.isAllowed === undefined || bytes.length <= limits.requestBodyBytesMax) {
       return { bytes, value: await parsed() };
     }
@@ -61,9 +62,9 @@ export class RequestBodies {
     return { bytes, value };
   }
 
-  /** Processes a body of the given size; a large one waits for its own turn. */
-  inTurn<T>(bytes: number, work: () => T): T | Promise<T> {
-    return bytes <= LARGE_BYTES ? work() : this.large.inTurn(work);
+  /** Processes a body of the given size; a large one waits for its caller's turn. Throws an `ApiError` as `LargeBodies` does. */
+  inTurn<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
+    return bytes <= LARGE_BYTES ? work() : this.large.inTurn(caller, work);
   }
 
   /**
@@ -267,26 +268,40 @@ function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs:
 /** After each turn, other work gets this many times the turn's duration before the next turn. */
 const REST_FACTOR = 3;
 
+/** Of one caller. More than the bodies for which it can have room: only work that needs none can be as much. */
+const WAITING_MAX = 100;
+
 /**
  * Runs the work on large bodies (parsing, validation, serializing) one piece at a time, each in its own turn of the event loop.
  * Together they take at most a quarter of the process, and a small request waits for at most one piece.
+ *
+ * Each caller has a line of its own (a tenant, all operators, all strangers), and the lines take turns: however much one of them
+ * sends, another's work waits for at most two pieces of it. `BodyRoom` bounds the bodies that wait.
  */
 export class LargeBodies {
-  private last: Promise<void> = Promise.resolve();
+  private readonly turns = new FairTurns({ all: 1, each: 1 });
 
   constructor(private readonly clock: Clock) {}
 
-  /** Runs synchronous work when its turn comes. */
-  async inTurn<T>(work: () => T): Promise<T> {
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    const before = this.last;
-    this.last = done;
-    await before;
-    const startedMs = this.clock.monotonicMs();
-    try {
-      return work();
-    } finally {
-      void sleep(this.clock, REST_FACTOR * (this.clock.monotonicMs() - startedMs)).then(resolve);
-    }
+  /** Runs the work when its turn comes. Throws an `ApiError` 429 or 503 if too much of the caller's waits. */
+  inTurn<T>(caller: Caller, work: () => T | Promise<T>): Promise<T> {
+    const line = keyOf(caller);
+    if (this.turns.waiting(line) >= WAITING_MAX) throw tooMuchWaits(caller);
+    return new Promise((resolve, reject) => {
+      this.turns.enter(line, async () => {
+        const startedMs = this.clock.monotonicMs();
+        try {
+          resolve(await work());
+        } catch (error) {
+          reject(error);
+        }
+        await sleep(this.clock, REST_FACTOR * (this.clock.monotonicMs() - startedMs));
+      });
+    });
   }
+}
+
+function tooMuchWaits(caller: Caller): ApiError {
+  const isTenant = typeof caller !== "string";
+  return new ApiError(isTenant ? 429 : 503, "too many large requests of yours wait: send fewer at a time", {}, 1);
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { JobIds } from "../../src/domain/ids.ts";
-import { SHARE_BYTES } from "../../src/http/body-room.ts";
+import { type Caller, SHARE_BYTES } from "../../src/http/body-room.ts";
 import { Exchange } from "../../src/http/exchange.ts";
 import { costOfParsing } from "../../src/http/parse-json.ts";
 import { LargeBodies, RequestBodies } from "../../src/http/request-body.ts";
@@ -57,6 +57,9 @@ class WorkClock extends VirtualClock {
     return super.monotonicMs() + this.workedMs;
   }
 }
+
+const ACME = { tenantId: "acme" };
+const GLOBEX = { tenantId: "globex" };
 
 const answered = () => open.flatMap(({ answer }) => answer ?? []);
 const errorOf = (answer: RawAnswer | undefined) => JSON.parse(answer?.body ?? "{}").error;
@@ -219,7 +222,7 @@ describe("a body that is expensive to parse", () => {
     const large = new LargeBodies(time);
     const order: string[] = [];
     const work = (name: string, ms: number) =>
-      large.inTurn(() => {
+      large.inTurn(ACME, () => {
         order.push(name);
         time.workedMs += ms;
       });
@@ -233,10 +236,50 @@ describe("a body that is expensive to parse", () => {
     const broken = () => {
       throw new Error("not JSON");
     };
-    const third = large.inTurn(broken).catch(String);
+    const third = large.inTurn(ACME, broken).catch(String);
     await time.advance(30);
     expect(await third).toBe("Error: not JSON");
-    expect(await Promise.all([large.inTurn(() => 4), time.advance(1)])).toEqual([4, undefined]);
+    expect(await Promise.all([large.inTurn(ACME, () => 4), time.advance(1)])).toEqual([4, undefined]);
+  });
+
+  test("waits for at most two of another caller's, however many of those wait", async () => {
+    const time = new WorkClock();
+    const large = new LargeBodies(time);
+    const order: string[] = [];
+    const work = (caller: Caller, name: string) =>
+      large.inTurn(caller, () => {
+        order.push(name);
+        time.workedMs += 10;
+      });
+    const [first, ...others] = [
+      ...Array.from({ length: 60 }, (_, at) => work(ACME, `acme ${at + 1}`)),
+      work("operator", "operator"),
+      work(GLOBEX, "globex 1"),
+      work(GLOBEX, "globex 2"),
+    ];
+    await first;
+    await time.advance(60_000);
+    await Promise.all(others);
+    expect(order.slice(0, 6)).toEqual(["acme 1", "acme 2", "operator", "globex 1", "acme 3", "globex 2"]);
+    expect(order).toHaveLength(63);
+    // Of one caller, in the order in which they came.
+    expect(order.filter((name) => name.startsWith("acme"))).toEqual(
+      Array.from({ length: 60 }, (_, at) => `acme ${at + 1}`),
+    );
+  });
+
+  test("is refused when a hundred of its caller wait, and others are not", async () => {
+    const time = new WorkClock();
+    const large = new LargeBodies(time);
+    const work = () => {
+      time.workedMs += 10;
+    };
+    const taken = Array.from({ length: 101 }, () => large.inTurn(ACME, work));
+    expect(() => large.inTurn(ACME, work)).toThrow(expect.objectContaining({ status: 429, retryAfterSeconds: 1 }));
+    const other = large.inTurn(GLOBEX, work);
+    await taken[0];
+    await time.advance(60_000);
+    await Promise.all([...taken, other, large.inTurn(ACME, work)]);
   });
 });
 

@@ -162,7 +162,7 @@ export async function storeLarge(
   contents: readonly Content[] = [],
 ): Promise<NewJob> {
   const payload = Buffer.from(job.payload);
-  const { sha256, bytes } = await door.inTurn(payload.length, () => nameOfPayload(payload));
+  const { sha256, bytes } = await door.inTurn({ tenantId }, payload.length, () => nameOfPayload(payload));
   await put(door, { tenantId, jobId: job.jobId }, payload, contents);
   // Files count in the tenant's share of the queue, and in the room that a delivery takes, like the payload.
   const stored = { sha256, bytes: contents.reduce((sum, { body }) => sum + body.length, bytes) };

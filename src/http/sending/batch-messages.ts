@@ -67,7 +67,8 @@ export class BatchMessages {
 
   /** As `Batch.make`. Pieces of long messages wait for their turn among all large requests. */
   async make(from: number, ids: BatchIds): Promise<MadePart> {
-    const part = await this.door.inTurn(this.isHeavy ? Number.POSITIVE_INFINITY : 0, () => this.piece(from, ids));
+    const bytes = this.isHeavy ? Number.POSITIVE_INFINITY : 0;
+    const part = await this.door.inTurn(this.tenant, bytes, () => this.piece(from, ids));
     const messages: MadeMessage[] = [];
     const confirmed = await Promise.all(part.messages.map(confirmedMessage));
     for (const [at, message] of confirmed.entries()) {

@@ -42,7 +42,7 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
     const { body, bytes } = send;
     const look = () => acceptWhole(door, kind, tenant, body);
     // A compressed body may turn out to be larger than it looked.
-    acceptance = isLarge || bytes > SMALL_BODY_BYTES ? await door.inTurn(bytes, look) : look();
+    acceptance = isLarge || bytes > SMALL_BODY_BYTES ? await door.inTurn(tenant, bytes, look) : look();
     if (acceptance.ok && acceptance.confirm !== undefined) acceptance = await confirmed(acceptance);
   } catch (error) {
     // 429 takes precedence over every other refusal, and a refused request counts as well.
