@@ -19,6 +19,8 @@ export interface TemplateKind<P extends TProperties = TProperties, R extends Tem
   readonly preview: {
     readonly answer: TSchema;
     readonly example: JsonObject;
+    /** How much work the preview is: about as much as a body of so many bytes. */
+    weight(template: R, data: JsonObject): number;
     /** What would be sent with these values. Throws an `ApiError` 400 that says why nothing could be. */
     render(tenant: Tenant, template: R, data: JsonObject): JsonObject | Promise<JsonObject>;
   };

@@ -75,9 +75,11 @@ function previewEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: 
       },
     },
     fails: [404],
-    async handle({ tenantId, params: { slug }, body: { data = {} } }) {
+    async handle({ door, exchange, tenantId, params: { slug }, body: { data = {} } }) {
       const { tenant, template, kind } = await find(ports, kinds, tenantId, slug);
-      return reply(200, await kind.preview.render(tenant, template, data));
+      const { preview } = kind;
+      const render = () => preview.render(tenant, template, data);
+      return reply(200, await door.inTurn(exchange.caller, preview.weight(template, data), render));
     },
   });
 }

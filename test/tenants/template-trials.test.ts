@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import { parsePayload } from "../../src/channels/email/payload.ts";
+import { LargeBodies } from "../../src/http/request-body.ts";
 import { Front } from "../http/support/front.ts";
 
 let front: Front;
@@ -72,6 +73,29 @@ test("a preview shows what a send would make, what is missing, its size and its 
   const scored = await front.operate("POST", `${PATH}/shout/preview`, {});
   expect((scored.body["spam"] as { score: number }).score).toBeGreaterThan(0);
 });
+
+test.each([
+  ["that is long", { html: `<p>${"word ".repeat(10_000)}</p>`, data: {} }, true],
+  ["that its values make long", { html: "<p>{{.a}}{{.a}}</p>", data: { a: "word ".repeat(4_000) } }, true],
+  ["whose text its values make long", { html: "<p>x</p>", text: "{{.a}}", data: { a: "<".repeat(40_000) } }, true],
+  ["that is short", { html: "<p>{{.a}}</p>", data: { a: "word ".repeat(100) } }, false],
+])(
+  "the preview of a message %s is made in its caller's turn, if it is heavy",
+  async (_what, { data, ...template }, waits) => {
+    await front.operate("PUT", `${PATH}/weighed`, { ...TEMPLATE, ...template });
+    const turns = spyOn(LargeBodies.prototype, "inTurn");
+    try {
+      expect((await front.operate("POST", `${PATH}/weighed/preview`, { data })).status).toBe(200);
+      const headers = { "Content-Type": "application/json", "X-API-Key": front.apiKey };
+      const own = { method: "POST", headers, body: JSON.stringify({ data }) };
+      expect((await fetch(`${front.url}/v1/templates/weighed/preview`, own)).status).toBe(200);
+      const callers = turns.mock.calls.map(([caller]) => caller);
+      expect(callers).toEqual(waits ? ["operator", expect.objectContaining({ tenantId: "acme" })] : []);
+    } finally {
+      turns.mockRestore();
+    }
+  },
+);
 
 test("a message that would be too large to send is refused in the preview as well", async () => {
   await front.operate("PUT", `${PATH}/large`, { ...TEMPLATE, html: "<p>{{.a}}{{.a}}</p>" });

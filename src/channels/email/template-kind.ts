@@ -7,7 +7,14 @@ import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
 import { placeholderFault } from "./placeholder-faults.ts";
 import { emailTemplateBody, parseEmailTemplate } from "./stored-template.ts";
-import { acceptEmailTest, EMAIL_PREVIEW_EXAMPLE, EmailPreview, EmailTest, previewEmail } from "./template-preview.ts";
+import {
+  acceptEmailTest,
+  EMAIL_PREVIEW_EXAMPLE,
+  EmailPreview,
+  EmailTest,
+  previewEmail,
+  previewWeight,
+} from "./template-preview.ts";
 
 export type EmailTemplateRecord = {
   readonly slug: string;
@@ -54,6 +61,7 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
   preview: {
     answer: EmailPreview,
     example: EMAIL_PREVIEW_EXAMPLE,
+    weight: previewWeight,
     render: (tenant, { slug }, data) => previewEmail(tenant, slug, data),
   },
   test: {

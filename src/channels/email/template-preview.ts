@@ -1,12 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { EmailTemplate } from "../../domain/email.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Acceptance, unknownMember } from "../../http/sending/acceptance.ts";
 import { EmailComposer, writtenHtml } from "./email-composer.ts";
+import { emailLimits } from "./limits.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
 import { BuiltinSpamFilter } from "./spam/builtin-spam-filter.ts";
-import { Template } from "./template.ts";
+import { type Escape, RenderTooLargeError, Template } from "./template.ts";
 
 export const EmailPreview = Type.Object({
   channel: Type.Literal("email"),
@@ -61,6 +63,25 @@ export async function previewEmail(
     size_bytes: [subject, html, text ?? ""].reduce((sum, one) => sum + Buffer.byteLength(one), 0),
     spam: { score, rules: [...rules] },
   };
+}
+
+/** To compile, fill and score a character of a message takes about as long as to parse this many bytes of a body. */
+const BYTES_PER_CHAR = 64;
+
+/** How much work a preview is, in bytes of a body. */
+export function previewWeight({ html, text }: Pick<EmailTemplate, "html" | "text">, data: JsonObject): number {
+  const chars = charsOf(html, data, "html") + (text === null ? 0 : charsOf(text, data, "none"));
+  return BYTES_PER_CHAR * chars;
+}
+
+/** Of the text and of what it becomes: nothing, where that is too long to be sent. */
+function charsOf(text: string, data: JsonObject, escape: Escape): number {
+  try {
+    return text.length + Template.parse(text).render(data, escape, emailLimits.inlineHtmlBytesMax).length;
+  } catch (error) {
+    if (error instanceof RenderTooLargeError) return text.length;
+    throw error;
+  }
 }
 
 /** The body of a test send: that of a send, whose template the path names. */

@@ -88,6 +88,7 @@ export const walletTemplateKind: TemplateKind<typeof members, WalletTemplateReco
       style: "eventTicket",
       pass_data: { organizationName: "Acme", description: "Ticket", serialNumber: "ticket-7" },
     },
+    weight: ({ pass_data: passData }, data) => JSON.stringify(passData).length + JSON.stringify(data).length,
     render(_tenant, { pass_type: passType, style, pass_data: passData }, data) {
       const merged = passOver({ passType, style, passData }, data);
       if (merged instanceof Fault) throw new ApiError(merged.status, merged.message);
