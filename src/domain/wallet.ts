@@ -29,7 +29,7 @@ export interface AppleContent {
    * `teamIdentifier`, `serialNumber`, `webServiceURL`, `authenticationToken`.
    */
   readonly pass: JsonObject;
-  /** File name in the bundle (`icon@2x.png`) → SHA-256 of its bytes in hex, the key of `PassStore.images`. */
+  /** File name in the bundle (`icon@2x.png`) → what the image is known by, the key of `SignablePass.images`. */
   readonly images: Readonly<Record<string, string>>;
 }
 

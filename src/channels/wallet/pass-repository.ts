@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lt, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, isNull, lt, ne, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
@@ -6,6 +6,7 @@ import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
+import { addImages, changeImages, haveSameImages } from "./pass-images.ts";
 import type {
   NewPass,
   Pass,
@@ -14,6 +15,7 @@ import type {
   PassUpdate,
   RedoneCreate,
   RefusedChange,
+  SignablePass,
   UnfinishedPass,
 } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
@@ -91,7 +93,7 @@ export class PassRepository implements PassStore {
         .returning({ id: passes.id });
       if (stored.length === 0) return "serial_used";
       await transaction.insert(passVersions).values({ passId, version: 1, jobId, createdAt });
-      await addImages(transaction, tenantId, pass.images);
+      await addImages(transaction, { tenantId, passId }, content, pass.images);
       const balance = await charge(transaction, tenantId);
       await transaction
         .insert(tokenMovements)
@@ -181,6 +183,7 @@ export class PassRepository implements PassStore {
       const pass = this.toPass(row);
       const content = update.change(pass);
       if ("why" in content) return content;
+      const isImageChange = !haveSameImages(pass.content, content);
       const version = pass.version + 1;
       await transaction
         .update(passes)
@@ -190,7 +193,7 @@ export class PassRepository implements PassStore {
       await transaction
         .insert(passVersions)
         .values({ passId, version, jobId, notificationKind, notifyMessage, createdAt });
-      await addImages(transaction, tenantId, update.images);
+      if (isImageChange) await changeImages(transaction, pass, content, update.images);
       return { ...pass, version, content };
     });
   }
@@ -215,15 +218,23 @@ export class PassRepository implements PassStore {
     return rows.map((row) => this.toPass(row));
   }
 
-  async images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>> {
-    if (hashes.length === 0) return new Map();
+  async signable(tenantId: string, passId: string): Promise<SignablePass | null> {
+    // One statement sees one moment.
     const rows = await this.options.database.read((db) =>
       db
-        .select({ hash: passImages.hash, png: passImages.png })
-        .from(passImages)
-        .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...hashes]))),
+        .select({ ...COLUMNS, hash: passImages.hash, png: passImages.png })
+        .from(passes)
+        .leftJoin(
+          sql`LATERAL (SELECT DISTINCT value FROM jsonb_each_text(${passes.content} -> 'images')) AS file`,
+          sql`true`,
+        )
+        .leftJoin(passImages, and(eq(passImages.tenantId, passes.tenantId), sql`${passImages.hash} = file.value`))
+        .where(and(eq(passes.id, passId), eq(passes.tenantId, tenantId))),
     );
-    return new Map(rows.map(({ hash, png }) => [hash, png]));
+    const [row] = rows;
+    if (row === undefined) return null;
+    const images = rows.flatMap(({ hash, png }) => (hash === null || png === null ? [] : [[hash, png] as const]));
+    return { pass: this.toPass(row), images: new Map(images) };
   }
 
   async bundle(passId: string): Promise<PassBundle | null> {
@@ -308,23 +319,6 @@ async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
     .returning({ balance: tenants.tokens });
   if (charged === undefined) throw new NoTokens();
   return charged.balance;
-}
-
-/** Sends only the missing images, in the order of their hashes (R2). */
-async function addImages(transaction: AnyDb, tenantId: string, images: ReadonlyMap<string, Uint8Array>): Promise<void> {
-  if (images.size === 0) return;
-  const known = await transaction
-    .select({ hash: passImages.hash })
-    .from(passImages)
-    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...images.keys()])));
-  const stored = new Set(known.map(({ hash }) => hash));
-  const missing = [...images].filter(([hash]) => !stored.has(hash)).sort(([one], [other]) => (one < other ? -1 : 1));
-  for (const [hash, bytes] of missing) {
-    await transaction
-      .insert(passImages)
-      .values({ tenantId, hash, png: new Uint8Array(bytes) })
-      .onConflictDoNothing();
-  }
 }
 
 async function nextTag(transaction: AnyDb, passTypeId: string): Promise<number> {

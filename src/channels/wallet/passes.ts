@@ -27,7 +27,7 @@ export interface Pass {
 }
 
 export interface NewPass extends Omit<Pass, "state" | "version" | "isMade"> {
-  /** Bytes of the content's images, by their SHA-256 in hex. */
+  /** Bytes of the content's images, by the hashes in it. */
   readonly images: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -36,12 +36,19 @@ export interface PassUpdate {
   readonly jobId: string;
   readonly notificationKind: NotificationKind | null;
   readonly notifyMessage: string | null;
+  /** Bytes of the images that the change may bring, by their hashes. */
   readonly images: ReadonlyMap<string, Uint8Array>;
   /**
    * Computes the new content from the current one, or says why the pass cannot be changed so. Called under the pass's
    * lock.
    */
   change(pass: Pass): PassContent | RefusedChange;
+}
+
+export interface SignablePass {
+  readonly pass: Pass;
+  /** Bytes by the hashes in the pass's content; one that is not stored is left out. */
+  readonly images: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 }
 
 /** Why a pass cannot be changed as asked, in a sentence for the caller. */
@@ -90,8 +97,11 @@ export interface PassStore {
   holder(pass: Pick<Pass, "tenantId" | "content" | "serial">): Promise<Pass | null>;
   /** Apple passes as their devices know them: more than one if tenants share a pass type. */
   findBySerial(passTypeId: string, serial: string): Promise<readonly Pass[]>;
-  /** Bytes by SHA-256 in hex; unknown hashes are left out. */
-  images(tenantId: string, hashes: readonly string[]): Promise<ReadonlyMap<string, Uint8Array<ArrayBuffer>>>;
+  /**
+   * The pass's newest version with its images, both of one moment: the next update takes away what only this version has. Null: the
+   * tenant has no such pass.
+   */
+  signable(tenantId: string, passId: string): Promise<SignablePass | null>;
   /** The last signed bundle; null: none yet. */
   bundle(passId: string): Promise<PassBundle | null>;
   /**

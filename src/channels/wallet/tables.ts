@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import { bigint, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
 import type { NotificationKind, PassType } from "../../domain/wallet.ts";
 import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts";
 
@@ -56,11 +56,28 @@ export const passVersions = pgTable(
   (table) => [primaryKey({ columns: [table.passId, table.version] })],
 );
 
-/** Images of a tenant's passes, each stored once: `hash` is the SHA-256 of its bytes in hex. */
+/** Images of a tenant's passes, each stored once under what it is known by (`image-hash.ts`). */
 export const passImages = pgTable(
   "pass_images",
   { tenantId: tenantId(), hash: slug("hash").notNull(), png: bytes("png").notNull() },
   (table) => [primaryKey({ columns: [table.tenantId, table.hash] })],
+);
+
+/** Which passes have which images, of those that go with their last pass. */
+export const passImageUses = pgTable(
+  "pass_image_uses",
+  {
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    tenantId: tenantId(),
+    hash: slug("hash").notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.passId, table.hash] }),
+    index("pass_image_uses_by_image").on(table.tenantId, table.hash),
+    foreignKey({ columns: [table.tenantId, table.hash], foreignColumns: [passImages.tenantId, passImages.hash] }),
+  ],
 );
 
 /**

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import type { NewPass, PassStore, PassUpdate } from "../../../src/channels/wallet/passes.ts";
+import { passImages } from "../../../src/channels/wallet/tables.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { must } from "../../support/must.ts";
@@ -17,6 +19,14 @@ const apple: AppleContent = {
   images: { "icon.png": "aa11" },
 };
 const google: GoogleContent = { type: "google", kind: "generic", classId: "33.c", object: { id: "33.o", x: [1, "é"] } };
+
+/** A pass's content with the images, one file each. */
+function having(...hashes: readonly string[]): { content: AppleContent; images: Map<string, Uint8Array> } {
+  return {
+    content: { ...apple, images: Object.fromEntries(hashes.map((hash, i) => [`${i}.png`, hash])) },
+    images: new Map(hashes.map((hash) => [hash, new TextEncoder().encode(hash)])),
+  };
+}
 
 /** What the registry guarantees of passes and their tokens on every PostgreSQL. */
 export function passConformance(name: string, create: () => Promise<TestDatabase>): void {
@@ -64,6 +74,15 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const unchanged = { notificationKind: null, notifyMessage: null, images: new Map() };
       return { passId, jobId: `job-${made}`, ...unchanged, change: ({ content }) => content, ...changes };
     };
+    const imagesOf = async (tenantId: string) => {
+      const ofTenant = eq(passImages.tenantId, tenantId);
+      const rows = await here.db.select({ hash: passImages.hash }).from(passImages).where(ofTenant);
+      return rows.map(({ hash }) => hash).sort();
+    };
+    const changeTo = (passId: string, ...hashes: readonly string[]): PassUpdate => {
+      const { content, images } = having(...hashes);
+      return anUpdate(passId, { images, change: () => content });
+    };
     const balance = async (tenantId: string) => (await must(first.registry.tenant(tenantId))).tokens;
     const movements = async (tenantId: string) =>
       (await must(first.registry.tokenMovements(tenantId, null, 500))).items;
@@ -93,11 +112,59 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(await passes.find("acme", "pass-unknown")).toBeNull();
       expect(await passes.findBySerial("pass.test.acme", stored.serial)).toEqual([expected as never]);
       expect(await passes.findBySerial("pass.test.other", stored.serial)).toEqual([]);
-      expect(await passes.images("acme", ["aa11", "bb22"])).toEqual(
-        new Map([["aa11", new Uint8Array([0x89, 0x50, 0, 255])]]),
-      );
-      expect(await passes.images("globex", ["aa11"])).toEqual(new Map());
+      expect(await others.signable("acme", stored.passId)).toEqual({ pass: expected, images } as never);
+      expect(await passes.signable("globex", stored.passId)).toBeNull();
     });
+
+    test("an image goes with the update that takes it from the last pass that has it, and only then", async () => {
+      const tenantId = "painter";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
+      const [one, other] = [aPass({ tenantId, ...having("u1", "u2") }), aPass({ tenantId, ...having("u2") })];
+      for (const pass of [one, other]) await passes.create(pass);
+      expect(await imagesOf(tenantId)).toEqual(["u1", "u2"]);
+      await passes.update(tenantId, changeTo(one.passId, "u2", "u3"));
+      expect(await imagesOf(tenantId)).toEqual(["u2", "u3"]);
+      await others.update(tenantId, changeTo(one.passId, "u3"));
+      expect(await imagesOf(tenantId)).toEqual(["u2", "u3"]);
+      await passes.update(tenantId, changeTo(other.passId, "u3"));
+      expect(await imagesOf(tenantId)).toEqual(["u3"]);
+      for (let i = 4; i < 20; i += 1) await passes.update(tenantId, changeTo(one.passId, `u${i}`));
+      expect(await imagesOf(tenantId)).toEqual(["u19", "u3"]);
+      expect([...((await passes.signable(tenantId, one.passId))?.images.keys() ?? [])]).toEqual(["u19"]);
+    });
+
+    test("an image that a release without counts may share is never removed", async () => {
+      const tenantId = "former";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
+      const pass = aPass({ tenantId, ...having("aa11", "u1") });
+      await passes.create(pass);
+      await passes.update(tenantId, changeTo(pass.passId, "u2"));
+      expect(await imagesOf(tenantId)).toEqual(["aa11", "u2"]);
+    });
+
+    test(
+      "an image that one pass gets while others lose it is there",
+      async () => {
+        const tenantId = "crowd";
+        await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 1_000 }));
+        for (let round = 0; round < 20; round += 1) {
+          const [losing, gaining] = [aPass({ tenantId, ...having("u1") }), aPass({ tenantId, ...having("u2") })];
+          for (const pass of [losing, gaining]) await passes.create(pass);
+          const made = aPass({ tenantId, ...having("u1") });
+          await Promise.all([
+            passes.update(tenantId, changeTo(losing.passId, `u3-${round}`)),
+            others.create(made),
+            others.update(tenantId, changeTo(gaining.passId, "u1")),
+          ]);
+          for (const { passId } of [made, gaining]) {
+            expect([...((await passes.signable(tenantId, passId))?.images.keys() ?? [])]).toEqual(["u1"]);
+            await passes.update(tenantId, changeTo(passId, `u4-${round}`));
+          }
+          expect(await imagesOf(tenantId)).not.toContain("u1");
+        }
+      },
+      IN_TIME_MS,
+    );
 
     test("a pass of Google's has neither token nor pass type", async () => {
       const pass = aPass({ content: google, passTypeId: null, authenticationToken: null, images: new Map() });

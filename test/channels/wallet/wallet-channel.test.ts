@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { unzipSync } from "fflate";
 import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.ts";
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
+import type { NewPass, PassStore } from "../../../src/channels/wallet/passes.ts";
 import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
@@ -48,10 +49,7 @@ beforeEach(() => {
 
 function aChannel(overrides: Partial<WalletChannelOptions> = {}): WalletChannel {
   const { passes } = world.registry;
-  const nowMs = () => Date.now();
-  const signers = new PassSigners({ telemetry, nowMs });
-  const publicUrl = "https://send.example.com";
-  const bundles = new AppleBundles({ passes, signers, platform: PLATFORM, publicUrl, telemetry, nowMs });
+  const bundles = bundlesOf(passes);
   const push = async (passId: string) => void pushed.push((await passes.bundle(passId))?.version);
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   return new WalletChannel({
@@ -64,6 +62,13 @@ function aChannel(overrides: Partial<WalletChannelOptions> = {}): WalletChannel 
   });
 }
 
+function bundlesOf(passes: PassStore): AppleBundles {
+  const nowMs = () => Date.now();
+  const signers = new PassSigners({ telemetry, nowMs });
+  const publicUrl = "https://send.example.com";
+  return new AppleBundles({ passes, signers, platform: PLATFORM, publicUrl, telemetry, nowMs });
+}
+
 const tenantWith = (signer: AppleSigner | null) =>
   aTenant({ wallet: { apple: signer, google: null, templates: new Map(), webhookUrl: null } });
 
@@ -74,7 +79,7 @@ function aJob(payload: unknown, jobId = `job-${(jobs += 1)}`): QueuedJob {
 }
 
 /** A pass that was accepted: its job waits. */
-async function aNewPass(content: PassContent = contentSaying("one")) {
+async function aNewPass(content: PassContent = contentSaying("one"), images: NewPass["images"] = new Map()) {
   const passId = `new-${(jobs += 1)}`;
   const job = aJob({ action: "create", passId, version: 1 });
   const isApple = content.type === "apple";
@@ -86,7 +91,7 @@ async function aNewPass(content: PassContent = contentSaying("one")) {
     passTypeId: isApple ? PASS_TYPE : null,
     authenticationToken: isApple ? "0123456789abcdef0123456789abcdef" : null,
     jobId: job.jobId,
-    images: new Map(),
+    images,
   });
   return { passId, job };
 }
@@ -138,6 +143,21 @@ test("a pass whose new version a restored registry does not have yet waits, and 
   const update = aJob({ action: "update", passId, version: 2 });
   expect(await aChannel().deliver(update, tenantWith(apple), NEVER)).toEqual(behind);
   expect({ signed, pushed }).toEqual({ signed: 1, pushed: [] });
+});
+
+test("an update that takes an image away while its version is about to be signed has the newest version signed", async () => {
+  const { passes } = world.registry;
+  const having = (hash: string): PassContent =>
+    ({ ...contentSaying(hash), images: { "icon.png": hash } }) as PassContent;
+  const images = (hash: string) => new Map([[hash, new TextEncoder().encode(hash)]]);
+  const { passId } = await aNewPass(having("u-former"), images("u-former"));
+  const found = usable(await passes.find("acme", passId));
+  const change = () => having("u-latter");
+  const update = { passId, jobId: `update-${(jobs += 1)}`, notificationKind: null, notifyMessage: null };
+  usable(await passes.update("acme", { ...update, images: images("u-latter"), change }));
+  const bundle = usable(await bundlesOf(passes).bundleOf(found, tenantWith(apple)));
+  expect(bundle.version).toBe(2);
+  expect(unzipSync(bundle.bytes)["icon.png"]).toEqual(new TextEncoder().encode("u-latter"));
 });
 
 test("twenty updates in a row are signed once and pushed once, after the newest bundle is stored", async () => {

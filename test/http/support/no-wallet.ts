@@ -15,7 +15,7 @@ export const NO_WALLET: WalletPorts = {
     find: away,
     holder: away,
     findBySerial: away,
-    images: away,
+    signable: away,
     bundle: away,
     putBundle: away,
     unfinished: away,

@@ -2,12 +2,12 @@ import { appleSignerOf, type PlatformCredentials } from "../../../domain/platfor
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { Unusable } from "../../../domain/wallet.ts";
-import type { BundleMaker, Pass, PassBundle, PassStore } from "../passes.ts";
+import type { BundleMaker, Pass, PassBundle, PassStore, SignablePass } from "../passes.ts";
 import { type PassSigner, type PassSigners, PLATFORM } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
 
 export interface AppleBundlesOptions {
-  readonly passes: Pick<PassStore, "bundle" | "putBundle" | "images">;
+  readonly passes: Pick<PassStore, "bundle" | "putBundle" | "signable">;
   readonly signers: PassSigners;
   readonly platform: PlatformCredentials;
   /** Base URL that devices call; they append `/v1/…`. Apple's devices accept only `https`. */
@@ -25,10 +25,13 @@ export class AppleBundles implements BundleMaker {
     const { passes, telemetry } = this.options;
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
-    const bytes = await this.sign(pass, tenant);
+    // An update since the pass was read may have taken its images away: what is signed is the newest version.
+    const newest = await passes.signable(tenant.tenantId, pass.passId);
+    if (newest === null) return null;
+    const bytes = await this.sign(newest, tenant);
     if ("why" in bytes) return bytes;
     telemetry.count("passes_signed");
-    return passes.putBundle(pass.passId, pass.version, bytes);
+    return passes.putBundle(pass.passId, newest.pass.version, bytes);
   }
 
   /**
@@ -48,12 +51,11 @@ export class AppleBundles implements BundleMaker {
     return { why: `the pass was made for the pass type ${types}` };
   }
 
-  private async sign(pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
+  private async sign({ pass, images }: SignablePass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
     const { content, serial, authenticationToken } = pass;
     if (content.type !== "apple" || authenticationToken === null) return { why: "the pass is not one of Apple's" };
     const signer = await this.signerOf(pass, tenant);
     if ("why" in signer) return signer;
-    const images = await this.options.passes.images(tenant.tenantId, Object.values(content.images));
     const webServiceUrl = `${this.options.publicUrl}/wallet`;
     const parts = { content, serial, authenticationToken, webServiceUrl, images };
     const bytes = await signedBundle(parts, signer, this.options.nowMs());

@@ -1,4 +1,5 @@
 import type { Json } from "../../../domain/json.ts";
+import { countedImageHash, imageHash } from "../image-hash.ts";
 import { walletLimits } from "../limits.ts";
 import { type Checked, Fault, fault, snakeCase } from "./readers.ts";
 
@@ -11,12 +12,12 @@ export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-/** File name → SHA-256 of its bytes in hex. */
+/** File name → what the image is known by. */
 export type ImageFiles = Readonly<Record<string, string>>;
 
 export interface PassImages {
   readonly files: ImageFiles;
-  /** Bytes of the new images, by SHA-256. */
+  /** Bytes of the new images, by what they are known by. */
   readonly bytes: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -36,10 +37,12 @@ export function readImages(members: ReadonlyMap<string, Json>, before: ImageFile
     const image = value === null ? null : readPng(value, `pass_data.${snakeCase(member)}`, pixelsMaxOf(file));
     if (image instanceof Fault) return image;
     if (image === null) files.delete(file);
-    else files.set(file, put(bytes, image));
+    else files.set(file, put(bytes, image, countedImageHash));
   }
   const icons = ICONS.filter((file) => files.has(file));
-  if (icons.length === 0) for (const [file, png] of PLACEHOLDER_ICON) files.set(file, put(bytes, png));
+  if (icons.length === 0) {
+    for (const [file, png] of PLACEHOLDER_ICON) files.set(file, put(bytes, png, imageHash));
+  }
   const smallest = files.get(icons[0] ?? "");
   if (smallest !== undefined) files.set("icon.png", smallest);
   return { files: Object.fromEntries(files), bytes };
@@ -55,15 +58,10 @@ function withoutStandIns(files: ImageFiles): ImageFiles {
   return Object.fromEntries(own);
 }
 
-function put(bytes: Map<string, Uint8Array>, png: Uint8Array): string {
-  const hash = sha256(png);
+function put(bytes: Map<string, Uint8Array>, png: Uint8Array, hashOf: typeof imageHash): string {
+  const hash = hashOf(png);
   bytes.set(hash, png);
   return hash;
-}
-
-function sha256(png: Uint8Array): string {
-  // oxlint-disable-next-line eslint/no-restricted-globals -- says the same of the same bytes anywhere
-  return new Bun.CryptoHasher("sha256").update(png).digest("hex");
 }
 
 function pixelsMaxOf(file: string): number {
@@ -137,4 +135,4 @@ function bytesOf(base64: string): Uint8Array {
   return new Uint8Array(Buffer.from(base64, "base64"));
 }
 
-const PLACEHOLDER_HASHES = new Set(Array.from(PLACEHOLDER_ICON.values(), sha256));
+const PLACEHOLDER_HASHES = new Set(Array.from(PLACEHOLDER_ICON.values(), imageHash));

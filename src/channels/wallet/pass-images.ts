@@ -1,0 +1,108 @@
+import { and, asc, eq, inArray, notExists, notInArray, sql } from "drizzle-orm";
+import type { PassContent } from "../../domain/wallet.ts";
+import type { AnyDb } from "../../storage/database.ts";
+import { isCounted } from "./image-hash.ts";
+import { passImages, passImageUses } from "./tables.ts";
+
+/** Bytes by their `imageHash`. */
+type Images = ReadonlyMap<string, Uint8Array>;
+
+interface PassOwner {
+  readonly tenantId: string;
+  readonly passId: string;
+}
+
+/*
+ * The images of passes, each stored once for a tenant. All that is here runs inside the transaction that changes the pass.
+ *
+ * I1. A counted image is there while a pass uses it, and goes in the transaction that takes its last use away: what a tenant stores
+ *     is bounded by its passes, however often they change.
+ * I2. Whoever adds a use holds the image until its commit, as does whoever looks whether a use was the last: neither misses the other.
+ */
+
+/** Stores the images of a new pass. */
+export async function addImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
+  const hashes = hashesOf(content);
+  if (hashes.length === 0) return;
+  const stored = await held(transaction, owner, hashes, "key share");
+  await store(transaction, owner, { hashes, stored, sent });
+}
+
+/** Stores the images that a pass gets, and removes those that it had as the last. */
+export async function changeImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
+  const hashes = hashesOf(content);
+  const gone = await endUses(transaction, owner, hashes);
+  const stored = await held(transaction, owner, [...hashes, ...gone], "update");
+  await store(transaction, owner, { hashes, stored, sent });
+  if (gone.length === 0) return;
+  const uses = transaction
+    .select({ one: sql`1` })
+    .from(passImageUses)
+    .where(and(eq(passImageUses.tenantId, passImages.tenantId), eq(passImageUses.hash, passImages.hash)));
+  // A statement of its own: it sees the uses of those for whom `held` has waited.
+  await transaction
+    .delete(passImages)
+    .where(and(eq(passImages.tenantId, owner.tenantId), inArray(passImages.hash, gone), notExists(uses)));
+}
+
+/** Both have the same files. */
+export function haveSameImages(one: PassContent, other: PassContent): boolean {
+  const [files, others] = [one, other].map((content) => (content.type === "apple" ? content.images : {}));
+  return Bun.deepEquals(files, others);
+}
+
+/** Each hash once. */
+function hashesOf(content: PassContent): readonly string[] {
+  return [...new Set(filesOf(content))];
+}
+
+/** The hash of each file. */
+function filesOf(content: PassContent): readonly string[] {
+  return content.type === "apple" ? Object.values(content.images) : [];
+}
+
+/** The hashes of which the pass has no use any more. */
+async function endUses(transaction: AnyDb, { passId }: PassOwner, hashes: readonly string[]): Promise<string[]> {
+  const ended = await transaction
+    .delete(passImageUses)
+    .where(and(eq(passImageUses.passId, passId), notInArray(passImageUses.hash, [...hashes])))
+    .returning({ hash: passImageUses.hash });
+  return ended.map(({ hash }) => hash);
+}
+
+/** Which of them are stored; they stay so until the commit, and nobody else begins (`update`) or ends a use of them. */
+async function held(
+  transaction: AnyDb,
+  { tenantId }: PassOwner,
+  hashes: readonly string[],
+  how: "key share" | "update",
+): Promise<ReadonlySet<string>> {
+  const rows = await transaction
+    .select({ hash: passImages.hash })
+    .from(passImages)
+    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...hashes])))
+    .orderBy(asc(passImages.hash))
+    .for(how);
+  return new Set(rows.map(({ hash }) => hash));
+}
+
+interface ToStore {
+  readonly hashes: readonly string[];
+  readonly stored: ReadonlySet<string>;
+  readonly sent: Images;
+}
+
+/** Sends only the missing images, in the order of their hashes. */
+async function store(transaction: AnyDb, { tenantId, passId }: PassOwner, { hashes, stored, sent }: ToStore) {
+  for (const hash of hashes.filter((one) => !stored.has(one)).toSorted()) {
+    const png = sent.get(hash);
+    if (png === undefined) continue;
+    await transaction
+      .insert(passImages)
+      .values({ tenantId, hash, png: new Uint8Array(png) })
+      // Holds an image that another pass has brought meanwhile.
+      .onConflictDoUpdate({ target: [passImages.tenantId, passImages.hash], set: { hash } });
+  }
+  const uses = hashes.filter(isCounted).map((hash) => ({ tenantId, passId, hash }));
+  if (uses.length > 0) await transaction.insert(passImageUses).values(uses).onConflictDoNothing();
+}
