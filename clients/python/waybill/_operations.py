@@ -1801,10 +1801,10 @@ class Operations(Caller):
         """Queue a wallet pass. A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass
         may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`), but not as both; further keys of
         Apple's pass.json are taken in the same two spellings, unknown ones are refused. Images are PNGs in base64
-        or a data URL of at most 2 MiB each. With `template_id`, type, style and whatever the request leaves out or
-        gives as null come from the template; fields are merged by their key, text modules by their id, and where
-        both say something the request wins. A Google pass is a generic one unless `class_type` says otherwise.
-        Needs a key with the scope `send`.
+        or a data URL of at most 2 MiB each, and 4 MiB in one pass. With `template_id`, type, style and whatever the
+        request leaves out or gives as null come from the template; fields are merged by their key, text modules by
+        their id, and where both say something the request wins. A Google pass is a generic one unless `class_type`
+        says otherwise. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -1826,10 +1826,10 @@ class Operations(Caller):
         """Queue a wallet pass, a Google one as an event ticket. A pass costs 1 token, which is given back should the
         job fail. Keys of an Apple pass may be written as `auxiliary_fields` or as Apple does (`auxiliaryFields`),
         but not as both; further keys of Apple's pass.json are taken in the same two spellings, unknown ones are
-        refused. Images are PNGs in base64 or a data URL of at most 2 MiB each. With `template_id`, type, style and
-        whatever the request leaves out or gives as null come from the template; fields are merged by their key,
-        text modules by their id, and where both say something the request wins. A Google pass is an event ticket
-        unless `class_type` says otherwise. Needs a key with the scope `send`.
+        refused. Images are PNGs in base64 or a data URL of at most 2 MiB each, and 4 MiB in one pass. With
+        `template_id`, type, style and whatever the request leaves out or gives as null come from the template;
+        fields are merged by their key, text modules by their id, and where both say something the request wins. A
+        Google pass is an event ticket unless `class_type` says otherwise. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",
@@ -1850,11 +1850,11 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> UpdatingPass:
         """Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
-        modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing. A
-        field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
-        Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is
-        used up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the
-        scope `send`.
+        modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing, and a
+        pass cannot get more than 4 MiB of images. A field with `changeMessage` shows a banner, and so does
+        `notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are
+        accepted. Where a 429 says that the share of the queue is used up, the pass may be changed already: repeat
+        the request, and its holders are told. Needs a key with the scope `send`.
         """
         answer: UpdatingPass = self._call(
             "PUT",

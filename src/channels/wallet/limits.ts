@@ -8,6 +8,8 @@ export const walletLimits = {
   /** The content of a pass as JSON, without its images. */
   passContentCharsMax: 256 * 1024,
   passImageBytesMax: 2 * 1024 * 1024,
+  /** All files of a pass together: its bundle is read into memory whenever somebody fetches it. */
+  passImagesBytesMax: 4 * 1024 * 1024,
   passImagePixelsMax: 4_096,
   /** Shown at 29 to 87 pixels: a device has to unpack it for each list that shows it. */
   passIconPixelsMax: 1_024,

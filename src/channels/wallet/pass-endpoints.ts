@@ -107,10 +107,10 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
     summary: "Change a pass, and tell the devices that have it",
     description:
       "Fields are merged by their `key` (a Google object's text modules by their `id`), every other key is replaced, " +
-      "null removes it; an empty image changes nothing. A field with `changeMessage` shows a banner, and so does " +
-      "`notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are accepted. " +
-      "Where a 429 says that the share of the queue is used up, the pass may be changed already: repeat the request, and its " +
-      "holders are told.",
+      "null removes it; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field with " +
+      "`changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing. " +
+      "Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is used up, the " +
+      "pass may be changed already: repeat the request, and its holders are told.",
     queues: true,
     scope: "send",
     headers: [IDEMPOTENCY_KEY],

@@ -2,6 +2,8 @@ import { and, asc, eq, inArray, notExists, notInArray, sql } from "drizzle-orm";
 import type { PassContent } from "../../domain/wallet.ts";
 import type { AnyDb } from "../../storage/database.ts";
 import { isCounted } from "./image-hash.ts";
+import type { Pass, RefusedChange } from "./passes.ts";
+import { sizeProblem, sumOf } from "./request/apple-images.ts";
 import { passImages, passImageUses } from "./tables.ts";
 
 /** Bytes by their `imageHash`. */
@@ -43,6 +45,26 @@ export async function changeImages(transaction: AnyDb, owner: PassOwner, content
   await transaction
     .delete(passImages)
     .where(and(eq(passImages.tenantId, owner.tenantId), inArray(passImages.hash, gone), notExists(uses)));
+}
+
+/** Why the pass cannot change to this content; null: it can. One that has more than is allowed, from before, may get smaller. */
+export async function imagesProblem(
+  transaction: AnyDb,
+  before: Pass,
+  content: PassContent,
+  sent: Images,
+): Promise<RefusedChange | null> {
+  const hashes = [...hashesOf(before.content), ...hashesOf(content)];
+  const rows = await transaction
+    .select({ hash: passImages.hash, bytes: sql`octet_length(${passImages.png})`.mapWith(Number) })
+    .from(passImages)
+    .where(and(eq(passImages.tenantId, before.tenantId), inArray(passImages.hash, hashes)));
+  const stored = new Map(rows.map(({ hash, bytes }) => [hash, bytes]));
+  const sizesOf = (one: PassContent) => filesOf(one).map((hash) => stored.get(hash) ?? sent.get(hash)?.byteLength ?? 0);
+  const problem = sizeProblem(sizesOf(content));
+  return problem === null || sumOf(sizesOf(content)) <= sumOf(sizesOf(before.content))
+    ? null
+    : { why: problem.message };
 }
 
 /** Both have the same files. */

@@ -6,7 +6,7 @@ import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
-import { addImages, changeImages, haveSameImages } from "./pass-images.ts";
+import { addImages, changeImages, haveSameImages, imagesProblem } from "./pass-images.ts";
 import type {
   NewPass,
   Pass,
@@ -184,6 +184,10 @@ export class PassRepository implements PassStore {
       const content = update.change(pass);
       if ("why" in content) return content;
       const isImageChange = !haveSameImages(pass.content, content);
+      if (isImageChange) {
+        const problem = await imagesProblem(transaction, pass, content, update.images);
+        if (problem !== null) return problem;
+      }
       const version = pass.version + 1;
       await transaction
         .update(passes)

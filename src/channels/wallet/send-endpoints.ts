@@ -34,8 +34,8 @@ const DESCRIPTION =
   "A pass costs 1 token, which is given back should the job fail. Keys of an Apple pass may be written as " +
   "`auxiliary_fields` or as Apple does (`auxiliaryFields`), but not as both; further keys of Apple's pass.json are " +
   "taken in the same two spellings, unknown ones are refused. Images are PNGs in base64 or a data URL of at most 2 MiB " +
-  "each. With `template_id`, type, style and whatever the request leaves out or gives as null come from the template; " +
-  "fields are merged by their key, text modules by their id, and where both say something the request wins.";
+  "each, and 4 MiB in one pass. With `template_id`, type, style and whatever the request leaves out or gives as null come " +
+  "from the template; fields are merged by their key, text modules by their id, and where both say something the request wins.";
 
 const APPLE = {
   pass_type: "apple",

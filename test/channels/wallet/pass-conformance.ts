@@ -166,6 +166,30 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       IN_TIME_MS,
     );
 
+    test("an update that would give a pass more than 4 MiB of images is refused, those that it keeps included", async () => {
+      const pass = aPass(having("u-kept-1", "u-kept-2"));
+      const large = (hash: string) => [hash, new Uint8Array(1.5 * 1024 * 1024)] as const;
+      await passes.create({ ...pass, images: new Map([large("u-kept-1"), large("u-kept-2")]) });
+      const images = new Map([large("u-more")]);
+      const { content } = having("u-kept-1", "u-kept-2", "u-more");
+      const refused = await passes.update("acme", anUpdate(pass.passId, { images, change: () => content }));
+      expect(refused).toEqual({ why: "pass_data must not have images of more than 4194304 bytes together" });
+      expect(await imagesOf("acme")).not.toContain("u-more");
+      const { content: fewer } = having("u-kept-1", "u-more");
+      const answer = await passes.update("acme", anUpdate(pass.passId, { images, change: () => fewer }));
+      expect(answer).toMatchObject({ version: 2 });
+    });
+
+    test("a pass that has more than 4 MiB of images from before can be changed, and gets no larger", async () => {
+      const pass = aPass(having("u-huge", "u-small"));
+      const images = new Map([["u-huge", new Uint8Array(5 * 1024 * 1024)]]);
+      await passes.create({ ...pass, images: new Map([...images, ...having("u-small").images]) });
+      const change: PassUpdate["change"] = ({ content }) => ({ ...(content as AppleContent), style: "coupon" });
+      expect(await passes.update("acme", anUpdate(pass.passId, { change }))).toMatchObject({ version: 2 });
+      expect(await passes.update("acme", changeTo(pass.passId, "u-huge"))).toMatchObject({ version: 3 });
+      expect(await passes.update("acme", changeTo(pass.passId, "u-huge", "u-tiny"))).toHaveProperty("why");
+    });
+
     test("a pass of Google's has neither token nor pass type", async () => {
       const pass = aPass({ content: google, passTypeId: null, authenticationToken: null, images: new Map() });
       await passes.create(pass);

@@ -28,6 +28,16 @@ const google = (data: object = {}) => {
     pass_data: { class_id: "33.c", object_id: `33.o-${serials}`, object_data: {}, ...data },
   };
 };
+/** In base64, with random bytes in place of pixels. */
+const png = (bytes: number) => {
+  const image = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)));
+  const whole = Buffer.concat([
+    Buffer.from("89504e470d0a1a0a0000000d494844520000001d0000001d", "hex"),
+    ...Array.from({ length: Math.floor(bytes / image.length) }, () => image),
+    Buffer.from("0000000049454e44ae426082", "hex"),
+  ]);
+  return whole.toString("base64");
+};
 const create = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   world.front.post("/v1/passes/create", body, headers);
 const put = (id: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
@@ -194,6 +204,11 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     ["what is no PNG", apple({ logo_2x_base64: base64(99) }), "pass_data.logo_2x_base64 is not a PNG image"],
     ["9 MB", apple({ strip_base64: base64(6_900_000) }), "pass_data.strip_base64 must not be larger than 2097152"],
     [
+      "images of 4.5 MB together",
+      apple({ icon_base64: png(1_500_000), logo_base64: png(1_500_000), strip_base64: png(1_500_000) }),
+      "pass_data must not have images of more than 4194304 bytes together",
+    ],
+    [
       "a key twice",
       apple({ back_fields: [{ key: "a", value: "" }], header_fields: [{ key: "a", value: "" }] }),
       "pass_data.back_fields[0].key must be unique in the whole pass",
@@ -221,6 +236,15 @@ describe("a refused pass costs nothing, and its sentence names the field", () =>
     const answer = await create(body);
     expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining(error)]);
     expect([await world.balance(), world.front.queue.queued.length]).toEqual([before, queued]);
+  });
+
+  test("an update whose images and those that the pass keeps are more than 4 MiB together", async () => {
+    await create(apple({ icon_base64: png(1_500_000), logo_base64: png(1_400_000) }));
+    const { passId } = await world.deliverLast();
+    const answer = await put(passId, { pass_data: { strip_base64: png(1_500_000) } });
+    expect([answer.status, answer.body["error"]]).toEqual([400, expect.stringContaining("4194304 bytes together")]);
+    expect((await put(passId, { pass_data: { strip_base64: png(1_500_000), logo_base64: null } })).status).toBe(202);
+    await world.deliverLast();
   });
 
   test("a Google pass of a class that another tenant owns", async () => {

@@ -27,6 +27,7 @@ const ICONS = ["icon.png", "icon@2x.png", "icon@3x.png"];
  * The pass's previous images with the members' changes applied. A PNG replaces an image, null removes it, an empty
  * string changes nothing. A pass without an icon gets the placeholder, and one without the smallest icon gets its next
  * larger one, since a device requires `icon.png`.
+ * Of the previous images no size is known here: `imagesProblem` adds them up.
  */
 export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): Checked<PassImages> {
   const bytes = new Map<string, Uint8Array>();
@@ -45,7 +46,19 @@ export function readImages(members: ReadonlyMap<string, Json>, before: ImageFile
   }
   const smallest = files.get(icons[0] ?? "");
   if (smallest !== undefined) files.set("icon.png", smallest);
+  const problem = sizeProblem(Array.from(files.values(), (hash) => bytes.get(hash)?.byteLength ?? 0));
+  if (problem !== null) return problem;
   return { files: Object.fromEntries(files), bytes };
+}
+
+/** What is wrong with the images of a pass, given how many bytes each of its files has. */
+export function sizeProblem(sizes: readonly number[]): Fault | null {
+  if (sumOf(sizes) <= walletLimits.passImagesBytesMax) return null;
+  return fault("pass_data", `must not have images of more than ${walletLimits.passImagesBytesMax} bytes together`);
+}
+
+export function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** Drops the placeholder, and a larger icon standing in for the smallest: sent images replace them. */
