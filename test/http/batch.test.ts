@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { QUEUE_SHARE } from "../../src/domain/tenant.ts";
+import type { FrontDoor } from "../../src/http/front-door.ts";
+import { BatchMessages } from "../../src/http/sending/batch-messages.ts";
 import { must } from "../support/must.ts";
+import { aTenant } from "../support/tenants.ts";
 import { type Answer, Front } from "./support/front.ts";
 
 let front: Front;
@@ -20,6 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => front?.stop(), 30_000);
 
+const MANY_MEMBERS = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`member_${at}`, at]));
 const MAIL = { subject: "Hello", html: "<p>Hello {{.name}}</p>" };
 
 interface BatchBody {
@@ -119,6 +123,7 @@ test("what is wrong with the batch as a whole is one refusal, and queues nothing
     [{ messages: "ann" }, "messages must be an array"],
     [{}, "messages must be an array"],
     [{ defaults: [], messages: mails(1) }, "defaults must be an object"],
+    [{ defaults: MANY_MEMBERS, messages: mails(1) }, "defaults must not hold more than 100 members"],
   ];
   for (const [body, why] of refused) {
     const { status, body: answer } = await send(body);
@@ -235,4 +240,35 @@ test("a file that all messages share is stored once, before they are queued, and
   for (const { jobId } of jobs) {
     expect((await front.stores.jobContents.get({ tenantId: "acme", jobId }, sha256))?.length).toBe(3000);
   }
+});
+
+test("messages that take long to check are made few at a time, in turn with others, though all are refused", async () => {
+  let ms = 0;
+  const weighed: number[] = [];
+  const door = {
+    ports: { clock: { monotonicMs: () => ms } },
+    inTurn: <T>(_caller: unknown, bytes: number, work: () => T) => {
+      weighed.push(bytes);
+      return work();
+    },
+  };
+  const accept = () => {
+    ms += 20;
+    return { ok: false, refusal: { status: 422, message: "no" } } as const;
+  };
+  const toJob = () => {
+    throw new Error("nothing is accepted");
+  };
+  const maker = { body: { defaults: {}, messages: mails(7) }, accept, toJob };
+  // Of the door, messages use these parts alone.
+  const messages = new BatchMessages(door as unknown as FrontDoor, aTenant(), maker);
+  const ids = { jobId: String, isQueued: () => false };
+  const pieces: number[] = [];
+  for (let from = 0; from < 7; ) {
+    const { next } = await messages.make(from, ids);
+    pieces.push(next - from);
+    from = next;
+  }
+  expect(pieces).toEqual([3, 3, 1]);
+  expect(weighed).toEqual([0, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
 });

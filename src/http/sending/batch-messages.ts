@@ -26,6 +26,10 @@ const MIB = 1024 * 1024;
 const PAYLOADS_MAX = 64 * MIB;
 /** A piece ends with the message that goes beyond: what is made at a time stays small, and so does the call to the queue. */
 const PIECE_PAYLOADS_MAX = 512 * 1024;
+/** So does one whose messages take long to check, refused ones too: each may share half a megabyte of HTML with a thousand others. */
+const PIECE_MS_MAX = 50;
+/** More than any message has: they are copied for each message. */
+const DEFAULTS_MAX = 100;
 
 /** Throws an `ApiError` 400. */
 export function readBatchBody(body: unknown): BatchBody {
@@ -34,6 +38,9 @@ export function readBatchBody(body: unknown): BatchBody {
   if (refusal !== null) throw new ApiError(400, refusal.message);
   const { defaults = {}, messages } = presentMembers(body);
   if (!isJsonObject(defaults)) throw new ApiError(400, "defaults must be an object with members of a message");
+  if (Object.keys(defaults).length > DEFAULTS_MAX) {
+    throw new ApiError(400, `defaults must not hold more than ${DEFAULTS_MAX} members`);
+  }
   if (!Array.isArray(messages)) throw new ApiError(400, "messages must be an array of 1 to 1000 messages");
   if (messages.length === 0) throw new ApiError(400, "messages must hold at least one message");
   if (messages.length > BATCH_MESSAGES_MAX) {
@@ -56,7 +63,7 @@ export interface MessageMaker {
 /** Makes the jobs of a batch, piece by piece, so that neither time nor memory is taken for all of them at once. */
 export class BatchMessages {
   private payloads = 0;
-  /** The last piece was full of bytes before it was full of messages. */
+  /** The last piece was full of bytes, or took too long, before it was full of messages. */
   private isHeavy = false;
 
   constructor(
@@ -65,7 +72,7 @@ export class BatchMessages {
     private readonly maker: MessageMaker,
   ) {}
 
-  /** As `Batch.make`. Pieces of long messages wait for their turn among all large requests. */
+  /** As `Batch.make`. After a heavy piece, the next one waits for its turn among all large requests. */
   async make(from: number, ids: BatchIds): Promise<MadePart> {
     const bytes = this.isHeavy ? Number.POSITIVE_INFINITY : 0;
     const part = await this.door.inTurn(this.tenant, bytes, () => this.piece(from, ids));
@@ -87,10 +94,14 @@ export class BatchMessages {
   private piece(from: number, ids: BatchIds): { readonly messages: readonly Unconfirmed[]; readonly next: number } {
     const { messages: given } = this.maker.body;
     const messages: Unconfirmed[] = [];
-    const before = this.payloads;
+    const { clock } = this.door.ports;
+    const before = { payloads: this.payloads, ms: clock.monotonicMs() };
     let index = from;
-    const hasRoom = () => this.payloads - before < PIECE_PAYLOADS_MAX;
-    for (; index < given.length && messages.length < BATCH_PIECE_MESSAGES_MAX && hasRoom(); index += 1) {
+    const hasRoom = () =>
+      this.payloads - before.payloads < PIECE_PAYLOADS_MAX && clock.monotonicMs() - before.ms < PIECE_MS_MAX;
+    // At least one, however late it is.
+    const goesOn = () => index === from || (messages.length < BATCH_PIECE_MESSAGES_MAX && hasRoom());
+    for (; index < given.length && goesOn(); index += 1) {
       if (!ids.isQueued(index)) messages.push(this.message(index, ids));
     }
     this.isHeavy = !hasRoom();

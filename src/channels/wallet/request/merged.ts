@@ -48,18 +48,27 @@ function merged(
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   if (!isJsonArray(under) || !isJsonArray(over)) return over;
   const items: Json[] = [...under];
+  const places = placesOf(under, by);
   const changed = new Set<number>();
   for (const item of over) {
-    const at = isJsonObject(item) && Object.hasOwn(item, by) ? indexOf(under, by, item[by]) : -1;
-    if (at === -1 || changed.has(at)) items.push(item);
-    else items[at] = mergedItem(items[at], item);
-    changed.add(at);
+    const at = isJsonObject(item) && Object.hasOwn(item, by) ? places.get(item[by]) : undefined;
+    if (at === undefined || changed.has(at)) {
+      items.push(item);
+    } else {
+      items[at] = mergedItem(items[at], item);
+      changed.add(at);
+    }
   }
   return items;
 }
 
-function indexOf(items: readonly Json[], by: string, key: Json | undefined): number {
-  return items.findIndex((item) => isJsonObject(item) && Object.hasOwn(item, by) && item[by] === key);
+/** Where the first item with each key is. */
+function placesOf(items: readonly Json[], by: string): ReadonlyMap<Json | undefined, number> {
+  const places = new Map<Json | undefined, number>();
+  for (const [at, item] of items.entries()) {
+    if (isJsonObject(item) && Object.hasOwn(item, by) && !places.has(item[by])) places.set(item[by], at);
+  }
+  return places;
 }
 
 function mergedItem(under: Json | undefined, over: Json): Json {
