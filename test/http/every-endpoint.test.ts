@@ -112,7 +112,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   createKey: ["expires_at"],
   createOwnKey: ["expires_at"],
   createTenant: ["plan"],
-  changeTenant: ["plan"],
+  changeTenant: ["id", "plan"],
   pauseTenant: ["channels"],
   resumeTenant: ["channels"],
   holdTenant: ["channels"],

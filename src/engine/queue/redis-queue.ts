@@ -419,11 +419,7 @@ export class RedisQueue
   removeSuppression(tenant: TenantRef, address: string): Promise<void> {
     return removeSuppression(this.front, tenant, address);
   }
-  loadSuppressions(
-    lease: Lease,
-    entries: readonly IndexedSuppression[],
-    isLast: boolean,
-  ): Promise<"loading" | "loaded" | Fenced> {
+  loadSuppressions(lease: Lease, entries: readonly IndexedSuppression[], isLast: boolean) {
     return loadSuppressions(this.owner, lease, entries, isLast);
   }
 
