@@ -192,8 +192,10 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   mayGoOn(): boolean {
-    const tenant = this.isClosed ? null : this.lookUp();
-    return this.options.mayDeliver() && !isPaused(tenant ?? null, this.tenantQueue.channel);
+    if (this.isClosed || !this.options.mayDeliver()) return false;
+    const tenant = this.lookUp();
+    // Undefined: it has changed, and is not known yet.
+    return tenant !== undefined && !isPaused(tenant, this.tenantQueue.channel);
   }
 
   /** A job's outcome is on disk. */

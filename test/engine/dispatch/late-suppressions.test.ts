@@ -3,6 +3,7 @@ import { CHANNELS } from "../../../src/app/channels.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal } from "../../../src/domain/job.ts";
+import type { Tenant } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
@@ -110,31 +111,44 @@ describe("a recipient who is suppressed while the message waits for its relay", 
   });
 });
 
-test("a tenant that is paused while a job is looked up again is sent nothing, and loses no attempt", async () => {
-  const world = new RelayWorld(() => TAKES);
-  const { queue, looks } = withLooks(world);
-  const plan = { ...world.tenant("plan").plan, deliveriesPerSecond: 0.5 };
-  const tenant = world.tenant("acme", null, { plan });
-  const jobs = world.accept(tenant, 2);
-  const steer = (paused: readonly string[]) => {
-    const steering = {
-      paused: new Set(paused),
-      held: new Set<string>(),
-      purgedBefore: new Map(),
-      resumedAt: new Map(),
+test.each([
+  ["and is known to be", false],
+  ["and has to be loaded", true],
+])(
+  "a tenant that is paused while a job is looked up again, %s, is sent nothing, and loses no attempt",
+  async (_, isLoadedAnew) => {
+    const world = new RelayWorld(() => TAKES);
+    const { queue, looks } = withLooks(world);
+    const plan = { ...world.tenant("plan").plan, deliveriesPerSecond: 0.5 };
+    const tenant = world.tenant("acme", null, { plan });
+    const jobs = world.accept(tenant, 2);
+    const steer = (paused: readonly string[]) => {
+      const steering = {
+        paused: new Set(paused),
+        held: new Set<string>(),
+        purgedBefore: new Map(),
+        resumedAt: new Map(),
+      };
+      const steered: Tenant = { ...tenant, steering };
+      world.tenants.set("acme", steered);
+      const { lookUp } = world;
+      if (!isLoadedAnew) return;
+      world.lookUp = async () => {
+        world.lookUp = lookUp;
+        return steered;
+      };
     };
-    world.tenants.set("acme", { ...tenant, steering });
-  };
-  looks.onLook = () => steer(["email"]);
-  const dispatcher = world.start({ queue });
-  await world.advance(20_000);
-  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 1, "running after 0": 1 });
-  looks.onLook = () => {};
-  steer([]);
-  await world.advance(20_000);
-  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 2 });
-  await world.stop(dispatcher);
-});
+    looks.onLook = () => steer(["email"]);
+    const dispatcher = world.start({ queue });
+    await world.advance(20_000);
+    expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 1, "running after 0": 1 });
+    looks.onLook = () => {};
+    steer([]);
+    await world.advance(20_000);
+    expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 2 });
+    await world.stop(dispatcher);
+  },
+);
 
 test("jobs that start within a second of their pull are not looked up again, and those that wait longer are", async () => {
   const world = new RelayWorld(() => TAKES);

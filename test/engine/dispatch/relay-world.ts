@@ -5,7 +5,7 @@ import type { JobRecord, QueuedJob, SuppressionReason } from "../../../src/domai
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { OwnerQueue } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
-import type { Tenant } from "../../../src/domain/tenant.ts";
+import type { Tenant, TenantDirectory } from "../../../src/domain/tenant.ts";
 import { Dispatcher } from "../../../src/engine/dispatch/dispatcher.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
 import { QueueState } from "../../simulation/memory-queue-state.ts";
@@ -95,6 +95,8 @@ export class RelayWorld {
   readonly state = new QueueState(this.clock, this.random);
   readonly channel: RelayChannel;
   readonly tenants = new Map<string, Tenant>();
+  /** A promise: the process has to load the tenant. */
+  lookUp: TenantDirectory["byId"] = (tenantId) => this.tenants.get(tenantId) ?? null;
   readonly acceptedAtMs = new Map<string, number>();
   readonly logs: { readonly message: string; readonly level: string }[] = [];
   readonly gauges = new Map<string, number>();
@@ -136,7 +138,7 @@ export class RelayWorld {
   start(options: { readonly queue?: OwnerQueue; readonly clock?: Clock } = {}): Dispatcher {
     const dispatcher = new Dispatcher({
       queue: options.queue ?? new MemoryQueue(this.state),
-      directory: { byApiKey: () => null, byId: (tenantId) => this.tenants.get(tenantId) ?? null },
+      directory: { byApiKey: () => null, byId: (tenantId) => this.lookUp(tenantId) },
       channels: [this.channel],
       histories: NO_HISTORIES,
       suppressions: { fill: async () => true },
