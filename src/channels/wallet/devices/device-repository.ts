@@ -5,6 +5,9 @@ import { walletLimits } from "../limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations } from "../tables.ts";
 
+/** A registration that is repeated sooner changes nothing. */
+const RENEWED_AFTER_MS = 60_000;
+
 /**
  * Devices and the passes on them.
  *
@@ -33,14 +36,15 @@ export class DeviceRepository implements PassDevices {
     }
   }
 
-  /** By D2, the tenant's other passes of the type on the device have the same token. */
+  /** By D2, the tenant's other passes of the type on the device have the same token. Its time is renewed once a minute at most. */
   private isAsGiven({ deviceId, passTypeId, passId, pushToken }: Registration): Promise<boolean> {
+    const fresh = new Date(this.clock.nowMs() - RENEWED_AFTER_MS);
     return this.database.read(async (db) => {
       const [row] = await db
         .select({ latest: passDevices.pushToken, ofTenant: passRegistrations.pushToken })
         .from(passRegistrations)
         .innerJoin(passDevices, deviceOf(deviceId, passTypeId))
-        .where(registrationOf(deviceId, passId));
+        .where(and(registrationOf(deviceId, passId), gt(passRegistrations.registeredAt, fresh)));
       return row?.latest === pushToken && row.ofTenant === pushToken;
     });
   }
