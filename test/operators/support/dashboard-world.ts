@@ -150,6 +150,8 @@ export class DashboardWorld {
       sandbox: { messages: (to) => (to === null || to === MAIL.to ? [MAIL] : []), erase: () => 0 },
     });
     const readerToken = await fill(front);
+    // Tests on a busy machine take longer than a minute, and who is not told of changes trusts its memory no longer.
+    front.stores.start();
     const made: { world?: DashboardWorld } = {};
     const server = Bun.serve({
       hostname: "127.0.0.1",
