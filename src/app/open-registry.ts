@@ -210,9 +210,8 @@ async function prepare(database: Database, shards: number): Promise<number> {
         .insert(registryState)
         .values({ id: 1, shards, version: 1, plansVersion: 1 })
         .onConflictDoNothing();
-      await requireShards(transaction, shards);
-      const [state] = await transaction.select().from(registryState);
-      if (state === undefined) throw new Error("the registry's state row is missing");
+      const state = await requireShards(transaction, shards);
+      if (state === null) throw new Error("the registry's state row is missing");
       return state.version;
     });
   } catch (error) {
@@ -221,10 +220,10 @@ async function prepare(database: Database, shards: number): Promise<number> {
   }
 }
 
-/** Throws `ConfigurationError` if the registry was created with another number of shards. A new one has none yet. */
-export async function requireShards(db: AnyDb, shards: number): Promise<void> {
-  const [state] = await db.select().from(registryState);
-  if (state === undefined || state.shards === shards) return;
+/** The registry's state; null: it is new. Throws `ConfigurationError` if it was created with another number of shards. */
+export async function requireShards(db: AnyDb, shards: number) {
+  const [state = null] = await db.select().from(registryState);
+  if (state === null || state.shards === shards) return state;
   throw new ConfigurationError(
     `SHARDS is ${shards}, but the data was created with ${state.shards} and cannot change: set SHARDS=${state.shards}.`,
   );

@@ -19,7 +19,6 @@ export interface CallBounds extends TurnBounds {
  */
 export class CallTurns {
   private readonly turns: FairTurns;
-  private readonly waiting = new Map<string, number>();
 
   constructor(
     private readonly bounds: CallBounds,
@@ -31,26 +30,18 @@ export class CallTurns {
   /** What the call returns. Rejects with an `ApiError` 429, or as the call does. */
   inTurn<T>(owner: string, call: () => Promise<T>): Promise<T> {
     const { waitingMax, waitMs } = this.bounds;
-    if ((this.waiting.get(owner) ?? 0) >= waitingMax) return Promise.reject(this.refusal());
+    if (this.turns.waiting(owner) >= waitingMax) return Promise.reject(this.refusal());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let isWanted = true;
     const late = this.clock.setTimer(waitMs, () => {
       isWanted = false;
       reject(this.refusal());
     });
-    this.count(owner, 1);
     this.turns.enter(owner, async () => {
       late.cancel();
-      this.count(owner, -1);
       if (isWanted) await (async () => call())().then(resolve, reject);
     });
     return promise;
-  }
-
-  private count(owner: string, more: 1 | -1): void {
-    const count = (this.waiting.get(owner) ?? 0) + more;
-    if (count === 0) this.waiting.delete(owner);
-    else this.waiting.set(owner, count);
   }
 
   private refusal(): ApiError {

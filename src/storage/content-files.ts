@@ -4,7 +4,8 @@ import type { Content, ContentStore } from "../domain/content-store.ts";
 import { UnavailableError } from "../domain/errors.ts";
 import { isJobId, jobTimeMs } from "../domain/ids.ts";
 import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
-import { isCode, readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
+import { hasCode } from "./has-code.ts";
+import { readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
 /** How many jobs `all` returns at a time. */
@@ -123,14 +124,14 @@ export class ContentFiles implements ContentStore {
       try {
         return await link(shared, own);
       } catch (error) {
-        if (isCode(error, "EEXIST")) return;
-        if (!isCode(error, "ENOENT")) throw error;
+        if (hasCode(error, "EEXIST")) return;
+        if (!hasCode(error, "ENOENT")) throw error;
       }
     }
     // Its own name first: processes that store the same content do not meet.
     await writeWholeFile(own, body);
     await link(own, shared).catch((error: unknown) => {
-      if (!isCode(error, "EEXIST")) throw error;
+      if (!hasCode(error, "EEXIST")) throw error;
     });
   }
 

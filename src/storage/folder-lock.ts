@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
+import { hasCode } from "./has-code.ts";
 
 /** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {
@@ -69,7 +70,7 @@ function openIn(folder: string): Database {
 }
 
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "SQLITE_BUSY";
+  return hasCode(error, "SQLITE_BUSY");
 }
 
 function holderOf(folder: string): string {

@@ -1,4 +1,5 @@
 import { link, readFile, rename, rm, stat } from "node:fs/promises";
+import { hasCode } from "./has-code.ts";
 
 /** How the name of a file ends that is looked at before it is removed. */
 export const ASIDE = ".aside";
@@ -14,7 +15,7 @@ export async function removeUnlessNewer(path: string, storedMs: number): Promise
   try {
     await rename(path, aside);
   } catch (error) {
-    if (isCode(error, "ENOENT")) return;
+    if (hasCode(error, "ENOENT")) return;
     throw error;
   }
   const { mtimeMs } = await stat(aside);
@@ -24,7 +25,7 @@ export async function removeUnlessNewer(path: string, storedMs: number): Promise
 /** Gives a file that is aside its name again, unless a newer one has it. */
 export async function putBack(aside: string): Promise<void> {
   await link(aside, aside.slice(0, -ASIDE.length)).catch((error: unknown) => {
-    if (!isCode(error, "EEXIST")) throw error;
+    if (!hasCode(error, "EEXIST")) throw error;
   });
   await rm(aside, { force: true });
 }
@@ -36,7 +37,7 @@ export async function readStored(path: string): Promise<Uint8Array | null> {
     try {
       return await readFile(name);
     } catch (error) {
-      if (!isCode(error, "ENOENT")) throw error;
+      if (!hasCode(error, "ENOENT")) throw error;
     }
   }
   return null;
@@ -47,11 +48,7 @@ export async function writtenMs(path: string): Promise<number | null> {
   try {
     return (await stat(path)).mtimeMs;
   } catch (error) {
-    if (isCode(error, "ENOENT")) return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
-}
-
-export function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

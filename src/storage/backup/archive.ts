@@ -6,6 +6,7 @@ import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { extract, type Pack, pack } from "tar-stream";
+import { hasCode } from "../has-code.ts";
 import { type Entry, PARTS, type Part, partOf } from "./parts.ts";
 
 /** The layout of backup files. A reader refuses one that it does not know. */
@@ -188,7 +189,12 @@ async function read(file: string, take: Take, shown = file): Promise<Manifest> {
     }
     await unpacking;
   } catch (error) {
-    if (error instanceof BackupError || isOf(error, "ENOENT") || isOf(error, "EACCES") || isOf(error, "ENOSPC"))
+    if (
+      error instanceof BackupError ||
+      hasCode(error, "ENOENT") ||
+      hasCode(error, "EACCES") ||
+      hasCode(error, "ENOSPC")
+    )
       throw error;
     throw new BackupError(
       `${shown} is damaged or no backup: ${error instanceof Error ? error.message : String(error)}`,
@@ -293,8 +299,4 @@ async function onDisk(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function isOf(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,5 +1,7 @@
+import { hasCode } from "../has-code.ts";
+
 export function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return hasCode(error, "ENOENT");
 }
 
 /** For files that others remove meanwhile. */

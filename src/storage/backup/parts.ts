@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isMissing } from "./missing.ts";
 
 /** What a backup holds. */
 export const PARTS = ["secrets", "queue", "registry", "events", "payloads"] as const;
@@ -108,7 +109,7 @@ async function fileAt(home: string, path: string, lengths: ReadonlyMap<string, n
 
 async function names(folder: string): Promise<readonly Dirent[]> {
   const found = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (isMissing(error)) return [];
     throw error;
   });
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
