@@ -32,7 +32,10 @@ export const TEMPLATE = { channel: "email", subject: "Hello {{.name}}", html: "<
 export async function startTarget(environment: Readonly<Record<string, string>> = {}): Promise<Target> {
   const home = await temporaryHome();
   const waybill = await startWaybill(home.path, environment);
-  await waybill.operator("PUT", "/plans/unlimited", { requests_per_minute: 1_000_000 });
+  // The document's own examples put tenants on the second.
+  for (const plan of ["unlimited", "pro"]) {
+    await expectStatus(waybill.operator("PUT", `/plans/${plan}`, { requests_per_minute: 1_000_000 }), 200);
+  }
   const account = async (id: string): Promise<Account> => {
     await expectStatus(waybill.operator("POST", "/tenants", { ...TENANT, id, name: id }), 201);
     await expectStatus(waybill.operator("PUT", `/tenants/${id}/templates/welcome`, TEMPLATE), 200);
