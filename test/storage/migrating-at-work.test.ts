@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SQL } from "bun";
+import { readMigrationFiles } from "drizzle-orm/migrator";
+import { connectPostgres } from "../../src/storage/connect-postgres.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { eventually } from "../support/eventually.ts";
+import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
+
+const MIGRATIONS = readMigrationFiles({
+  migrationsFolder: new URL("../../src/storage/migrations", import.meta.url).pathname,
+});
+/** The first of a few that change one table after the other. */
+const FIRST_MISSING = 17;
+
+describe.skipIf(postgresMissing() !== null)("a migration beside a process at work", () => {
+  let server: PostgresServer;
+
+  beforeAll(async () => {
+    server = await createPostgres();
+  }, 60_000);
+
+  afterAll(() => server?.remove(), 60_000);
+
+  test("gives way to a transaction that needs the tables in another order, and comes to its end", async () => {
+    const work = new SQL(server.url, { max: 1 });
+    const look = new SQL(server.url, { max: 1 });
+    const { db, close } = await connectPostgres(server.url);
+    try {
+      await look`create table registry_migrations (hash text primary key, applied_at timestamptz not null default now())`;
+      for (const { sql, hash } of MIGRATIONS.slice(0, FIRST_MISSING)) {
+        for (const statement of sql) await look.unsafe(statement);
+        await look`insert into registry_migrations (hash) values (${hash})`;
+      }
+      const waits = async () =>
+        (await look`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ilike '%alter table%'`)
+          .length > 0;
+      let migrating: Promise<void> = Promise.resolve();
+      await work.begin(async (transaction) => {
+        await transaction`lock table passes in row exclusive mode`;
+        migrating = migrate(db);
+        await eventually("the migration waits for the passes", waits);
+        // As the check of a foreign key does.
+        await transaction`lock table tenants in row share mode`;
+        await transaction`lock table content_uses in row exclusive mode`;
+      });
+      await migrating;
+      const applied = await look`select hash from registry_migrations`;
+      expect(applied).toHaveLength(MIGRATIONS.length);
+    } finally {
+      await Promise.all([work.close(), look.close(), close()]);
+    }
+  }, 60_000);
+});
