@@ -62,6 +62,8 @@ export interface Starter {
   hold(job: QueuedJob, wasProbe: boolean): void;
   /** Whether a delivery that has its slot may still begin: the term and the tenant's pauses are as they were. */
   mayGoOn(): boolean;
+  /** The queue did not say whether a job may still be sent: old ones wait for a moment. */
+  askLater(): void;
 }
 
 export interface DeliveryEvents {
@@ -227,10 +229,17 @@ export class Deliveries {
     const mayGoOn = !this.isLent && this.term.isSurelyHeld() && starter?.mayGoOn() !== false;
     if (news !== null && !isSuppressed && !news.isReported && mayGoOn) return false;
     unit?.giveBack();
-    if (slot !== null && isSuppressed) slot.isUnneeded = true;
+    // The relay was asked nothing.
+    if (slot !== null && news !== null) slot.isUnneeded = true;
     // By the job's own member the settlement keeps an erased recipient out of the history.
     if (isSuppressed) await this.settle({ ...job, ...news }, { kind: "suppressed", reason: news.suppressed });
-    else this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
+    else if (starter === undefined || this.isLent || news?.isReported) {
+      this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
+    } else {
+      // In its place: settled, it would come back behind all that was accepted since.
+      if (news === null) starter.askLater();
+      starter.hold(job, false);
+    }
     return true;
   }
 

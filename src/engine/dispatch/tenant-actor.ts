@@ -79,6 +79,8 @@ export class TenantActor implements Waiter, Starter, Asker {
   /** When the pull was asked for that is in flight, and the one of each job that waits or waited here (monotonic ms). */
   private pullAskedMs = 0;
   private readonly askedMs = new WeakMap<QueuedJob, number>();
+  /** No old job starts before then (monotonic ms): the queue does not say whether it may still be sent. */
+  private unansweredUntilMs = 0;
   private readonly pacer = new Pacer();
   private isLoading = false;
   private failedLoads = 0;
@@ -198,6 +200,10 @@ export class TenantActor implements Waiter, Starter, Asker {
     return tenant !== undefined && !isPaused(tenant, this.tenantQueue.channel);
   }
 
+  askLater(): void {
+    this.unansweredUntilMs = this.options.clock.monotonicMs() + engineLimits.retryBaseMs;
+  }
+
   /** A job's outcome is on disk. */
   settled(job: QueuedJob): void {
     this.open -= 1;
@@ -278,6 +284,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     }
     const allowance = this.allowanceOf(tenant);
     if (this.mayStart(allowance) === 0) return null;
+    const unansweredMs = this.unansweredUntilMs - this.options.clock.monotonicMs();
+    if (unansweredMs > 0 && this.isOld(job)) {
+      this.contendIn(unansweredMs);
+      return null;
+    }
     // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
     const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
     const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
+import { sleep } from "../../../src/domain/clock.ts";
 import { TransportError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { isFinal } from "../../../src/domain/job.ts";
@@ -149,6 +150,40 @@ test.each([
     await world.stop(dispatcher);
   },
 );
+
+test.each([
+  ["the queue does not say whether they may be sent", (looks: { fail: boolean }) => (looks.fail = true)],
+  [
+    "their tenant is changed all the while",
+    (looks: { onLook: () => void }, change: () => void) => (looks.onLook = change),
+  ],
+])("messages are sent in the order of their acceptance, though %s", async (_, trouble) => {
+  const world = new RelayWorld(() => TAKES);
+  const { queue, looks } = withLooks(world);
+  const plan = { ...world.tenant("plan").plan, deliveriesPerSecond: 20 };
+  const tenant = world.tenant("acme", null, { plan });
+  const early = world.accept(tenant, 400);
+  const dispatcher = world.start({ queue });
+  await world.advance(3_000);
+  const { lookUp } = world;
+  const looksBefore = looks.count;
+  trouble(looks, () => {
+    world.lookUp = async () => {
+      await sleep(world.clock, 300);
+      world.lookUp = lookUp;
+      return tenant;
+    };
+  });
+  await world.advance(5_000);
+  // One for each of its slots in a second, at most.
+  expect(looks.count - looksBefore).toBeLessThan(5 * 20 + 64);
+  const late = world.accept(tenant, 20);
+  looks.fail = false;
+  looks.onLook = () => {};
+  await world.advance(60_000);
+  expect(world.channel.calls.map(({ job }) => job.jobId)).toEqual([...early, ...late]);
+  await world.stop(dispatcher);
+});
 
 test("jobs that start within a second of their pull are not looked up again, and those that wait longer are", async () => {
   const world = new RelayWorld(() => TAKES);
