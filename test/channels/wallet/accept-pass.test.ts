@@ -87,11 +87,23 @@ test("the older member for a barcode counts beside null for the list of them, an
   expect(taken(apple({ barcode: BARCODE, barcodes: [BARCODE, OTHER] }))).toEqual(
     taken(apple({ barcodes: [BARCODE, OTHER] })),
   );
+  const spelled = { ...BARCODE, altText: null, message_encoding: "utf-8" };
+  expect(taken(apple({ barcode: spelled, barcodes: [{ ...BARCODE, messageEncoding: "utf-8" }] }))).toEqual(
+    taken(apple({ barcodes: [{ ...BARCODE, messageEncoding: "utf-8" }] })),
+  );
   expect(apple({ barcode: OTHER, barcodes: [BARCODE] })).toEqual(
     new Fault("pass_data.barcode is not one of barcodes: give one of the two members"),
   );
   expect(ticket({ barcode: OTHER })).toEqual(ticket({ barcodes: [OTHER] }));
   expect(ticket({ barcode: null })).toEqual(ticket({}));
+});
+
+test("of a stored template whose barcode is none of its barcodes, those count", () => {
+  const stored = TEMPLATES.get("ticket");
+  if (stored === undefined) throw new Error("there is no ticket");
+  const templates = new Map([["ticket", { ...stored, passData: { ...stored.passData, barcode: OTHER } }]]);
+  const body = { template_id: "ticket", pass_data: { serial_number: "s" } };
+  expect(taken(acceptPass(body, { ...CONTEXT, templates }))).toEqual(ticket({}));
 });
 
 test("what a barcode says may have control characters, and whatever the registry stores", () => {

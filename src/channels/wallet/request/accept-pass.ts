@@ -129,10 +129,16 @@ function acceptApple(template: WalletTemplate | null, passData: JsonObject): Che
 /** Members of which an empty string says nothing, where that of a text takes the template's text away. */
 const NEVER_EMPTY: ReadonlySet<string> = new Set(["style", "transitType", ...IMAGE_FILES.keys()]);
 
+/** Templates from before both members were compared may have two that differ; the list was what counted. */
+function withoutOlderBarcode(passData: JsonObject): JsonObject {
+  const { barcode: _, ...others } = passData;
+  return (passData["barcodes"] ?? null) === null ? passData : others;
+}
+
 function appleOver(template: WalletTemplate | null, passData: JsonObject): Checked<AppleMembers> {
   const given = appleMembers(passData, "absent");
   if (given instanceof Fault || template === null) return given;
-  const under = appleMembers(template.passData, "absent");
+  const under = appleMembers(withoutOlderBarcode(template.passData), "absent");
   if (under instanceof Fault) return under;
   if (template.style !== null) under.set("style", template.style);
   return mergedApple(under, new Map([...given].filter(([name, value]) => value !== "" || !NEVER_EMPTY.has(name))));

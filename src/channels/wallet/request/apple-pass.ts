@@ -150,8 +150,12 @@ function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>
   if (barcode === undefined) return members;
   const barcodes = members.get("barcodes") ?? null;
   if (barcode !== null && barcodes !== null) {
-    const isOneOfThem = isJsonArray(barcodes) && barcodes.some((one) => Bun.deepEquals(one, barcode));
-    if (!isOneOfThem) return fault("pass_data.barcode", "is not one of barcodes: give one of the two members");
+    const field = "pass_data.barcode";
+    const read = readBarcode(barcode, field);
+    if (read instanceof Fault) return read;
+    // In either spelling, and with null for what is not there.
+    const isOneOfThem = isJsonArray(barcodes) && barcodes.some((one) => Bun.deepEquals(readBarcode(one, field), read));
+    if (!isOneOfThem) return fault(field, "is not one of barcodes: give one of the two members");
     members.delete("barcode");
     return members;
   }
