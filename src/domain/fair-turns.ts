@@ -30,6 +30,11 @@ export class FairTurns {
     return this.lines.get(owner)?.length ?? 0;
   }
 
+  /** How many pieces of the owner's work are under way. */
+  working(owner: string): number {
+    return this.busy.get(owner) ?? 0;
+  }
+
   private begin(): void {
     while (this.running < this.bounds.all) {
       const work = this.next();

@@ -387,7 +387,7 @@ function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): 
       documented: undefined,
       // Nothing that somebody sends is dropped in silence. The content of a GET has no meaning (RFC 9110, 9.3.1).
       read: async (door, exchange) => {
-        if (exchange.request.method !== "GET" && hasBody(exchange)) await NO_MEMBERS.read(door, exchange);
+        if (exchange.request.method !== "GET") await NO_MEMBERS.readIfAny(door, exchange);
         return null;
       },
     };
@@ -396,7 +396,7 @@ function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): 
     const shape = new OperatorBody(body.optional);
     return {
       documented: { schema: shape.documented, isOptional: true },
-      read: (door, exchange) => (hasBody(exchange) ? shape.read(door, exchange) : Promise.resolve(null)),
+      read: (door, exchange) => shape.readIfAny(door, exchange),
     };
   }
   if (!isDocumented(body)) {
@@ -409,10 +409,6 @@ function bodyReader(body: TSchema | OptionalBody | DocumentedBody | undefined): 
 
 function isOptional(body: TSchema | OptionalBody | DocumentedBody): body is OptionalBody {
   return "optional" in body;
-}
-
-function hasBody({ request: { headers } }: Exchange): boolean {
-  return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
 }
 
 function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {

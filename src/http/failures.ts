@@ -119,6 +119,12 @@ export const OPERATOR_CONFLICT = failure(
   "The name is taken, or the state forbids the call.",
   "there is a tenant with this id already",
 );
+export const OPERATOR_QUEUE_FULL = failure(
+  "OperatorQueueFull",
+  "The tenant's share of the queue is used up.",
+  "your share of the queue is used up: it holds as many unfinished jobs as your plan allows",
+  { headers: ["Retry-After"] },
+);
 export const OPERATOR_TOO_LARGE = failure(
   "OperatorTooLarge",
   "The body is larger than the call takes (10 MiB for most).",

@@ -187,6 +187,11 @@ export class FrontDoor {
     return this.bodies.json(exchange, bounds);
   }
 
+  /** As `json`; null if there is no body, or an empty one. */
+  jsonIfAny(exchange: Exchange): Promise<JsonBody | null> {
+    return this.bodies.jsonIfAny(exchange);
+  }
+
   /** The body, expanded if it is compressed. Throws an `ApiError` as `RequestBodies.decoded` does. */
   decoded(exchange: Exchange): Promise<Uint8Array> {
     return this.bodies.decoded(exchange);
@@ -204,7 +209,13 @@ export class FrontDoor {
     return this.ports.directory.byApiKey(apiKey);
   }
 
-  /** Processes a body of the given size. Large bodies wait for their caller's turn, one at a time. Throws an `ApiError` 429 or 503. */
+  /** Does work that weighs as much as a body of so many bytes, without one. Throws an `ApiError` 429 or 503 if too much waits. */
+  inTurnOrRefused<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
+    this.bodies.refuseCrowd(caller, bytes);
+    return this.bodies.inTurn(caller, bytes, work);
+  }
+
+  /** Processes a body of the given size. Large bodies wait for their caller's turn, one at a time. */
   inTurn<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
     return this.bodies.inTurn(caller, bytes, work);
   }

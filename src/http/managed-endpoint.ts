@@ -17,7 +17,7 @@ import {
   type ValuesOf,
 } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
-import { CONFLICT, NOT_FOUND, OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "./failures.ts";
+import { CONFLICT, NOT_FOUND, OPERATOR_CONFLICT, OPERATOR_NOT_FOUND, OPERATOR_QUEUE_FULL } from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
 import { tenantIdParameter } from "./parameters.ts";
 
@@ -53,8 +53,8 @@ interface Managed<P, Q, A extends Answers, B> {
   readonly query?: Q;
   readonly body?: B;
   readonly answers: A;
-  /** Beside the 404 of an operator who names no tenant. */
-  readonly fails?: readonly (404 | 409)[];
+  /** Beside the 404 of an operator who names no tenant. 429: it queues a job; tenants' calls all have it. */
+  readonly fails?: readonly (404 | 409 | 429)[];
   readonly effect?: Effect;
   /** What a tenant's key must allow; by default as with every call of a tenant. */
   readonly scope?: Scope;
@@ -84,7 +84,11 @@ export function managedEndpoints<
       params: { id: tenantIdParameter, ...params },
       ...(query !== undefined && { query }),
       ...(body !== undefined && { body }),
-      fails: { 404: OPERATOR_NOT_FOUND, ...(fails.includes(409) && { 409: OPERATOR_CONFLICT }) },
+      fails: {
+        404: OPERATOR_NOT_FOUND,
+        ...(fails.includes(409) && { 409: OPERATOR_CONFLICT }),
+        ...(fails.includes(429) && { 429: OPERATOR_QUEUE_FULL }),
+      },
       handle: ({ params: { id, ...named }, ...call }) =>
         // The declared parameters without the tenant's id, and the declared body.
         handle({ ...call, params: named, tenantId: id, self: null } as unknown as Full),

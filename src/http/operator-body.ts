@@ -24,6 +24,12 @@ export class OperatorBody<Schema extends TSchema> {
     return this.check((await door.json(exchange)).value);
   }
 
+  /** As `read`; null if there is no body, or an empty one. */
+  async readIfAny(door: FrontDoor, exchange: Exchange): Promise<Static<Schema> | null> {
+    const body = await door.jsonIfAny(exchange);
+    return body === null ? null : this.check(body.value);
+  }
+
   /** Checks a body that has been read already. Throws an `ApiError` 400 that names an unknown, missing or mistyped field. */
   check(value: unknown): Static<Schema> {
     this.compiled ??= TypeCompiler.Compile(this.schema);

@@ -49,9 +49,21 @@ export class RequestBodies {
    * `decoded` does.
    */
   async json(exchange: Exchange, bounds?: BodyBounds): Promise<JsonBody> {
-    if (!isJsonType(exchange.request.headers.get("content-type")))
-      throw new ApiError(400, "the Content-Type must be application/json");
-    const bytes = await this.decoded(exchange, bounds?.bytesMax);
+    requireJsonType(exchange);
+    return this.parse(exchange, await this.decoded(exchange, bounds?.bytesMax), bounds);
+  }
+
+  /** As `json`; null if there is no body, or an empty one in chunks. */
+  async jsonIfAny(exchange: Exchange): Promise<JsonBody | null> {
+    const { headers } = exchange.request;
+    if (!headers.has("transfer-encoding") && (declaredLength(exchange) ?? 0) === 0) return null;
+    const bytes = await this.decoded(exchange);
+    if (bytes.length === 0) return null;
+    requireJsonType(exchange);
+    return this.parse(exchange, bytes);
+  }
+
+  private async parse(exchange: Exchange, bytes: Uint8Array, bounds?: BodyBounds): Promise<JsonBody> {
     const parsed = async () => this.inTurn(exchange.caller, bytes.length, () => parseJson(bytes, bounds?.valuesMax));
     if (bounds?.isAllowed === undefined || bytes.length <= limits.requestBodyBytesMax) {
       return { bytes, value: await parsed() };
@@ -62,7 +74,12 @@ export class RequestBodies {
     return { bytes, value };
   }
 
-  /** Processes a body of the given size; a large one waits for its caller's turn. Throws an `ApiError` as `LargeBodies` does. */
+  /** Throws an `ApiError` 429 or 503 if work of the given size would have to wait behind too much of the caller's. */
+  refuseCrowd(caller: Caller, bytes: number): void {
+    if (bytes > LARGE_BYTES) this.large.refuseCrowd(caller);
+  }
+
+  /** Processes a body of the given size; a large one waits for its caller's turn. */
   inTurn<T>(caller: Caller, bytes: number, work: () => T | Promise<T>): T | Promise<T> {
     return bytes <= LARGE_BYTES ? work() : this.large.inTurn(caller, work);
   }
@@ -182,6 +199,10 @@ function roomFor(bytes: number): number {
 /** No two rows of blanks meet in it: they could share a long one in as many ways as it is long. */
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
 
+function requireJsonType({ request: { headers } }: Exchange): void {
+  if (!isJsonType(headers.get("content-type"))) throw new ApiError(400, "the Content-Type must be application/json");
+}
+
 function isJsonType(contentType: string | null): boolean {
   return contentType === "application/json" || (contentType !== null && JSON_TYPE.test(contentType));
 }
@@ -268,7 +289,7 @@ function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs:
 /** After each turn, other work gets this many times the turn's duration before the next turn. */
 const REST_FACTOR = 3;
 
-/** Of one caller. More than the bodies for which it can have room: only work that needs none can be as much. */
+/** Pieces of one caller. More than the bodies for which it can have room: only work that needs none can be as much. */
 const WAITING_MAX = 100;
 
 /**
@@ -283,10 +304,17 @@ export class LargeBodies {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Runs the work when its turn comes. Throws an `ApiError` 429 or 503 if too much of the caller's waits. */
+  /**
+   * Throws an `ApiError` 429 or 503 if too much of the caller's waits. For work that nothing else bounds, before it is begun: half
+   * of a request cannot be taken back.
+   */
+  refuseCrowd(caller: Caller): void {
+    if (this.turns.waiting(keyOf(caller)) >= WAITING_MAX) throw tooMuchWaits(caller);
+  }
+
+  /** Runs the work when its turn comes. */
   inTurn<T>(caller: Caller, work: () => T | Promise<T>): Promise<T> {
     const line = keyOf(caller);
-    if (this.turns.waiting(line) >= WAITING_MAX) throw tooMuchWaits(caller);
     return new Promise((resolve, reject) => {
       this.turns.enter(line, async () => {
         const startedMs = this.clock.monotonicMs();

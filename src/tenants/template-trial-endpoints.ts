@@ -79,7 +79,7 @@ function previewEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: 
       const { tenant, template, kind } = await find(ports, kinds, tenantId, slug);
       const { preview } = kind;
       const render = () => preview.render(tenant, template, data);
-      return reply(200, await door.inTurn(exchange.caller, preview.weight(template, data), render));
+      return reply(200, await door.inTurnOrRefused(exchange.caller, preview.weight(template, data), render));
     },
   });
 }
@@ -107,7 +107,7 @@ function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Par
         examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
       },
     },
-    fails: [404, 409],
+    fails: [404, 409, 429],
     async handle({ door, exchange, tenantId, self, params: { slug }, body }) {
       const { tenant, kind } = await find(ports, kinds, tenantId, slug);
       if (self !== null) requireOwnSend(door, exchange, self, kind.channel);

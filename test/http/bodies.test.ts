@@ -268,19 +268,36 @@ describe("a body that is expensive to parse", () => {
     );
   });
 
-  test("is refused when a hundred of its caller wait, and others are not", async () => {
+  test("makes a crowd of a hundred of its caller, and of nobody else; what is begun already goes on in it", async () => {
     const time = new WorkClock();
     const large = new LargeBodies(time);
     const work = () => {
       time.workedMs += 10;
     };
-    const taken = Array.from({ length: 101 }, () => large.inTurn(ACME, work));
-    expect(() => large.inTurn(ACME, work)).toThrow(expect.objectContaining({ status: 429, retryAfterSeconds: 1 }));
-    const other = large.inTurn(GLOBEX, work);
+    const taken = Array.from({ length: 100 }, () => large.inTurn(ACME, work));
+    large.refuseCrowd(ACME);
+    taken.push(large.inTurn(ACME, work));
+    expect(() => large.refuseCrowd(ACME)).toThrow(expect.objectContaining({ status: 429, retryAfterSeconds: 1 }));
+    large.refuseCrowd(GLOBEX);
+    // A later piece of a batch, for example.
+    taken.push(large.inTurn(ACME, work));
     await taken[0];
     await time.advance(60_000);
-    await Promise.all([...taken, other, large.inTurn(ACME, work)]);
+    await Promise.all(taken);
+    large.refuseCrowd(ACME);
   });
+});
+
+test("an empty body in chunks is none to a call that takes none, and any other is refused", async () => {
+  const statuses: number[] = [];
+  for (const chunks of ["0\r\n\r\n", "1\r\nx\r\n0\r\n\r\n"]) {
+    const connection = await RawConnection.open(front.port);
+    const head = `DELETE /v1/templates/none HTTP/1.1\r\nHost: api\r\nX-API-Key: ${front.apiKey}`;
+    await connection.write(`${head}\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`);
+    statuses.push((await connection.answer()).status);
+    connection.close();
+  }
+  expect(statuses).toEqual([404, 400]);
 });
 
 test("a body's type is judged in time, however many blanks it has", async () => {

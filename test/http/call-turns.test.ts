@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { UnavailableError } from "../../src/domain/errors.ts";
 import { CallTurns } from "../../src/http/call-turns.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -53,6 +54,17 @@ test("a call that has waited for too long is refused, and not begun when its tur
   expect(reads.begun).toEqual(["a1", "a3"]);
   await reads.end();
   expect(await third).toBe("a3");
+});
+
+test("a call that others have held up alone fails as in an outage, and is not told that its owner has too many", async () => {
+  const [turns, reads] = [new CallTurns(BOUNDS, clock), new Reads()];
+  const others = ["a", "b"].map((owner) => turns.inTurn(owner, () => reads.read(owner)));
+  const alone = turns.inTurn("c", () => reads.read("c"));
+  clock.forward(BOUNDS.waitMs);
+  await expect(alone).rejects.toBeInstanceOf(UnavailableError);
+  await reads.end();
+  await reads.end();
+  await Promise.all(others);
 });
 
 test("a call that fails, or throws, gives its turn on", async () => {
