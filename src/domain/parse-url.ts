@@ -4,17 +4,42 @@
  */
 export function parseUrl(text: string): URL | null {
   const [, authority = ""] = WITH_HOST.exec(text.replace(/[\t\n\r]/g, "")) ?? [];
-  return isLongHost(authority.slice(authority.lastIndexOf("@") + 1)) ? null : URL.parse(text);
+  if (authority === "") return URL.parse(text);
+  const written = authority.slice(authority.lastIndexOf("@") + 1);
+  if (isLonger(written, WRITTEN) && isLonger(shortened(written), WRITTEN)) return null;
+  const url = URL.parse(text);
+  return url === null || isLonger(url.hostname, NAME) ? null : url;
 }
 
-/** Whether the host, in whatever spelling, is longer than names may be, or one of its labels is (RFC 1035, 2.3.4). */
-export function isLongHost(host: string): boolean {
-  return host.length > HOST_CHARS_MAX || host.split(".").some((label) => label.length > LABEL_CHARS_MAX);
+/** The host with each escape as its character, and without characters that names are read without. */
+function shortened(host: string): string {
+  return unescaped(host).replace(IGNORED, "");
+}
+
+function unescaped(host: string): string {
+  try {
+    return decodeURIComponent(host);
+  } catch {
+    return host;
+  }
+}
+
+interface Bounds {
+  readonly hostCharsMax: number;
+  readonly labelCharsMax: number;
+}
+
+function isLonger(host: string, { hostCharsMax, labelCharsMax }: Bounds): boolean {
+  return host.length > hostCharsMax || host.split(".").some((label) => label.length > labelCharsMax);
 }
 
 /** The schemes whose hosts are names (WHATWG URL, 4.2), and what ends a host. Blanks before it and all tabs and line ends do not count. */
 const WITH_HOST = /^[\0- ]*(?:file|ftp|https?|wss?):[/\\]*([^/?#\\]*)/i;
 
-/** Of a name, with a last dot and a port. */
-const HOST_CHARS_MAX = 260;
-const LABEL_CHARS_MAX = 63;
+/** A soft hyphen, for example (UTS 46: mapped to nothing). */
+const IGNORED = /\p{Default_Ignorable_Code_Point}/gu;
+
+/** Of a name as resolvers take it, with a last dot (RFC 1035, 2.3.4). */
+const NAME: Bounds = { hostCharsMax: 255, labelCharsMax: 63 };
+/** Of a name as it is written, with letters of up to three code points and a port: to read it takes a third of a millisecond. */
+const WRITTEN: Bounds = { hostCharsMax: 400, labelCharsMax: 200 };

@@ -67,6 +67,8 @@ export interface AppleSigner {
 /** Why a provider, or the credentials for it, cannot be used now: a sentence for the tenant. */
 export interface Unusable {
   readonly why: string;
+  /** Whatever becomes of the provider and the credentials, it stays so. */
+  readonly isForGood?: true;
 }
 
 /** A service account that may act for a Google Wallet issuer. */

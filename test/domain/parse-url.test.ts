@@ -22,6 +22,10 @@ describe("an address", () => {
   test.each([
     "https://example.com/",
     `https://${"a".repeat(63)}.${"b".repeat(63)}.example:8443/`,
+    `https://${encodeURIComponent("московскаябиржа")}.${encodeURIComponent("рф")}/`,
+    `https://b${"\u00ad".repeat(500)}it.ly/x`,
+    `https://b${encodeURIComponent("\u200b".repeat(100))}it.ly/x`,
+    `https://${"Việt".normalize("NFD").repeat(12)}.example/`,
     `https://${"user".repeat(100)}@example.com/${"a".repeat(500)}`,
     "https://[2001:db8::1]:8443/",
     "https://bücher.example./?q=1#x",

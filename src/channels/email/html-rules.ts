@@ -1,4 +1,4 @@
-import { HtmlWalk, UNSEEN } from "./html-walk.ts";
+import { HtmlWalk, IN_HEAD, UNSEEN } from "./html-walk.ts";
 import { emailLimits } from "./limits.ts";
 
 export type HtmlRule = "empty" | "too_large" | "image_only" | "script";
@@ -88,9 +88,6 @@ function hasDisguisedScript(html: string, ambiguous: boolean): boolean {
   const mayDiffer = ambiguous || CONTROL.test(html) || CDATA.test(html) || PLACEHOLDER.test(html);
   return mayDiffer && SCRIPT_TAG.test(html);
 }
-
-/** `head` ends at the first element that is none of these. */
-const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
 
 const BLANK = /^[\t\n\f\r ]$/;
 const PLAIN_NAME = /^[a-z0-9:-]+$/;

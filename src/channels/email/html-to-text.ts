@@ -48,12 +48,9 @@ class TextWriter extends HtmlWalk {
 
   override onopentagname(start: number, end: number): void {
     this.tag = this.html.slice(start, end).toLowerCase();
-    if (this.unseen !== null) {
-      // The body ends the head, closed or not.
-      if (this.unseen === "head" && this.tag === "body") this.unseen = null;
-      return;
-    }
-    if (UNSEEN.has(this.tag)) this.unseen = this.tag;
+    if (this.unseen !== null) return;
+    // Text in a head ends it: what is not shown there has elements of its own.
+    if (this.tag !== "head" && UNSEEN.has(this.tag)) this.unseen = this.tag;
     if (this.tag === "br") this.breaks += 1;
     if (this.tag === "td" || this.tag === "th") this.spaced = true;
     this.breakFor(this.tag);

@@ -3,6 +3,9 @@ import { type QuoteType, Tokenizer, type TokenizerCallbacks } from "htmlparser2"
 /** Elements whose content is never displayed. */
 export const UNSEEN = new Set(["head", "iframe", "noembed", "noframes", "script", "style", "template", "title"]);
 
+/** `head` ends at the first element that is none of these, and at the first text (HTML, 13.2.6.4.4). */
+export const IN_HEAD = new Set(["base", "link", "meta", "noscript", "script", "style", "template", "title"]);
+
 /**
  * One walk over the tokens of an HTML: a subclass overrides the callbacks of those it wants. Positions are positions in
  * `html`, because it is written in one piece. Uses the tokenizer instead of the parser, whose stack of open elements

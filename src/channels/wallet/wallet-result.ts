@@ -29,9 +29,11 @@ export async function withPass(
   if (pass === null) return job;
   if (pass.content.type === "google") {
     const link = saveLinks.linkOf(pass, tenant);
-    // Of a message, only what it says of its pass is missing.
-    if (typeof link !== "string" && job.channel !== "wallet") return job;
-    if (typeof link !== "string") throw unusable(link);
+    if (typeof link !== "string") {
+      // Of a message, only what it says of its pass is missing; no repeated call gets a link that there will never be.
+      if (job.channel !== "wallet" || link.isForGood) return job;
+      throw unusable(link);
+    }
     return { ...job, result: { ...result, save_link: link } };
   }
   if (job.channel !== "wallet") return { ...job, result: { ...result, download_url: fileLinks.linkOf(pass).url } };

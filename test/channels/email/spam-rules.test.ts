@@ -102,7 +102,10 @@ const CASES: Readonly<Record<string, { readonly speaks: readonly Part[]; readonl
       link("https://pineapple.test/"),
     ],
   },
-  LINK_SHORTENED: { speaks: [link("https://bit.ly/x")], silent: [link("https://notbit.ly/x")] },
+  LINK_SHORTENED: {
+    speaks: [link("https://bit.ly/x"), link(`https://b${"&shy;".repeat(64)}it.ly/x`)],
+    silent: [link("https://notbit.ly/x")],
+  },
   LINK_EXECUTABLE: { speaks: [link("https://a.test/x.exe?y=1")], silent: [link("https://a.test/x.exempt")] },
   LINK_POSING_FILE: { speaks: [link("https://a.test/x.pdf.exe")], silent: [link("https://a.test/x.exe")] },
   LINK_USER: { speaks: [link("https://bank.test@other.test/")], silent: [link("https://bank.test/@ann")] },
@@ -284,6 +287,15 @@ describe("the rules", () => {
     const text = "You have won the lottery: http://192.0.2.1/";
     expect(await rulesOf({ alone: "<div> </div>", text })).toEqual(expect.arrayContaining(["LOTTERY", "LINK_IP"]));
     expect(await rulesOf({ text: "Buy viagra" })).toContain("DRUGS");
+    for (const alone of [
+      "<head><p>Buy viagra",
+      "<head><title>Hi</title>Buy viagra</head>",
+      "<head><noscript><b>Buy</b> viagra",
+    ])
+      expect(await rulesOf({ alone })).toContain("DRUGS");
+    expect(
+      await rulesOf({ alone: `<head><title>Buy viagra</title><style>/* viagra */</style>${WORDS}` }),
+    ).not.toContain("DRUGS");
   });
 });
 

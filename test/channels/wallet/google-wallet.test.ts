@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
 import { type GoogleOutcome, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
+import { withPass } from "../../../src/channels/wallet/wallet-result.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -369,9 +370,32 @@ test("a pass of another issuer than the tenant's is not touched, and no link to 
     const pass = aPass({ serial: `${issuer}.pass` });
     const why = expect.stringContaining("another Google issuer");
     expect(await world.create(pass)).toMatchObject({ kind: "failed", error: why });
-    expect(world.wallet.linkOf(pass, world.tenant)).toEqual({ why });
+    expect(world.wallet.linkOf(pass, world.tenant)).toEqual({ why, isForGood: true });
   }
   expect(calls).toEqual([]);
+});
+
+test("the job of a pass whose issuer was replaced is shown without a link, and one without credentials says so", async () => {
+  const pass = aPass({ serial: "3388000000000000002.pass" });
+  const bundle = () => Promise.reject(new Error("a Google pass has none"));
+  const ports = {
+    passes: { find: async () => pass, bundle },
+    bundles: { bundleOf: bundle },
+    saveLinks: world.wallet,
+    fileLinks: { linkOf: () => ({ url: "", token: "" }) },
+  };
+  const result = { pass_id: pass.passId };
+  const job = {
+    jobId: "j",
+    tenantId: "acme",
+    channel: "wallet",
+    status: "success",
+    attempts: 1,
+    result,
+    events: [],
+  } as const;
+  expect(await withPass(ports, world.tenant, job)).toEqual(job);
+  await expect(withPass(ports, aTenant(), job)).rejects.toMatchObject({ status: 500 });
 });
 
 test("the ids of the sandbox choose what happens, and it passes where it should", async () => {

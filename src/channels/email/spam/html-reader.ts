@@ -1,4 +1,4 @@
-import { HtmlWalk, UNSEEN } from "../html-walk.ts";
+import { HtmlWalk, IN_HEAD, UNSEEN } from "../html-walk.ts";
 import { type Color, type InlineStyle, inlineStyle, isUnseen } from "./inline-style.ts";
 import type { Link } from "./link-target.ts";
 
@@ -182,13 +182,18 @@ class HtmlReader extends HtmlWalk {
     this.empty = !alone;
     this.separate(tag);
     this.note(tag);
-    // The body ends the head, closed or not.
-    if (tag === "body") this.close("head");
+    // The body ends the head, closed or not, as does whatever else does not belong there.
+    if (tag === "body" || (!IN_HEAD.has(tag) && IN_OPEN_HEAD.has(this.innermost))) this.close("head");
     if (alone) return;
     const look = this.lookInside(tag);
     this.open.push({ tag, look });
     this.counts.set(tag, (this.counts.get(tag) ?? 0) + 1);
     this.look = look;
+  }
+
+  /** The name of the innermost open element, or "". */
+  private get innermost(): string {
+    return this.open.at(-1)?.tag ?? "";
   }
 
   private lookInside(tag: string): Look {
@@ -269,6 +274,7 @@ class HtmlReader extends HtmlWalk {
   }
 
   private write(text: string): void {
+    if (IN_OPEN_HEAD.has(this.innermost) && VISIBLE.test(text)) this.close("head");
     this.empty = false;
     const into = this.texts[this.look.kind];
     if (this.look.kind !== "seen") this.interrupted = true;
@@ -283,6 +289,9 @@ class HtmlReader extends HtmlWalk {
   }
 }
 
+/** Elements in which others, and text, may end the head: what is inside of any other there is not shown. */
+const IN_OPEN_HEAD = new Set(["head", "noscript"]);
+const VISIBLE = /[^\t\n\f\r ]/;
 const LETTER_AT_END = /\p{L}$/u;
 const LETTER_AT_START = /^\p{L}/u;
 

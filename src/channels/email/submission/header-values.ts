@@ -55,11 +55,22 @@ function decodeRun({ charset, encoding, texts }: Run): string {
 /** Of one kind of header. The parser of addresses takes time that grows faster: a hundred with long names are far shorter. */
 const ADDRESSES_CHARS_MAX = 32 * 1024;
 
-/** The addresses in all headers of these names, or null if they are too long to be read. */
-export function addressesIn(headers: readonly Header[], ...keys: readonly string[]): readonly Address[] | null {
-  const values = headers.filter(({ key }) => keys.includes(key)).map(({ value }) => value);
-  const chars = values.reduce((sum, { length }) => sum + length, 0);
-  return chars > ADDRESSES_CHARS_MAX ? null : values.flatMap((value) => addressParser(value));
+/** The addresses in all headers of the name, or null if they are too long to be read. */
+export function addressesIn(headers: readonly Header[], name: string): readonly Address[] | null {
+  const value = joined(headers, name);
+  return value.length > ADDRESSES_CHARS_MAX ? null : addressParser(value);
+}
+
+/** As `addressesIn`, without the last ones where they are too long to be read. */
+export function firstAddressesIn(headers: readonly Header[], name: string): readonly Address[] {
+  const value = joined(headers, name);
+  if (value.length <= ADDRESSES_CHARS_MAX) return addressParser(value);
+  return addressParser(value.slice(0, value.lastIndexOf(",", ADDRESSES_CHARS_MAX) + 1));
+}
+
+function joined(headers: readonly Header[], name: string): string {
+  const values = headers.filter(({ key }) => key === name).map(({ value }) => value);
+  return values.join(", ");
 }
 
 /** The first header of the name, or "". */

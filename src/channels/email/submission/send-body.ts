@@ -8,7 +8,7 @@ import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
 import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
-import { addressesIn, decodeHeader, headerIn } from "./header-values.ts";
+import { addressesIn, decodeHeader, firstAddressesIn, headerIn } from "./header-values.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
 /** A message as `POST /v1/send/email` takes it. */
@@ -178,9 +178,10 @@ export function recipientOf(given: string): string {
   throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address, such as ada@example.com");
 }
 
-/** Display names of recipients, by address. None if there are more than anybody reads. */
+/** Display names of recipients, by address: of as many as anybody reads. */
 function namesOf({ headers }: Email): ReadonlyMap<string, string> {
-  const named = mailboxesOf(addressesIn(headers, "to", "cc") ?? []).filter(({ name }) => oneLine(name) !== "");
+  const addresses = ["to", "cc"].flatMap((key) => firstAddressesIn(headers, key));
+  const named = mailboxesOf(addresses).filter(({ name }) => oneLine(name) !== "");
   return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 

@@ -87,7 +87,9 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return NO_CREDENTIALS;
     // Google would refuse the link, to the holder's face.
-    return isOf(issuer, pass) ? this.saveLinks.sign(pass, contentOf(pass), issuer) : { why: OTHER_ISSUER };
+    return isOf(issuer, pass)
+      ? this.saveLinks.sign(pass, contentOf(pass), issuer)
+      : { why: OTHER_ISSUER, isForGood: true };
   }
 
   /** Aborts the calls that API callers wait for. Safe to repeat. */
