@@ -1,3 +1,5 @@
+import type { QueuedJob } from "../../domain/job.ts";
+
 /** An actor or lane that competes for slots. */
 export interface Contender {
   /** Its deliveries in flight. */
@@ -138,3 +140,8 @@ interface Turn {
 }
 
 type TurnEnd = "out of slots" | "not allowed" | "nothing to start" | "spent";
+
+/** Cost counts pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
+export function deliveryCost(job: QueuedJob): number {
+  return 1 + Math.floor(job.payload.length / 16_384);
+}

@@ -10,7 +10,7 @@ import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
 import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
 import type { Started, Starter } from "./deliveries.ts";
-import type { FairScheduler } from "./fair-scheduler.ts";
+import { deliveryCost, type FairScheduler } from "./fair-scheduler.ts";
 import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
@@ -515,9 +515,4 @@ function isReadBefore({ entryId: a }: QueuedJob, { entryId: b }: QueuedJob): boo
 
 function paceOf(tenant: Tenant | null): number | null {
   return tenant === null ? null : tenant.plan.deliveriesPerSecond;
-}
-
-/** Cost counts pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
-function deliveryCost(job: QueuedJob): number {
-  return 1 + Math.floor(job.payload.length / 16_384);
 }
