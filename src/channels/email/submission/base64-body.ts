@@ -40,6 +40,6 @@ export class Base64Body {
   async finalize(): Promise<Uint8Array> {
     const all = this.bytes.all();
     // Of a small part, no more than it has: a message has thousands of them.
-    return all.byteLength * 2 < all.buffer.byteLength ? all.slice() : all;
+    return all.byteLength * 2 < all.buffer.byteLength ? new Uint8Array(all) : all;
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import nodemailer from "nodemailer";
 import PostalMime, { decodeWords } from "postal-mime";
+import { Base64Body } from "../../../../src/channels/email/submission/base64-body.ts";
 import {
   addressesIn,
   decodeHeader,
@@ -169,6 +170,14 @@ describe("the library and these read the same", () => {
     },
     FUZZ_TIMEOUT_MS,
   );
+});
+
+test("a small part in base64 keeps no more than twice its bytes", async () => {
+  const body = new Base64Body();
+  body.update(Buffer.from("QUJD"));
+  const bytes = await body.finalize();
+  expect(Buffer.from(bytes).toString()).toBe("ABC");
+  expect(bytes.buffer.byteLength).toBeLessThan(7);
 });
 
 test("addresses are read from all headers of a name, and of too long ones none, or the first", () => {
