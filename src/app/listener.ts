@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
+import { hasCode } from "../domain/has-code.ts";
 import { httpOrigin } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
@@ -172,7 +173,7 @@ function startService(at: ConfiguredAddress, ports: ServiceServerPorts): Service
   try {
     return serveService(ports, at);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+    if (!hasCode(error, "EADDRINUSE")) throw error;
     const server = serveService(ports, { host: at.host, port: 0 });
     ports.telemetry.log("warn", `${at.portSetting} is taken; health, readiness and metrics are elsewhere`, {
       port: at.port,

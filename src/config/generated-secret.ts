@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { hasCode } from "../domain/has-code.ts";
 
 /**
  * The secret kept in `file`. If there is none yet, `generate` makes it, and it is written to disk with mode 0600. Processes
@@ -15,7 +16,7 @@ export function generatedSecret(file: string, generate: () => string): string {
     // Unlike a rename, a link never replaces a file that another process has created meanwhile.
     linkSync(draft, file);
   } catch (error) {
-    if (!isErrno(error, "EEXIST")) throw error;
+    if (!hasCode(error, "EEXIST")) throw error;
   } finally {
     unlinkSync(draft);
   }
@@ -26,7 +27,7 @@ function read(file: string): string | null {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
 }
@@ -39,8 +40,4 @@ function write(file: string, text: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

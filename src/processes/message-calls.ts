@@ -1,5 +1,6 @@
 import type { CallName, Calls } from "../domain/calls.ts";
 import { ConfigurationError, TransportError, UnavailableError } from "../domain/errors.ts";
+import { hasCode } from "../domain/has-code.ts";
 
 /** A message between two processes. */
 export type CallMessage =
@@ -119,7 +120,7 @@ function otherIsGone(): TransportError {
 }
 
 function isClosed(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ERR_IPC_CHANNEL_CLOSED";
+  return hasCode(error, "ERR_IPC_CHANNEL_CLOSED");
 }
 
 /** An error as it travels from one process to another. */

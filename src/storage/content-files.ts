@@ -2,9 +2,9 @@ import { type FileHandle, link, mkdir, open, readdir, rm, stat } from "node:fs/p
 import { join } from "node:path";
 import type { Content, ContentStore } from "../domain/content-store.ts";
 import { UnavailableError } from "../domain/errors.ts";
+import { hasCode } from "../domain/has-code.ts";
 import { isJobId, jobTimeMs } from "../domain/ids.ts";
 import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
-import { hasCode } from "./has-code.ts";
 import { readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { writeWholeFile } from "./whole-file.ts";
 

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { hasCode } from "./has-code.ts";
+import { hasCode } from "../domain/has-code.ts";
 
 /** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {

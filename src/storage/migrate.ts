@@ -64,7 +64,7 @@ async function migrateFurther(
   }
   const missing = migrations.filter(({ hash }) => !present.has(hash));
   const next = present.size === 0 ? missing : missing.slice(0, 1);
-  await transaction.execute(sql.raw(`set local lock_timeout = ${TABLE_WAIT_MS}`));
+  if (next.length > 0) await transaction.execute(sql.raw(`set local lock_timeout = ${TABLE_WAIT_MS}`));
   for (const migration of next) {
     for (const statement of migration.sql) await transaction.execute(sql.raw(statement));
     await transaction.insert(applied).values({ hash: migration.hash });

@@ -1,5 +1,5 @@
 import { link, readFile, rename, rm, stat } from "node:fs/promises";
-import { hasCode } from "./has-code.ts";
+import { hasCode } from "../domain/has-code.ts";
 
 /** How the name of a file ends that is looked at before it is removed. */
 export const ASIDE = ".aside";

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { readMigrationFiles } from "drizzle-orm/migrator";
 import { connectPostgres } from "../../src/storage/connect-postgres.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { eventually } from "../support/eventually.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
+import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";
 
-const MIGRATIONS = readMigrationFiles({
-  migrationsFolder: new URL("../../src/storage/migrations", import.meta.url).pathname,
-});
 /** The first of a few that change one table after the other. */
 const FIRST_MISSING = 17;
 
@@ -26,11 +23,8 @@ describe.skipIf(postgresMissing() !== null)("a migration beside a process at wor
     const look = new SQL(server.url, { max: 1 });
     const { db, close } = await connectPostgres(server.url);
     try {
-      await look`create table registry_migrations (hash text primary key, applied_at timestamptz not null default now())`;
-      for (const { sql, hash } of MIGRATIONS.slice(0, FIRST_MISSING)) {
-        for (const statement of sql) await look.unsafe(statement);
-        await look`insert into registry_migrations (hash) values (${hash})`;
-      }
+      await beginMigrations(db);
+      for (let at = 0; at < FIRST_MISSING; at += 1) await applyMigration(db, at);
       const waits = async () =>
         (await look`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ilike '%alter table%'`)
           .length > 0;

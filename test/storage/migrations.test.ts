@@ -1,14 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import { readMigrationFiles } from "drizzle-orm/migrator";
 import type { AnyDb } from "../../src/storage/database.ts";
 import { migrate, requireSchema } from "../../src/storage/migrate.ts";
 import { IS_PROVING } from "../support/proof.ts";
 import { openRegistryDatabase } from "../support/registry-database.ts";
-
-const MIGRATIONS = readMigrationFiles({
-  migrationsFolder: new URL("../../src/storage/migrations", import.meta.url).pathname,
-});
+import { applyMigration, beginMigrations, MIGRATIONS } from "../support/registry-migrations.ts";
 
 /**
  * Beginnings of their hashes, by which a database knows what it has: one that is changed after its release makes every database
@@ -34,7 +30,7 @@ beforeAll(async () => {
   ({ db } = await openRegistryDatabase());
   await db.execute(sql`drop schema public cascade`);
   await db.execute(sql`create schema public`);
-  await db.execute(sql`create table registry_migrations (hash text primary key, applied_at timestamptz default now())`);
+  await beginMigrations(db);
   // Rows may come before those that they refer to.
   await db.execute(sql`set session_replication_role = replica`);
 });
@@ -42,12 +38,6 @@ beforeAll(async () => {
 async function rows(on: AnyDb, query: string): Promise<readonly Row[]> {
   const found = await on.select({ row: sql<Row>`to_jsonb(q)` }).from(sql`(${sql.raw(query)}) as q`);
   return found.map(({ row }) => row);
-}
-
-/** Runs one migration, as `migrate` does. */
-async function apply(at: number): Promise<void> {
-  for (const statement of MIGRATIONS[at]?.sql ?? []) await db.execute(sql.raw(statement));
-  await db.execute(sql`insert into registry_migrations (hash) values (${MIGRATIONS[at]?.hash})`);
 }
 
 /** Undoes what `work` does. */
@@ -138,7 +128,7 @@ test("released migrations never change", () => {
 test("from each schema to the next, and straight to the newest, all rows are kept", async () => {
   let filled: Tables = new Map();
   for (const at of MIGRATIONS.keys()) {
-    await apply(at);
+    await applyMigration(db, at);
     expectKept(filled, await everything(db));
     if (at === 0) await db.execute(sql`insert into plans (name, requests_per_minute) values ('free', 100)`);
     await fill(at);

@@ -284,17 +284,17 @@ export class TenantActor implements Waiter, Starter, Asker {
     }
     const allowance = this.allowanceOf(tenant);
     if (this.mayStart(allowance) === 0) return null;
-    const unansweredMs = this.unansweredUntilMs - this.options.clock.monotonicMs();
+    const nowMs = this.options.clock.monotonicMs();
+    const unansweredMs = this.unansweredUntilMs - nowMs;
     if (unansweredMs > 0 && this.isOld(job)) {
       this.contendIn(unansweredMs);
       return null;
     }
     // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
-    const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), paceOf(tenant));
+    const planMs = this.pacer.waitMs(nowMs, paceOf(tenant));
     const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
     if (waitMs > 0) {
-      const untilMs = this.options.clock.monotonicMs() + waitMs;
-      this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs };
+      this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs: nowMs + waitMs };
       this.contendIn(planMs > 0 ? Math.min(planMs, engineLimits.planLookMs) : waitMs);
       return null;
     }

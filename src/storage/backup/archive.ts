@@ -6,7 +6,7 @@ import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { extract, type Pack, pack } from "tar-stream";
-import { hasCode } from "../has-code.ts";
+import { hasCode } from "../../domain/has-code.ts";
 import { type Entry, PARTS, type Part, partOf } from "./parts.ts";
 
 /** The layout of backup files. A reader refuses one that it does not know. */

@@ -1,4 +1,4 @@
-import { hasCode } from "../has-code.ts";
+import { hasCode } from "../../domain/has-code.ts";
 
 export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT");

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { type Clock, sleep } from "../../../domain/clock.ts";
+import { hasCode } from "../../../domain/has-code.ts";
 import { LogFile } from "./log-file.ts";
 import type { LogPlace } from "./log-place.ts";
 import { successionOf } from "./log-succession.ts";
@@ -186,7 +187,7 @@ async function inodeOf(path: string): Promise<string | null> {
   try {
     return (await stat(path, { bigint: true })).ino.toString();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    if (hasCode(error, "ENOENT")) return null;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { hasCode } from "../../../domain/has-code.ts";
 import { beginsWith, type LogPlace } from "./log-place.ts";
 
 /** The files to read next, oldest first; the last one is always the log itself. */
@@ -74,6 +75,6 @@ async function isThere({ path, size }: Seen, { offset, head }: LogPlace): Promis
 
 /** If a rotation renamed the file in the meantime, the next poll looks for it again. */
 function nothingThere(error: unknown): null {
-  if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return null;
+  if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return null;
   throw error;
 }

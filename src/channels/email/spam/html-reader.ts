@@ -274,7 +274,7 @@ class HtmlReader extends HtmlWalk {
   }
 
   private write(text: string): void {
-    if (IN_OPEN_HEAD.has(this.innermost) && VISIBLE.test(text)) this.close("head");
+    if (IN_OPEN_HEAD.has(this.innermost) && NOT_BLANK.test(text)) this.close("head");
     this.empty = false;
     const into = this.texts[this.look.kind];
     if (this.look.kind !== "seen") this.interrupted = true;
@@ -291,7 +291,7 @@ class HtmlReader extends HtmlWalk {
 
 /** Elements in which others, and text, may end the head: what is inside of any other there is not shown. */
 const IN_OPEN_HEAD = new Set(["head", "noscript"]);
-const VISIBLE = /[^\t\n\f\r ]/;
+const NOT_BLANK = /[^\t\n\f\r ]/;
 const LETTER_AT_END = /\p{L}$/u;
 const LETTER_AT_START = /^\p{L}/u;
 

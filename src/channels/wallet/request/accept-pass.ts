@@ -131,8 +131,9 @@ const NEVER_EMPTY: ReadonlySet<string> = new Set(["style", "transitType", ...IMA
 
 /** Templates from before both members were compared may have two that differ; the list was what counted. */
 function withoutOlderBarcode(passData: JsonObject): JsonObject {
+  if (passData["barcode"] === undefined || (passData["barcodes"] ?? null) === null) return passData;
   const { barcode: _, ...others } = passData;
-  return (passData["barcodes"] ?? null) === null ? passData : others;
+  return others;
 }
 
 function appleOver(template: WalletTemplate | null, passData: JsonObject): Checked<AppleMembers> {
