@@ -241,8 +241,7 @@ async function updatePass(
 ): Promise<{ readonly pass_id: string; readonly job_id: string; readonly isRepeat: boolean }> {
   const idempotency = idempotencyOf(exchange, `update ${id.toLowerCase()}`, body);
   const earlier = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
-  if (earlier?.isSame === false) throw keyConflict();
-  if (earlier !== null) return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true };
+  if (earlier?.isSame === true) return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true };
   const accepted = orRefuse(acceptPassUpdate(body));
   const found = await find(wallet, tenant, id);
   const { passId } = found;
@@ -254,6 +253,7 @@ async function updatePass(
   // As the pass is now: what is wrong with the request comes before what is missing here. Its links the delivery checks again.
   const changed = orRefuse(change(found));
   const images = orRefuse(asSent(imagesOfUpdate(accepted, found), body));
+  if (earlier !== null) throw keyConflict();
   if (type === "google") await requireOwnLinks(wallet.google, tenant, changed);
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const jobId = jobIds.next();

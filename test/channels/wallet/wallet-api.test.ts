@@ -368,6 +368,7 @@ describe("an update", () => {
     expect((await world.lastPass()).version).toBe(2);
     const other = await put(passId, { pass_data: { logo_text: "Other" } }, key);
     expect([other.status, (await world.lastPass()).version]).toEqual([422, 2]);
+    expect((await put(passId, { pass_data: 5 }, key)).status).toBe(400);
     expect((await put(passId, body, { "Idempotency-Key": "" })).status).toBe(400);
   });
 
