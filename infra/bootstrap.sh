@@ -36,7 +36,7 @@ dependencies_sum() { cksum package.json bun.lock; }
 # The npm package has no bun.lock: npm has installed what it depends on.
 dependencies_installed() { [ ! -f bun.lock ] || { [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(dependencies_sum)" ]; }; }
 
-# Only what runs the embedded journal needs a redis-server; `npm run format` should not install one.
+# Only what runs the embedded queue needs a redis-server; `npm run format` should not install one.
 redis_installed() {
   case "${1:-}" in
     src/*) [ -n "${REDIS_URL:-}" ] || command -v redis-server >/dev/null ;;

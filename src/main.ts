@@ -15,7 +15,7 @@ history of every delivery.
 
   waybill [serve]                   run the roles of this process (default: all of them, with embedded stores)
   waybill check                     check the configuration, try every address in it, and see that the stores fit
-  waybill migrate                   bring PostgreSQL and ClickHouse to the current schema
+  waybill migrate                   bring PostgreSQL, ClickHouse and the queue up to date
   waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
                                     the master key of this configuration from now on (stop every process first)
   waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)

@@ -209,7 +209,7 @@ export const SETTINGS = {
   smtpUrl: {
     name: "SMTP_URL",
     default: null,
-    unset: "the sandbox",
+    unset: "the sandbox; with `PROVIDERS=live` it has to be set",
     secret: true,
     meaning: "the MTA that mail is submitted to, with user and password where it needs them",
     expected: "smtp://host:25 or smtps://user:password@host:465",
@@ -284,7 +284,7 @@ export const SETTINGS = {
     default: "0",
     meaning:
       "share of the jobs, 0 to 1, that have a line in the log (at `info`) when they are accepted, with the request's id, and " +
-      "when they end; failures always have one (at `warn`)",
+      "when they end; failures have one in any case (at `warn`), up to 20 a minute of a tenant and 600 of a process",
     expected: "a number from 0 to 1",
     parse: (text) => inRange(/^\d(\.\d+)?$/.test(text) ? Number(text) : Number.NaN, 0, 1),
   },
