@@ -48,7 +48,7 @@ export const googleCredentialsBody = Type.Object(
       ],
       { description: "the JSON key of a service account, as an object or as text" },
     ),
-    issuer_id: Type.String({ pattern: "^[0-9]{1,32}$", description: "the issuer's id: digits" }),
+    issuer_id: Type.String({ pattern: "^[0-9]{1,20}$", description: "the issuer's id: digits" }),
   },
   {
     ...STRICT,

@@ -571,6 +571,9 @@ describe("operators", () => {
       const wrong = { ...google, service_account };
       expect((await world.front.operate("PUT", "/tenants/own/credentials/google", wrong)).status).toBe(400);
     }
+    // One digit more than the id of a class may begin with.
+    const long = { ...google, issuer_id: "1".repeat(21) };
+    expect((await world.front.operate("PUT", "/tenants/own/credentials/google", long)).status).toBe(400);
   });
 
   test("set where a tenant hears of its devices: https, or plain http where the configuration allows it", async () => {
