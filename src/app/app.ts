@@ -159,7 +159,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     overview: openOverview(options, { ...base, ...answers, wallet }),
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports: { take: (report) => reports.take(report, "email") }, links, ...machine }),
+    mailReports: new MailReports({ reports, links, ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
   };

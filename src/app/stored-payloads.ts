@@ -7,7 +7,6 @@ import { isOutage } from "../domain/errors.ts";
 import type { QueuedJob, StoredPayload } from "../domain/job.ts";
 import type { Outcome } from "../domain/outcome.ts";
 import type { PayloadRef, PayloadStore } from "../domain/payload-store.ts";
-import { remember } from "../domain/remember.ts";
 import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload-sweep.ts";
@@ -51,8 +50,8 @@ export async function openPayloads(
   const { directory } = registry;
   if (sweeps) {
     const common = { ...ports, directory, clock: systemClock, telemetry };
-    const kept = new KeptFailures(failedJobs, systemClock);
-    const keepsFailed = (ref: PayloadRef) => kept.has(ref);
+    const keepsFailed = async ({ tenantId, jobId }: PayloadRef) =>
+      ((await failedJobs.failedJobs(tenantId, [jobId])).get(jobId)?.content ?? null) !== null;
     for (const sweep of [
       new PayloadSweep({ ...common, payloads: store }),
       new PayloadSweep({ ...common, payloads: contents, keepsFailed, gauge: "stored_files" }),
@@ -62,30 +61,6 @@ export async function openPayloads(
   }
   const stored = new StoredPayloads({ store, room: new PayloadRoom(systemClock), telemetry });
   return { store, served: { payloads: store, contents }, over: (channel) => stored.over(channel) };
-}
-
-/** How long it is remembered that a failed job's content is kept: the sweep asks every minute. */
-const KEPT_KNOWN_MS = 60 * 60_000;
-const KEPT_KNOWN_MAX = 50_000;
-
-/** Which failed jobs can still be retried: an attachment stays as long as the message that it belongs to. */
-class KeptFailures {
-  private readonly askAgainMs = new Map<string, number>();
-
-  constructor(
-    private readonly failedJobs: FailedJobs,
-    private readonly clock: Clock,
-  ) {}
-
-  async has({ tenantId, jobId }: PayloadRef): Promise<boolean> {
-    const nowMs = this.clock.monotonicMs();
-    if (nowMs < (this.askAgainMs.get(jobId) ?? 0)) return true;
-    const found = await this.failedJobs.failedJobs(tenantId, [jobId]);
-    const isKept = (found.get(jobId)?.content ?? null) !== null;
-    this.askAgainMs.delete(jobId);
-    if (isKept) remember(this.askAgainMs, { key: jobId, value: nowMs + KEPT_KNOWN_MS, max: KEPT_KNOWN_MAX });
-    return isKept;
-  }
 }
 
 function openFiles(home: string, shutdown: Shutdown, joins: boolean): Promise<PayloadFiles> {

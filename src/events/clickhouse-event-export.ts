@@ -190,13 +190,16 @@ function beyondKey({ tenantId, eventId }: Key): string {
 /** Reads the first chunk ahead, so an immediate failure surfaces here. */
 async function begun(chunks: AsyncGenerator<Uint8Array>): Promise<AsyncGenerator<Uint8Array, void>> {
   const first = await chunks.next();
-  return (async function* () {
-    try {
-      if (first.done) return;
-      yield first.value;
-      yield* chunks;
-    } finally {
-      await chunks.return(undefined);
-    }
+  const all = (async function* () {
+    if (first.done) return;
+    yield first.value;
+    yield* chunks;
   })();
+  const end = all.return.bind(all);
+  // A generator that was asked for nothing yet ends without its `finally`.
+  all.return = async (value) => {
+    await chunks.return(undefined);
+    return end(value);
+  };
+  return all;
 }

@@ -208,6 +208,32 @@ describe("an export", () => {
     await eventually("it is given up", () => wasAborted);
   }, 20_000);
 
+  test("whose client leaves before the event store's first answer leaves room for the next", async () => {
+    const eventStore = new ScriptedExport(endless);
+    const answer = Promise.withResolvers<void>();
+    let signalOf: AbortSignal | null = null;
+    const open: EventExport["open"] = async (query, signal) => {
+      signalOf = signal;
+      const chunks = await eventStore.open(query, signal);
+      // As one that began it, so that its end can be told.
+      await chunks.next();
+      await answer.promise;
+      return chunks;
+    };
+    await start({ open });
+    const caller = new AbortController();
+    const asked = ask(DAYS, { signal: caller.signal }).catch(() => null);
+    await eventually("it is running", () => signalOf !== null);
+    caller.abort();
+    await asked;
+    await eventually("the server knows", () => signalOf?.aborted === true);
+    answer.resolve();
+    await eventually("it has ended", () => eventStore.ended === 1);
+    const next = new AbortController();
+    expect((await ask(DAYS, { signal: next.signal })).status).toBe(200);
+    next.abort();
+  }, 20_000);
+
   test("that its client stops reading is ended in time", async () => {
     const timers: (() => void)[] = [];
     const clock = {

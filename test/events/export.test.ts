@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -170,6 +170,21 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     const ids = await eventStore.reading.rows(`SELECT event_id FROM file('${path.replaceAll("'", "\\'")}', Parquet)`);
     const where = `tenant_id = 'big-2' AND event_id >= ${from} AND event_id < ${to}`;
     expect(ids).toEqual((await stored(where)).map((row) => row.slice(1, 2)));
+  });
+
+  test("is closed when it is given up before anything of it was taken", async () => {
+    const held = () =>
+      readdirSync("/proc/self/fd").filter((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`).includes(".parquet");
+        } catch {
+          return false;
+        }
+      }).length;
+    const chunks = await exports.embedded.open({ ...ALL, format: "parquet" }, new AbortController().signal);
+    expect(held()).toBe(1);
+    await chunks.return();
+    expect(held()).toBe(0);
   });
 
   test("leaves no file behind after a crash, when it is given up, or when it cannot be written", async () => {

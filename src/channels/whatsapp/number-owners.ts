@@ -10,6 +10,8 @@ export interface NumberOwnersPorts {
 const UNKNOWN_MS = 1_000;
 /** How long a number may count as a tenant's that is not any more. */
 const KNOWN_MS = 10_000;
+/** Where a reading takes long, because there are many numbers, at most every eleventh moment is spent on one. */
+const REST_FACTOR = 10;
 
 /**
  * Whose own the sending numbers are. The registry holds them sealed, each with its tenant, so all of them are read at
@@ -18,6 +20,7 @@ const KNOWN_MS = 10_000;
 export class NumberOwners {
   private owners: ReadonlyMap<string, readonly string[]> = new Map();
   private readAtMs = Number.NEGATIVE_INFINITY;
+  private tookMs = 0;
   private reading: Promise<void> | null = null;
 
   constructor(private readonly ports: NumberOwnersPorts) {}
@@ -26,7 +29,8 @@ export class NumberOwners {
   async of(phoneNumberIds: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly string[]>> {
     const ageMs = this.ports.clock.monotonicMs() - this.readAtMs;
     const isKnown = Array.from(phoneNumberIds).every((id) => this.owners.has(id));
-    if (ageMs >= (isKnown ? KNOWN_MS : UNKNOWN_MS)) await this.renew(isKnown);
+    const freshMs = Math.max(isKnown ? KNOWN_MS : UNKNOWN_MS, (1 + REST_FACTOR) * this.tookMs);
+    if (ageMs >= freshMs) await this.renew(isKnown);
     return new Map(
       Array.from(phoneNumberIds).flatMap((id) => {
         const tenantIds = this.owners.get(id);
@@ -48,6 +52,7 @@ export class NumberOwners {
       const owners = Map.groupBy(numbers, ([, phoneNumberId]) => phoneNumberId);
       this.owners = new Map(Array.from(owners, ([id, own]) => [id, own.map(([tenantId]) => tenantId)]));
       this.readAtMs = sentAtMs;
+      this.tookMs = this.ports.clock.monotonicMs() - sentAtMs;
     } finally {
       this.reading = null;
     }

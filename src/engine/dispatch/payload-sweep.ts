@@ -118,7 +118,7 @@ export class PayloadSweep {
     if (ageMs < UNQUEUED_MS) return 0;
     const recorded = await eventStore.job(tenantId, jobId);
     if (recorded === null) return null;
-    if (recorded.status === "failed") return (await this.ports.keepsFailed?.({ tenantId, jobId })) ? 0 : null;
-    return isFinal(recorded.status) ? null : 0;
+    if (recorded.status !== "failed") return isFinal(recorded.status) ? null : 0;
+    return (await this.ports.keepsFailed?.({ tenantId, jobId })) ? clock.nowMs() + WAITING_LOOK_MS : null;
   }
 }

@@ -18,7 +18,7 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
 /**
  * Takes reports about a message from an MTA or a provider, and adds them to the job's history.
  *
- * D1. A report is repeated until the queue has it, or `stop`.
+ * D1. A report is repeated until the queue has it, `stop`, or its sender has been told to send it again.
  * D2. No report waits: one that overtakes our own record of the hand-over is kept with its job, and one about a job
  *     that waits for another try ends the job, because a party that reports on a message has it.
  */
@@ -34,10 +34,10 @@ export class DeliveryReports {
 
   /**
    * Never rejects. Resolves when the report is in the queue or is known to belong to no job. `channel`: whose metrics count
-   * what it tells; null: it is about a reader.
+   * what it tells; null: it is about a reader. `givenUp` aborts when its sender will send it again.
    */
-  async take(report: DeliveryReport, channel: ChannelName | null = null): Promise<void> {
-    const taking = this.recordUntilKnown(report);
+  async take(report: DeliveryReport, channel: ChannelName | null = null, givenUp?: AbortSignal): Promise<void> {
+    const taking = this.recordUntilKnown(report, givenUp);
     this.inFlight.add(taking);
     const result = await taking;
     this.inFlight.delete(taking);
@@ -61,7 +61,7 @@ export class DeliveryReports {
     });
   }
 
-  private async recordUntilKnown(report: DeliveryReport): Promise<ObserveResult | "given up"> {
+  private async recordUntilKnown(report: DeliveryReport, givenUp?: AbortSignal): Promise<ObserveResult | "given up"> {
     let isRepeated = false;
     try {
       for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
@@ -71,7 +71,7 @@ export class DeliveryReports {
           if (!isRepeated) this.beginRepeating(error);
           isRepeated = true;
         }
-        if (this.stopping.signal.aborted) return "given up";
+        if (this.stopping.signal.aborted || givenUp?.aborted === true) return "given up";
         await sleep(this.ports.clock, waitMs, this.stopping.signal);
       }
     } finally {

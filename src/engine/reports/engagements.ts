@@ -17,14 +17,18 @@ export interface EngagementsPorts {
   readonly telemetry: Telemetry;
 }
 
+/** One tenant's readers have one share of what may be pending, so those of others have room in an outage. */
+const TENANT_SHARES = 4;
+
 /**
  * Records opens and clicks after the HTTP answer that reveals them: a reader waits for nothing.
  *
- * E1. At most `engagementsPendingMax` are pending; further ones are counted and dropped.
+ * E1. At most `engagementsPendingMax` are pending, a quarter of them of one tenant; further ones are counted and dropped.
  * E2. The same action, repeated while it is being recorded, is not recorded twice concurrently.
  */
 export class Engagements {
   private readonly pending = new Set<string>();
+  private readonly pendingOf = new Map<string, number>();
 
   constructor(private readonly ports: EngagementsPorts) {}
 
@@ -33,13 +37,23 @@ export class Engagements {
     const { reports, telemetry } = this.ports;
     const name = `${type} ${tenantId} ${jobId} ${url ?? ""}`;
     if (this.pending.has(name)) return;
-    if (this.pending.size >= engineLimits.engagementsPendingMax)
+    const { engagementsPendingMax: most } = engineLimits;
+    const own = this.pendingOf.get(tenantId) ?? 0;
+    if (this.pending.size >= most || own >= most / TENANT_SHARES)
       return telemetry.count("engagements_dropped", { type });
     this.pending.add(name);
+    this.pendingOf.set(tenantId, own + 1);
     const result = url === null ? {} : { url };
     // Never rejects.
     void reports
       .take({ tenantId, jobId, type, result, suppressRecipient: null })
-      .then(() => void this.pending.delete(name));
+      .then(() => this.forget(name, tenantId));
+  }
+
+  private forget(name: string, tenantId: string): void {
+    this.pending.delete(name);
+    const own = (this.pendingOf.get(tenantId) ?? 1) - 1;
+    if (own > 0) this.pendingOf.set(tenantId, own);
+    else this.pendingOf.delete(tenantId);
   }
 }

@@ -4,6 +4,7 @@ import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { IncomingChat } from "../../../src/channels/whatsapp/incoming-chat.ts";
 import { NumberOwners } from "../../../src/channels/whatsapp/number-owners.ts";
 import { type ChatMessage, readWhatsappWebhook } from "../../../src/channels/whatsapp/webhook.ts";
+import { sleep } from "../../../src/domain/clock.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { JobAddress } from "../../../src/domain/queue.ts";
 import type { TenantNews } from "../../../src/domain/tenant-news.ts";
@@ -204,4 +205,29 @@ test("owners are read once for a while, found anew at once when a number is unkn
   isAway = true;
   expect((await owners.of(new Set([SHARED]))).get(SHARED)).toEqual(["beta"]);
   await expect(owners.of(own)).rejects.toBeInstanceOf(UnavailableError);
+});
+
+test("numbers that take long to read are read less often, whoever asks for one that nobody owns", async () => {
+  const clock = new VirtualClock();
+  let reads = 0;
+  const owners = new NumberOwners({
+    clock,
+    async read() {
+      reads += 1;
+      await sleep(clock, 3_000);
+      return new Map([["acme", OWN]]);
+    },
+  });
+  const unknown = new Set([SHARED]);
+  const first = owners.of(unknown);
+  await clock.advance(3_000);
+  expect((await first).size).toBe(0);
+  await clock.advance(29_000);
+  expect((await owners.of(unknown)).size).toBe(0);
+  expect(reads).toBe(1);
+  await clock.advance(1_000);
+  const second = owners.of(unknown);
+  await clock.advance(3_000);
+  expect((await second).size).toBe(0);
+  expect(reads).toBe(2);
 });

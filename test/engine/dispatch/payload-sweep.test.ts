@@ -120,7 +120,11 @@ describe("the payload of a job", () => {
 
   test("that failed stays, if it is a file, for as long as what it belongs to is kept for a retry", async () => {
     const kept = new Set<string>();
-    const keepsFailed = async ({ jobId }: PayloadRef) => kept.has(jobId);
+    let asked = 0;
+    const keepsFailed = async ({ jobId }: PayloadRef) => {
+      asked += 1;
+      return kept.has(jobId);
+    };
     const directory = directoryOf([aTenant()]);
     sweep = new PayloadSweep({ payloads, directory, queue, eventStore, keepsFailed, gauge: "files", clock, telemetry });
     const jobId = await put();
@@ -128,7 +132,11 @@ describe("the payload of a job", () => {
     kept.add(jobId);
     await clock.advance(UNQUEUED_MS);
     expect(await left()).toEqual([jobId]);
+    // Nothing is asked of the stores about it for the next hour.
+    expect(await left()).toEqual([jobId]);
+    expect(asked).toBe(1);
     kept.clear();
+    await clock.advance(60 * 60_000);
     expect(await left()).toEqual([]);
   });
 

@@ -56,3 +56,26 @@ test("what is no outage is told for each report, not for each try", async () => 
     "info: reports are recorded again",
   ]);
 });
+
+test("a report whose sender was told to send it again is tried no more", async () => {
+  const { tenant } = await world();
+  const known = directoryOf([aTenant({ shard: tenant.shard })]);
+  const telemetry = new CountingTelemetry();
+  const givenUp = new AbortController();
+  let tries = 0;
+  const byId = async () => {
+    tries += 1;
+    if (tries === 3) givenUp.abort();
+    throw new TransportError("the registry is away");
+  };
+  const reports = new DeliveryReports({
+    queue,
+    directory: { ...known, byId },
+    eventStore: { job: async () => null },
+    clock: systemClock,
+    telemetry,
+  });
+  const report = { tenantId: tenant.tenantId, jobId: await accept(tenant), type: "bounced", result: {} } as const;
+  await reports.take({ ...report, suppressRecipient: null }, "email", givenUp.signal);
+  expect([tries, telemetry.results]).toEqual([3, ["given up"]]);
+});

@@ -50,7 +50,9 @@ test("a queue that is away costs bounded memory: engagements beyond the bound ar
   const reports = new Reports();
   const telemetry = new CountingTelemetry();
   const engagements = new Engagements({ reports, telemetry });
-  for (let i = 0; i < engineLimits.engagementsPendingMax + 5; i += 1) engagements.note({ ...click, jobId: String(i) });
+  for (let i = 0; i < engineLimits.engagementsPendingMax + 5; i += 1) {
+    engagements.note({ ...click, tenantId: `t${i % 5}`, jobId: String(i) });
+  }
   expect(reports.taken).toHaveLength(engineLimits.engagementsPendingMax);
   expect(telemetry.dropped).toHaveLength(5);
   expect(telemetry.dropped[0]).toEqual(["engagements_dropped", { type: "clicked" }]);
@@ -58,5 +60,21 @@ test("a queue that is away costs bounded memory: engagements beyond the bound ar
   await eventually("there is room again", () => {
     engagements.note(click);
     return reports.taken.length > engineLimits.engagementsPendingMax;
+  });
+});
+
+test("one tenant's readers take a quarter of the room, and leave the rest to those of others", async () => {
+  const reports = new Reports();
+  const telemetry = new CountingTelemetry();
+  const engagements = new Engagements({ reports, telemetry });
+  const share = engineLimits.engagementsPendingMax / 4;
+  for (let i = 0; i < share + 5; i += 1) engagements.note({ ...click, jobId: String(i) });
+  expect([reports.taken.length, telemetry.dropped.length]).toEqual([share, 5]);
+  engagements.note({ ...click, tenantId: "other" });
+  expect(reports.taken.length).toBe(share + 1);
+  reports.recordAll();
+  await eventually("the tenant has room again", () => {
+    engagements.note(click);
+    return reports.taken.length > share + 1;
   });
 });

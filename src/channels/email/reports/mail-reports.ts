@@ -10,8 +10,8 @@ import { furtherRecipient, parseMessageId } from "../message-id.ts";
 import { type MailReport, parseMailReport } from "./mail-report.ts";
 
 export interface MailReportsPorts {
-  /** Records the report, and retries until it is recorded. */
-  readonly reports: { take(report: DeliveryReport): Promise<void> };
+  /** Records the report, and retries until it is recorded or the signal aborts. */
+  readonly reports: { take(report: DeliveryReport, channel: "email", givenUp: AbortSignal): Promise<void> };
   /** Verifies the unsubscribe link of the returned message. */
   readonly links: LinkReader;
   readonly clock: Clock;
@@ -26,7 +26,8 @@ export interface MailReportsPorts {
  * B2. Only the address that the link was signed for is suppressed: a person who has a tenant's message can stop mail to
  *     themselves and to nobody else.
  *     Of a message with copies, a report about another than its main recipient suppresses nobody: the link is not theirs.
- * B3. A report is recorded before it is answered.
+ * B3. A report is recorded before it is answered. One that is answered with a failure is not tried any more: the mail server has
+ *     it, and sends it again.
  */
 export class MailReports {
   constructor(private readonly ports: MailReportsPorts) {}
@@ -42,12 +43,16 @@ export class MailReports {
       .filter((report) => report !== null);
     telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : "nothing" });
     const done = new AbortController();
+    const givenUp = new AbortController();
     const late = sleep(clock, limits.drainMs, done.signal).then(() => "late" as const);
-    const taken = Promise.all(found.map((report) => reports.take(report))).then(() => "taken" as const);
+    const taken = Promise.all(found.map((report) => reports.take(report, "email", givenUp.signal))).then(
+      () => "taken" as const,
+    );
     const result = await Promise.race([taken, late]);
     done.abort();
-    if (result === "late") throw new UnavailableError("the reports could not be recorded in time");
-    return found.length;
+    if (result === "taken") return found.length;
+    givenUp.abort();
+    throw new UnavailableError("the reports could not be recorded in time");
   }
 
   private reportOf({ finding, returned }: MailReport): DeliveryReport | null {
