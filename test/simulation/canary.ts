@@ -239,9 +239,9 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a report is dropped when the queue does not answer",
     file: "src/engine/reports/delivery-reports.ts",
-    find: 'if (this.stopping.signal.aborted) return "given up";',
-    replace: 'if (this.stopping.signal.aborted || waitMs > 10) return "given up";',
-    seed: 2,
+    find: 'if (this.stopping.signal.aborted || givenUp?.aborted === true) return "given up";',
+    replace: 'if (this.stopping.signal.aborted || givenUp?.aborted === true || waitMs > 10) return "given up";',
+    seed: 14,
   },
   {
     name: "a report on an unfinished job is acknowledged and forgotten",
