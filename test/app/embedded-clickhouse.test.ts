@@ -9,7 +9,7 @@ test("only who opens the embedded ClickHouse loads its library of half a gigabyt
   expect(child.output).not.toContain("chdb");
   const engine = await runBun(["-e", `await import("./src/storage/chdb.ts"); ${mapped}; process.exit(0)`], {});
   expect(engine.output).toContain("chdb");
-}, 60_000);
+}, 300_000);
 
 test("where it does not run, a start says what to do instead", async () => {
   const home = await temporaryHome();
@@ -24,4 +24,4 @@ test("where it does not run, a start says what to do instead", async () => {
   } finally {
     await home.remove();
   }
-}, 60_000);
+}, 300_000);

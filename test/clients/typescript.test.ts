@@ -18,12 +18,12 @@ beforeAll(async () => {
   waybill = clientOf({});
   const token = (await readFile(join(home.path, "operator-token"), "utf8")).trim();
   operator = new WaybillOperator({ url: server.url, token });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await server?.stop();
   await home?.remove();
-}, 60_000);
+}, 300_000);
 
 /** The demo tenant's. */
 function clientOf(options: Partial<WaybillOptions>): Waybill {

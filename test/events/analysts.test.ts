@@ -5,7 +5,7 @@ let example: Awaited<ReturnType<typeof openExampleEventStore>>;
 
 beforeAll(async () => {
   example = await openExampleEventStore();
-}, 30_000);
+}, 90_000);
 afterAll(() => example.close());
 
 test("every query of the analysts' page returns what the page says, for an analyst", async () => {
@@ -14,7 +14,7 @@ test("every query of the analysts' page returns what the page says, for an analy
   // `bun infra/analysts-page.ts` writes the outputs anew.
   for (const { sql, output } of queries)
     expect({ sql, output: await outputOf(example.face, sql) }).toEqual({ sql, output });
-}, 30_000);
+}, 90_000);
 
 test("the analysts' page names every table, view and column that analysts find", async () => {
   const page = await Bun.file(ANALYSTS_PAGE).text();
@@ -25,7 +25,7 @@ test("the analysts' page names every table, view and column that analysts find",
   );
   const missing = found.split("\n").filter((word) => word !== "" && !page.includes(`\`${word}\``));
   expect(missing).toEqual([]);
-}, 30_000);
+}, 90_000);
 
 test("analysts do not read what failed jobs were to send", async () => {
   const table = "waybill_sealed.failed_payloads";
@@ -44,4 +44,4 @@ test("analysts do not read what failed jobs were to send", async () => {
       expect.stringMatching(/ACCESS_DENIED|may not|not allowed|cannot|privileges|Only/i),
     ]);
   }
-}, 30_000);
+}, 90_000);

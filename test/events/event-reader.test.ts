@@ -54,7 +54,7 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     let opened: Opened;
     beforeAll(async () => {
       opened = await open();
-    }, 60_000);
+    }, 300_000);
     afterAll(() => opened?.stop(), 60_000);
 
     const idsOf = async (query: Partial<EventQuery>) => {

@@ -49,7 +49,7 @@ async function* endless(): AsyncGenerator<Uint8Array, void> {
 }
 
 let front: Front | null = null;
-afterEach(() => front?.stop(), 15_000);
+afterEach(() => front?.stop(), 90_000);
 
 async function start(exports: EventExport, changes: Parameters<typeof Front.start>[0] = {}): Promise<Front> {
   front = await Front.start({ exports, ...changes });
@@ -183,7 +183,7 @@ describe("an export", () => {
       next.abort();
       return status === 200;
     });
-  }, 20_000);
+  }, 90_000);
 
   test("whose client leaves while the event store is still working is given up", async () => {
     let isRunning = false;
@@ -206,7 +206,7 @@ describe("an export", () => {
     caller.abort();
     await asked;
     await eventually("it is given up", () => wasAborted);
-  }, 20_000);
+  }, 90_000);
 
   test("whose client leaves before the event store's first answer leaves room for the next", async () => {
     const eventStore = new ScriptedExport(endless);
@@ -232,7 +232,7 @@ describe("an export", () => {
     const next = new AbortController();
     expect((await ask(DAYS, { signal: next.signal })).status).toBe(200);
     next.abort();
-  }, 20_000);
+  }, 90_000);
 
   test("that its client stops reading is ended in time", async () => {
     const timers: (() => void)[] = [];
@@ -257,7 +257,7 @@ describe("an export", () => {
     timers[0]?.();
     await eventually("it has ended", () => eventStore.ended === 1);
     await expect(answer.arrayBuffer()).rejects.toThrow();
-  }, 20_000);
+  }, 90_000);
 
   test("does not delay the end of the process", async () => {
     const draining = new AbortController();

@@ -94,7 +94,7 @@ describe("lines", () => {
     expect(await read("server", { ...ALL, format: "ndjson" })).toEqual(
       await read("embedded", { ...ALL, format: "ndjson" }),
     );
-  }, 30_000);
+  }, 90_000);
 
   test("as CSV are read back as the same rows", async () => {
     const bytes = await read("embedded", { ...ALL, format: "csv" });
@@ -103,7 +103,7 @@ describe("lines", () => {
     const types = COLUMNS.map((name) => `${name} ${name === "event_id" ? "UInt64" : "String"}`).join(", ");
     const rows = await eventStore.reading.rows(`SELECT * FROM file('${path}', CSVWithNames, '${types}')`);
     expect(repaired(rows)).toEqual(repaired(await stored()));
-  }, 30_000);
+  }, 90_000);
 
   test("of a tenant and a range hold exactly those events", async () => {
     const [from, to] = [eventIdAt(0) + 11_000, eventIdAt(0) + 24_000];
@@ -115,7 +115,7 @@ describe("lines", () => {
     expect(await read("embedded", { ...query, tenantId: "nobody", format: "ndjson" })).toEqual(Buffer.alloc(0));
     const empty = await read("embedded", { ...query, tenantId: "nobody", format: "csv" });
     expect(empty.toString()).toBe(`${COLUMNS.join(",")}\n`);
-  }, 30_000);
+  }, 90_000);
 
   test("hold each event once while others are written before and behind the place that is read", async () => {
     const chunks = await exports.embedded.open({ ...ALL, format: "ndjson" }, new AbortController().signal);
@@ -135,7 +135,7 @@ describe("lines", () => {
     await eventStore.writing.command(
       `ALTER TABLE exported.events DELETE WHERE event_id >= ${eventIdAt(300_000)} SETTINGS mutations_sync = 1`,
     );
-  }, 30_000);
+  }, 90_000);
 });
 
 test("an export that is given up between two pieces is an incomplete file", async () => {
@@ -159,7 +159,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
       expect(rows).toEqual(await stored());
       expect(readdirSync(join(folder, "export"))).toEqual([]);
     },
-    30_000,
+    90_000,
   );
 
   test("of a tenant and a range holds exactly those events", async () => {
@@ -208,7 +208,7 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     caller.abort();
     await expect(next).rejects.toBeInstanceOf(UnavailableError);
     expect(readdirSync(left)).toEqual([]);
-  }, 30_000);
+  }, 90_000);
 });
 
 test("an answer that does not end with a whole row is an incomplete file", async () => {
@@ -230,4 +230,4 @@ test("an answer that does not end with a whole row is an incomplete file", async
     await away.close();
     await server.stop(true);
   }
-}, 20_000);
+}, 90_000);

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await eventStore.writing.command(`INSERT INTO paged.events (tenant_id, event_id, job_id, channel, event_type, result)
 SELECT 'acme', ${firstEventIdAt(firstDayMs)} + number * ${step}, generateUUIDv7(number), 1 + number % 3, 1 + number % 9, '{}'
 FROM numbers(${HISTORY})`);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await recorder.stop();
@@ -51,7 +51,7 @@ afterAll(async () => {
   await queue.stop();
   await redis.stop();
   await engine.stop();
-}, 60_000);
+}, 300_000);
 
 const day = (unixMs: number) => new Date(unixMs).toISOString().slice(0, 10);
 
@@ -114,4 +114,4 @@ test("a client that pages a whole month while events are written sees each of th
   seen.push(...(await readDownTo(newest)));
   expect(seen.length).toBe((HISTORY * 2) / 3 + sent.length);
   expect(seen.toSorted((a, b) => b - a)).toEqual(await storedIds());
-}, 90_000);
+}, 300_000);

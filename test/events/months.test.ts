@@ -9,7 +9,7 @@ let eventStore: TestEventStore;
 beforeAll(async () => {
   engine = await startChdb();
   eventStore = await engine.eventStore("months", "process");
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await engine.stop();
 });

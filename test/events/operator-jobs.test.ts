@@ -26,7 +26,7 @@ beforeAll(async () => {
   const eventMetrics: EventMetrics = { isFromSums: () => true, metrics: async () => metrics };
   front = await Front.start({ questions: { ask }, eventMetrics });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const PATH = "/tenants/acme/jobs";
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const rows = [...new Set(ids)].map((eventId) => storedEventRow(eventId, { tenantId: "acme" }));
   ids.splice(0, ids.length, ...rows.map(({ eventId }) => eventId).sort((a, b) => b - a));
   await eventStore.writer.write("s1:spans", rows);
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await engine.stop();
 });
@@ -52,7 +52,7 @@ test("following the pages shows each event once, in order, however far apart the
     }
     expect(seen).toEqual(expected);
   }
-}, 60_000);
+}, 300_000);
 
 test("pages are full and say whether there is more, also where events are stored twice", async () => {
   const rows = Array.from({ length: 9 }, (_, n) => storedEventRow(eventIdAt(-n * 3_600_000), { tenantId: "twice" }));

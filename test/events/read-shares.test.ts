@@ -15,7 +15,7 @@ beforeAll(async () => {
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
   beta = { "X-API-Key": await front.addTenant("beta", "pro") };
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 /** Has every read of acme wait until it is let go, and counts them. */
 function hold() {

@@ -16,7 +16,7 @@ let eventStore: TestEventStore;
 beforeAll(async () => {
   engine = await startChdb();
   eventStore = await engine.eventStore("rollups", "process");
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await engine.stop();
 });
@@ -77,7 +77,7 @@ test("every filter returns its events, newest first, from any table", async () =
       expect(events.map(({ eventId }) => eventId)).toEqual(expected.map(([eventId]) => Number(eventId)));
     }
   }
-}, 20_000);
+}, 90_000);
 
 test("an event has the class of its failure and the provider's time, in the table of rare types, too", async () => {
   const failed = { type: "failed", result: { error: "550 5.7.1 blocked" }, tenantId: "fay" } as const;
@@ -153,7 +153,7 @@ test("an event store of the first schema gets its sums once, when it is migrated
   }
   await old.writer.write("s1:new", manyRows(3, 50));
   expect(await total()).toEqual([[250]]);
-}, 20_000);
+}, 90_000);
 
 test("a tenant's metrics are its own, by interval, zone and group, however they are read", async () => {
   const metrics = new ClickHouseEventMetrics(eventStore.reading, eventStore.target);

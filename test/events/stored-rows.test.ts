@@ -25,7 +25,7 @@ let eventStore: TestEventStore;
 beforeAll(async () => {
   engine = await startChdb();
   eventStore = await engine.eventStore("looked_up", "process");
-}, 60_000);
+}, 300_000);
 afterAll(() => engine.stop());
 
 test("a batch with a shard that is hours behind is looked up without what the others have in between", async () => {

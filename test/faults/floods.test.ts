@@ -22,7 +22,7 @@ let world = new FaultWorld();
 afterEach(async () => {
   await world.undo.run();
   world = new FaultWorld();
-}, 30_000);
+}, 90_000);
 
 interface Neighbourhood {
   readonly waybill: Waybill;

@@ -10,7 +10,7 @@ const SECONDS = sizeOf("HANGING_SECONDS", 10);
 const NEIGHBOUR_MS_MAX = 5_000;
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 test(
   "tenants whose mail servers take ten seconds for a message do not slow another tenant",

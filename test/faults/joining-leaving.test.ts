@@ -24,7 +24,7 @@ const NEIGHBOURS = 16;
 const NEIGHBOUR_MS_MAX = 5_000;
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 const missing = postgresMissing();
 

@@ -11,7 +11,7 @@ const MESSAGE_BYTES = sizeOf("BACKLOG_BYTES", MEBIBYTE);
 const BYTES_PER_SECOND = sizeOf("BACKLOG_BYTES_PER_SECOND", 10 * MEBIBYTE);
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 test(
   "a backlog of large messages of many tenants drains",

@@ -8,7 +8,7 @@ const TENANTS = sizeOf("MAILING_TENANTS", 1_000);
 const ANSWER_MS_MAX = 2_000;
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 test(
   "a restart with mail of thousands of tenants, and a change of their plan, do not block the server",

@@ -14,7 +14,7 @@ let world = new FaultWorld();
 afterEach(async () => {
   await world.undo.run();
   world = new FaultWorld();
-}, 30_000);
+}, 90_000);
 
 async function behindProxy() {
   const redis = await world.redis();

@@ -11,7 +11,7 @@ const MAIL_BYTES = 60_000;
 const BYTES_PER_JOB_MAX = 4_096;
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 test(
   "mail that is refused leaves nothing of its content in Redis",
@@ -41,7 +41,7 @@ test(
         grownBytes = (await usedBytes(redis)) - beforeBytes;
         return grownBytes / MAILS < BYTES_PER_JOB_MAX;
       },
-      30_000,
+      90_000,
     );
     recordProof({
       fault: `${MAILS} mails of ${Math.round(MAIL_BYTES / 1000)} KB that are refused`,

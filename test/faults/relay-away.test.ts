@@ -10,7 +10,7 @@ const AWAY_MS = sizeOf("RELAY_AWAY_MS", 8_000);
 const BACK_MS_MAX = 40_000;
 
 const world = new FaultWorld();
-afterEach(() => world.undo.run(), 30_000);
+afterEach(() => world.undo.run(), 90_000);
 
 test(
   "mail waits while the relay is away and costs no attempt, and everybody can see why",

@@ -16,7 +16,7 @@ let world = new FaultWorld();
 afterEach(async () => {
   await world.undo.run();
   world = new FaultWorld();
-}, 30_000);
+}, 90_000);
 
 const missing = postgresMissing();
 
@@ -77,6 +77,6 @@ describe.skipIf(missing !== null)(`a process whose clock is wrong${missing ? ` (
       expect(new Set(listed).size).toBe(listed.length);
       expect(listed).toHaveLength(2 * MAILS);
     },
-    240_000,
+    300_000,
   );
 });

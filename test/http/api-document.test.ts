@@ -20,7 +20,7 @@ beforeAll(async () => {
   front = await Front.start({ publicUrl: "https://api.example.com" });
   document = (await front.fetch("/openapi.json")).body;
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 function isNode(value: unknown): value is Node {
   return typeof value === "object" && value !== null;

@@ -19,9 +19,9 @@ beforeAll(async () => {
     watched: { noteAccepted: (channel, jobs) => watched.push([channel, jobs]) },
   });
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
-}, 60_000);
+}, 300_000);
 
-afterAll(() => front?.stop(), 30_000);
+afterAll(() => front?.stop(), 90_000);
 
 const MANY_MEMBERS = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`member_${at}`, at]));
 const MAIL = { subject: "Hello", html: "<p>Hello {{.name}}</p>" };
@@ -227,7 +227,7 @@ test("what all messages share counts for each of them: what a batch has in all i
   // Long payloads wait outside the queue.
   const stored = front.queue.queued.slice(before).map(({ job }) => job.stored?.bytes ?? 0);
   expect(Math.min(...stored)).toBeGreaterThan(500_000);
-}, 30_000);
+}, 90_000);
 
 test("a file that all messages share is stored once, before they are queued, and each counts with it", async () => {
   const before = front.queue.queued.length;

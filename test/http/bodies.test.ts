@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const { connection } of open) connection.close();
   await front.stop();
-}, 15_000);
+}, 90_000);
 
 /** A request whose body the test sends piece by piece. */
 interface SlowBody {
@@ -84,7 +84,7 @@ describe("room for bodies", () => {
     const html = `<p>${"x".repeat(400_000)}</p>`;
     const answer = await front.send({ to_address: "ada@example.com", html }, { "X-API-Key": other });
     expect(answer.status).toBe(202);
-  }, 30_000);
+  }, 90_000);
 
   test("is bounded for all tenants together, and finished bodies free it", async () => {
     const keys = await Promise.all(["a", "b", "c", "d", "e"].map((id) => front.addTenant(id, "pro")));
@@ -104,7 +104,7 @@ describe("room for bodies", () => {
       await body.connection.write(" ".repeat(MIB));
       return (await eventually("an answer", () => body.answer)).status === 400;
     });
-  }, 30_000);
+  }, 90_000);
 
   test("is reserved piece by piece for a body without a length", async () => {
     for (let n = 0; n < 40; n++) {
@@ -118,7 +118,7 @@ describe("room for bodies", () => {
     for (const { connection } of open.slice(0, 10)) await connection.write(chunk);
     await eventually("those beyond the share are refused", () => answered().length >= 3);
     expect(new Set(answered().map(({ status }) => status))).toEqual(new Set([429]));
-  }, 30_000);
+  }, 90_000);
 });
 
 describe("a body that comes too slowly", () => {

@@ -14,7 +14,7 @@ const open: RawConnection[] = [];
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 afterEach(() => {
   for (const connection of open.splice(0)) connection.close();
 });
@@ -78,7 +78,7 @@ describe("a body in gzip", () => {
     }
     await eventually("those beyond the share are refused", () => answers.length >= 3);
     expect(new Set(answers)).toEqual(new Set([429]));
-  }, 30_000);
+  }, 90_000);
 
   test.each<[string, Uint8Array<ArrayBuffer>]>([
     ["is none", new TextEncoder().encode(SEND)],

@@ -43,8 +43,8 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     beforeAll(async () => {
       opened = await open();
       ({ queue } = opened);
-    }, 60_000);
-    afterAll(() => opened?.stop(), 15_000);
+    }, 300_000);
+    afterAll(() => opened?.stop(), 90_000);
 
     const kinds = (answers: readonly AcceptResult[]) => answers.map(({ kind }) => kind);
 

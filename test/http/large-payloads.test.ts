@@ -9,7 +9,7 @@ let front: Front;
 beforeEach(async () => {
   front = await Front.start();
 });
-afterEach(() => front.stop(), 15_000);
+afterEach(() => front.stop(), 90_000);
 
 /** A send whose payload is longer by `chars` than an empty one's. */
 function aSend(chars: number, letter = "x"): object {

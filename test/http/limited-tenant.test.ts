@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const connection of connections) connection.close();
   await front.stop();
-}, 15_000);
+}, 90_000);
 
 async function setPlan(requestsPerMinute: number, share: Partial<typeof QUEUE_SHARE> = {}): Promise<void> {
   const plan = { name: "small", requestsPerMinute, deliveriesPerSecond: null, ...QUEUE_SHARE, ...share };

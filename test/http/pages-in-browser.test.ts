@@ -49,7 +49,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
   afterAll(async () => {
     await closeBrowser();
     await front.stop();
-  }, 15_000);
+  }, 90_000);
 
   test.each(READERS)("axe finds nothing, and nothing is wider than the window: %j", async (reader) => {
     using tab = await openTab(reader);

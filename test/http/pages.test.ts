@@ -7,7 +7,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const asked = (headers: Readonly<Record<string, string>>) => new Request("http://waybill.test/", { headers });
 

@@ -54,7 +54,7 @@ describe.skipIf(missing !== null)(
       chdb = openChdb(join(folder, "clickhouse"));
       clickhouse = serveClickHouse(chdb.writer);
       [redis, postgres, sink] = await Promise.all([startComposeRedis(folder), createPostgres(), startSmtpSink()]);
-    }, 60_000);
+    }, 300_000);
 
     afterAll(async () => {
       for (const waybill of running.values()) await waybill.kill();
@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)(
       await chdb?.close();
       await postgres?.remove();
       await rm(folder, { recursive: true, force: true });
-    }, 30_000);
+    }, 90_000);
 
     /** What the container is given, with the addresses of this machine. */
     function here(environment: Environment): Environment {
@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)(
 
       expect(await Promise.all(Array.from(running.values(), (waybill) => waybill.stop()))).toEqual(Array(5).fill(0));
       running.clear();
-    }, 240_000);
+    }, 300_000);
   },
 );
 

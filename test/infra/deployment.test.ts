@@ -234,7 +234,7 @@ describe("files", () => {
     // The check would see a member that does not exist.
     const [first] = manifests().filter(({ kind }) => kind === "Deployment");
     expect(typeErrors([{ ...(first as Manifest), spec: { ...first?.["spec"], replica: 2 } }])).toHaveLength(1);
-  }, 60_000);
+  }, 300_000);
 
   test("every manifest but the example, the job and the list itself is in the list", () => {
     const listed = infraFile("kubernetes/kustomization.yaml").match(/^ {2}- (\S+\.yaml)$/gm) ?? [];

@@ -48,12 +48,12 @@ describe.skipIf(missing !== null)(`Postfix${missing === null ? "" : ` (skipped: 
       sinkPort: port,
       slowDomains: [`/@slow\\.test$/ slow:[127.0.0.1]:${port}`],
     });
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await postfix?.remove();
     await new Promise<void>((resolve) => sink.close(() => resolve()));
-  }, 20_000);
+  }, 90_000);
 
   async function send(count: number, to: string): Promise<void> {
     const { hostname: host, port } = new URL(postfix.url);
@@ -70,7 +70,7 @@ describe.skipIf(missing !== null)(`Postfix${missing === null ? "" : ` (skipped: 
     await eventually("all of it arrives", () => arrived("fast.test").length === 300, 60_000);
     expect(openMost).toBeGreaterThan(2);
     expect(openMost).toBeLessThanOrEqual(10);
-  }, 90_000);
+  }, 300_000);
 
   test("sends to a slow domain one message at a time, a second apart, through a service of its own", async () => {
     await send(6, "ann@slow.test");
@@ -87,5 +87,5 @@ describe.skipIf(missing !== null)(`Postfix${missing === null ? "" : ` (skipped: 
       const byOther = log.match(/postfix\/smtp\[\d+\]: .*@other\.test>.* status=sent/g) ?? [];
       return bySlow.length === 6 && byOther.length === 50;
     });
-  }, 90_000);
+  }, 300_000);
 });

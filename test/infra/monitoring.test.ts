@@ -46,7 +46,7 @@ beforeAll(async () => {
     const isWhole = ['outcome="delivered"', 'cause="refused"', "waybill_tenant_queue_jobs{", "recorder_lag_seconds{"];
     return isWhole.every((part) => text.includes(part)) ? text : null;
   });
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();

@@ -83,14 +83,14 @@ describe.skipIf(missing !== null)(`Postfix${missing === null ? "" : ` (skipped: 
       smtp_tcp_port: String(canary.port),
     };
     postfix = await startPostfix({ sinkPort: canary.port, resolvConf, settings });
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await postfix?.remove();
     await dns?.stop();
     await canary?.stop();
     await rm(folder, { recursive: true, force: true });
-  }, 20_000);
+  }, 90_000);
 
   test.each(["inside.test", "address.test"])("connects to nobody inside for mail to %s", async (domain) => {
     expect(await submit(postfix, `ann@${domain}`)).toStartWith("250 ");

@@ -49,7 +49,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
   afterAll(async () => {
     await closeBrowser();
     await world.stop();
-  }, 15_000);
+  }, 90_000);
 
   async function signedIn(reader: Reader, token = OPERATOR_TOKEN): Promise<Bun.WebView> {
     const tab = await openTab(reader);

@@ -5,7 +5,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 async function parts(): Promise<readonly string[]> {
   const { text } = await front.fetch("/dash");

@@ -13,7 +13,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start({ clock, overview: { now: async () => body }, whenDraining: draining.signal });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 function changed(depth: number): OverviewBody {
   return { ...OVERVIEW_EXAMPLE, queue: { ...OVERVIEW_EXAMPLE.queue, depth } };

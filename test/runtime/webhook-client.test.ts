@@ -46,7 +46,7 @@ beforeAll(async () => {
   };
   plain = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch });
   secure = Bun.serve({ port: 0, hostname: "127.0.0.1", tls: { key: await readFile(key, "utf8"), cert: ca }, fetch });
-}, 20_000);
+}, 90_000);
 beforeEach(() => {
   seen.length = 0;
   reply = () => new Response("thanks");

@@ -42,7 +42,7 @@ beforeAll(async () => {
     settings: await list("settings"),
     tables: await list("tables", "concat(database, '.', name)"),
   };
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   await analysts.close();
@@ -67,7 +67,7 @@ test("no statement out of the engine's own words reads or writes a canary", asyn
   // Some have to pass, or nothing was tried but the first look.
   expect(refused).toBeLessThan(tried);
   expect(await answerTo({ sql: "SELECT 1", members: {}, isInUrl: false })).toEqual({ status: 200, text: "1\n" });
-}, 120_000);
+}, 300_000);
 
 async function inTurns<T, R>(all: readonly T[], ask: (one: T) => Promise<R>): Promise<readonly R[]> {
   const results: R[] = [];

@@ -24,7 +24,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start({ clock });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 function signIn(token: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
   const init = { method: "POST", headers: { "content-type": "application/json", ...headers } };

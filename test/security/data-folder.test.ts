@@ -62,7 +62,7 @@ test("a start makes an open data folder and all its files private, and later fil
   expect(second.log()).toContain("other users of this machine had rights to the data folder");
   expect(await second.stop()).toBe(0);
   expect(openToOthers(home)).toEqual([]);
-}, 90_000);
+}, 300_000);
 
 test("a folder that is closed around open files is walked as well", async () => {
   const home = await newHome();

@@ -43,7 +43,7 @@ beforeAll(async () => {
   };
   registry = await openRegistry({ channels: CHANNELS, ...common, db });
   await registry.registry.createTenant({ id: "acme", name: "Acme" });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await database.close();

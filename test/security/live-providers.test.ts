@@ -50,4 +50,4 @@ test("the program warns of a demo tenant whose keys would send real messages, un
   const clean = await start(home, LIVE);
   expect(clean.log()).not.toContain("demo");
   expect((await clean.request(sandbox.demoKey, "GET", "/v1/domains")).status).toBe(401);
-}, 60_000);
+}, 300_000);

@@ -183,7 +183,7 @@ describe("transient failures", () => {
     expect(story.attemptsOf(jobId)).toBe(limits.attemptsMax);
     story.end();
     expect(story.outcomeFor(jobId)).toEqual({ status: "failed", handOvers: 0, eventStore: ["failed"] });
-  }, 30_000);
+  }, 90_000);
 });
 
 describe("reports", () => {
@@ -214,7 +214,7 @@ describe("reports", () => {
     story.end();
     expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "complained"] });
     expect(story.outcomeFor(next)).toEqual(ONCE);
-  }, 30_000);
+  }, 90_000);
 
   test("of a bounce keep that tenant, and no other, from sending to its recipient again", () => {
     const story = new Story();
@@ -319,7 +319,7 @@ describe("each event is in the event store once", () => {
     story.world.eventStoreServer.isUp = true;
     story.end();
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
-  }, 30_000);
+  }, 90_000);
 });
 
 describe("no tenant waits for another", () => {
@@ -335,7 +335,7 @@ describe("no tenant waits for another", () => {
     story.world.provider.plot = () => null;
     story.end();
     expect(story.outcomeFor(quiet)).toEqual(ONCE);
-  }, 30_000);
+  }, 90_000);
 });
 
 describe("memory is bounded by the work in flight", () => {
@@ -344,5 +344,5 @@ describe("memory is bounded by the work in flight", () => {
     const jobs = story.acceptMany(1_000);
     story.end();
     for (const jobId of jobs) expect(story.outcomeFor(jobId)).toEqual(ONCE);
-  }, 30_000);
+  }, 90_000);
 });

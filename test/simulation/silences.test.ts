@@ -83,7 +83,7 @@ describe("clocks", () => {
       story.end();
       expect(story.outcomeFor(jobId)).toEqual({ ...ONCE, eventStore: ["sent", "delivered"] });
     }
-  }, 30_000);
+  }, 90_000);
 
   for (const byMs of [-HOUR_MS, HOUR_MS]) {
     test(`a step of the queue's clock by ${byMs / 60_000} minutes moves no retry`, () => {

@@ -11,7 +11,7 @@ let token: string;
 beforeAll(async () => {
   analysts = await openAnalysts();
   token = join(analysts.folder, "operator-token");
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   await analysts.close();
@@ -173,7 +173,7 @@ test("no statement reads or writes a file, in whatever words", async () => {
     expect([sql, text]).toEqual([sql, expect.stringMatching(/^Code: \d+\. DB::Exception/)]);
   }
   expect(analysts.canariesNow()).toEqual(analysts.canariesBefore);
-}, 30_000);
+}, 90_000);
 
 test("nor does an address, a format in it or a header", async () => {
   for (const members of [
@@ -274,7 +274,7 @@ test("long statements are checked in time", async () => {
     `SELECT ${"(".repeat(long)}`,
   ])
     expect((await analysts.ask(sql)).status).toBeOneOf([400, 403, 404]);
-}, 20_000);
+}, 90_000);
 
 test("the event loop goes on while the engine computes a statement's constants", async () => {
   const heavy = "length(arrayStringConcat(arrayMap(x -> hex(SHA256(toString(x))), range(2000000))))";
@@ -291,7 +291,7 @@ test("the event loop goes on while the engine computes a statement's constants",
   expect((await asking).text).toBe("128000000\n");
   // On the event loop's own thread there were as many as come before the engine begins: fewer than ten.
   expect(answered).toBeGreaterThan(30);
-}, 60_000);
+}, 300_000);
 
 test("what limits an analyst is written anew at each start", () => {
   const folder = join(analysts.folder, "access-of-this-test");

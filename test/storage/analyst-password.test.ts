@@ -6,7 +6,7 @@ let analysts: OpenAnalysts;
 
 beforeAll(async () => {
   analysts = await openAnalysts();
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   await analysts.close();
@@ -68,11 +68,11 @@ test("without the right password only a ping is answered, and the error is Click
   expect(await (await fetch(`${analysts.face.url}/ping`)).text()).toBe("Ok.\n");
   const body = await fetch(analysts.face.url, { method: "POST", body: "SELECT 1" });
   expect(body.status).toBe(403);
-}, 20_000);
+}, 90_000);
 
 test("some of many concurrent wrong passwords are not even checked, and the right one is answered meanwhile", async () => {
   const wrong = Array.from({ length: 40 }, () => ask({ password: "wrong" }, {}));
   expect(await ask({ password: PASSWORD }, {})).toMatchObject({ status: 200 });
   const busy = (await Promise.all(wrong)).filter(({ status }) => status === 503);
   expect(busy.length).toBeGreaterThan(0);
-}, 30_000);
+}, 90_000);

@@ -83,7 +83,7 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
     const open = OPEN[kind];
     if (open === undefined) throw new Error("no such store");
     opened = await open();
-  }, 20_000);
+  }, 90_000);
   afterAll(() => opened.close());
 
   test("are stored once for a tenant, and stay until no job needs them", async () => {

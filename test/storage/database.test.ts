@@ -11,7 +11,7 @@ let database: Database;
 beforeAll(async () => {
   made = await temporaryPglite();
   database = new Database(made.database.db, systemClock);
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await made.database.close();
   await made.remove();

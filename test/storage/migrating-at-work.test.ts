@@ -14,7 +14,7 @@ describe.skipIf(postgresMissing() !== null)("a migration beside a process at wor
 
   beforeAll(async () => {
     server = await createPostgres();
-  }, 60_000);
+  }, 300_000);
 
   afterAll(() => server?.remove(), 60_000);
 
@@ -43,5 +43,5 @@ describe.skipIf(postgresMissing() !== null)("a migration beside a process at wor
     } finally {
       await Promise.all([work.close(), look.close(), close()]);
     }
-  }, 60_000);
+  }, 300_000);
 });

@@ -143,7 +143,7 @@ test("from each schema to the next, and straight to the newest, all rows are kep
       expectDerived(after, at);
     });
   }
-}, 60_000);
+}, 300_000);
 
 /** What migrations work out of the rows that a database at `at` had. */
 function expectDerived(tables: Tables, at: number): void {

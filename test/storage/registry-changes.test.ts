@@ -31,4 +31,4 @@ test("a change of all tenants is answered once this process has taken it up", as
   expect(events).toEqual(["changed", "announced", "taken up", "answered"]);
   await registry.stop();
   await database.close();
-}, 30_000);
+}, 90_000);

@@ -10,7 +10,7 @@ let remove: () => Promise<void>;
 beforeAll(async () => {
   ({ database: postgres, remove } = await temporaryPglite());
   await ensureIdentity(postgres.db);
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   await postgres?.close();

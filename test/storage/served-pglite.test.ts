@@ -60,14 +60,14 @@ test("transactions of two processes and of this one never mix", async () => {
   };
   await Promise.all([startUser("add", "added"), startUser("add", "added"), own()]);
   expect(await count()).toBe(300);
-}, 30_000);
+}, 90_000);
 
 test("a process that dies within a transaction changes nothing, and blocks nobody", async () => {
   const holder = await startUser("hold", "holds");
   const waiting = count();
   holder.kill("SIGKILL");
   expect(await waiting).toBe(0);
-}, 30_000);
+}, 90_000);
 
 /** Both ends of a line within this process: what one sends, the other takes, cloned as between processes. */
 function line(): { asking: MessageCalls; answering: MessageCalls } {

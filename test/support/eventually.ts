@@ -2,7 +2,7 @@
 export async function eventually<T>(
   why: string,
   holds: () => T | Promise<T>,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<NonNullable<T>> {
   const giveUpAt = performance.now() + withinMs;
   for (let waitMs = 2; ; waitMs = Math.min(1.5 * waitMs, 100)) {

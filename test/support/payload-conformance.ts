@@ -19,7 +19,7 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
     beforeAll(async () => {
       opened = await open();
       ({ store } = opened);
-    }, 60_000);
+    }, 300_000);
     afterAll(() => opened?.close());
 
     const aRef = (tenantId = "acme"): PayloadRef => {
@@ -84,6 +84,6 @@ export function payloadConformance(name: string, open: () => Promise<OpenedStore
       }
       const listed = (await all()).toSorted((a, b) => (a.jobId < b.jobId ? -1 : 1));
       expect(listed.map(({ jobId, tenantId }) => ({ tenantId, jobId }))).toEqual(refs);
-    }, 60_000);
+    }, 300_000);
   });
 }

@@ -17,7 +17,7 @@ beforeAll(async () => {
   front = await Front.start();
   devices = new DeviceRepository(new Database(front.database.db, systemClock), systemClock);
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 let made = 0;
 let id = "";

@@ -24,7 +24,7 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const PATH = "/tenants/acme/erasures";
 const erase = (body: unknown) => front.operate("POST", PATH, body);

@@ -9,7 +9,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const keyed = (apiKey: unknown) => front.fetch("/v1/domains", { headers: { "x-api-key": String(apiKey) } });
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();

@@ -31,7 +31,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       opened = processes.first;
       opened.start();
       processes.second.start();
-    }, 60_000);
+    }, 300_000);
     afterAll(async () => {
       await processes?.close();
     });
@@ -69,7 +69,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       // One by one they would be five each.
       expect(counted.selects - before).toBeLessThanOrEqual(100);
       expect(turns).toBeGreaterThanOrEqual(10);
-    }, 20_000);
+    }, 90_000);
 
     test("a look-up sees a change that was committed while the tenant was being loaded", async () => {
       const [id = ""] = await newTenants(1);
@@ -206,7 +206,7 @@ export function loadingConformance(name: string, create: () => Promise<TestDatab
       );
       expect(second.directory.byId(untouched) === remembered).toBe(true);
       expect(await first.directory.byId(untouched)).not.toBeNull();
-    }, 30_000);
+    }, 90_000);
   });
 }
 

@@ -19,7 +19,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start({ sandbox });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 function expectRefused(answer: Answer, status: number, error: string): void {
   expect([answer.status, answer.body]).toEqual([status, { error }]);

@@ -12,7 +12,7 @@ beforeAll(async () => {
   front = await Front.start();
   await front.addTenant("other", "free");
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 /** A call with a key; by default, acme's first one, which allows everything. */
 function own(method: string, path: string, body?: unknown, apiKey: string = front.apiKey): Promise<Answer> {

@@ -23,7 +23,7 @@ test("a folder that a killed process left unfinished is created anew", async () 
   await database.close();
   await database.close();
   expect(existsSync(`${folder}.new`)).toBe(false);
-}, 60_000);
+}, 300_000);
 
 test("rows written before kill -9 are there after it", async () => {
   const writer = Bun.spawn([process.execPath, "-e", WRITER, folder], { stdout: "pipe", stderr: "inherit" });
@@ -35,7 +35,7 @@ test("rows written before kill -9 are there after it", async () => {
   const database = await openPglite(folder);
   expect(await countOf(database.db)).toBe(200);
   await database.close();
-}, 60_000);
+}, 300_000);
 
 /** Writes one fact after the other, says so, and waits for its end. */
 const WRITER = `

@@ -60,7 +60,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
       registry = first.registry;
       first.start();
       second.start();
-    }, 60_000);
+    }, 300_000);
 
     afterAll(async () => {
       await first?.stop();
@@ -442,7 +442,7 @@ export function registryConformance(name: string, create: () => Promise<TestData
         for await (const { balance } of allOf((cursor) => registry.tokenMovements(id, cursor, 7)))
           balances.push(balance);
         expect(balances).toEqual(Array.from({ length: 31 }, (_, n) => n));
-      }, 20_000);
+      }, 90_000);
 
       test.each([[0], [1.5], [Number.NaN], [2 ** 53]])("the amount %p is refused", async (amount) => {
         const id = await newTenant();

@@ -48,7 +48,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     await migrate(database.db);
     opened = await open(database.db);
     opened.start();
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await opened?.stop();
@@ -132,7 +132,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
       await through.close();
       await proxy.stop();
     }
-  }, 60_000);
+  }, 300_000);
 
   test("a flood of invented keys is cut off and pushes no tenant out of memory", async () => {
     const id = await newTenant();
@@ -186,7 +186,7 @@ describe.skipIf(missing !== null)(`the registry when PostgreSQL fails it${missin
     await eventually("the server is found again", () => telemetry.lines.includes("info: the registry is back"));
     expect((await opened.directory.byApiKey(api_key))?.tenant.tenantId).toBe(id);
     await opened.probe.check();
-  }, 20_000);
+  }, 90_000);
 });
 
 class GaugingTelemetry extends QuietTelemetry {

@@ -7,7 +7,7 @@ beforeAll(async () => {
   front = await Front.start();
   await front.addTenant("other", "free");
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const path = (address: string, tenant = "acme") => `/tenants/${tenant}/suppressions/${encodeURIComponent(address)}`;
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
     return { usage: counter };
   });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const MONTH = new Date().toISOString().slice(0, 7);
 

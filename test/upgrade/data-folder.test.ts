@@ -77,7 +77,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     await eventually("it has died", () => !isAlive(second.pid), PATIENCE_MS);
     world.isDeferring = false;
     world.isSilent = false;
-  }, 240_000);
+  }, 300_000);
 
   afterAll(() => undo.run(), 60_000);
 
@@ -146,7 +146,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
     await life.expectAllWorks();
     expect(await waybill.stop()).toBe(0);
     if (IS_PROVING) await expectWholeEventStore(join(folders, "killed/clickhouse"));
-  }, 240_000);
+  }, 300_000);
 
   test.skipIf(!IS_PROVING)(
     "is taken over by one start after a stop: nothing comes twice, and the former release refuses it from then on",
@@ -175,7 +175,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
       await again.expectRemembered();
       expect([...world.arrived]).toEqual([]);
     },
-    240_000,
+    300_000,
   );
 });
 

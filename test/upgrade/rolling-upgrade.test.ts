@@ -55,7 +55,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     const stores = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
     urls = { ...SHARED, ...stores, SMTP_URL: sink.url };
     await migrate(former.root);
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     for (const waybill of processes) await waybill.kill();
@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     await chdb.stop();
     await postgres.remove();
     await former.remove();
-  }, 60_000);
+  }, 300_000);
 
   async function newHome(): Promise<string> {
     const home = await temporaryHome({ hasPostgres: false });
@@ -133,7 +133,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     expect(load.failures).toEqual([]);
     expect(sink.received.size).toBe(count);
     expect([...sink.received.values()].filter((times) => times > 1)).toEqual([]);
-  }, 240_000);
+  }, 300_000);
 
   /** Neither build works on the other's queue: each says so in one line, and changes nothing. */
   async function expectRefusals(): Promise<void> {

@@ -10,11 +10,11 @@ let engine: Awaited<ReturnType<typeof startChdb>>;
 beforeAll(async () => {
   world = await SenderWorld.open(["acme"]);
   engine = await startChdb();
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await world.undo.run();
   await engine.stop();
-}, 30_000);
+}, 90_000);
 
 test("an event that is stored twice is told once, and so is everything behind it", async () => {
   const { writer, reading, target } = await engine.eventStore("twice", "process");

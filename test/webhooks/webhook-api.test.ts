@@ -16,11 +16,11 @@ beforeAll(async () => {
   receiver = new Receiver();
   await must(front.registry.createTenant({ id: "globex", name: "Globex", plan: "pro" }));
   other = (await must(front.registry.createKey("globex"))).api_key;
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await receiver.stop();
   await front.stop();
-}, 30_000);
+}, 90_000);
 
 async function call(method: string, path: string, body?: unknown, key = front.apiKey) {
   const response = await fetch(`${front.url}/v1/webhooks${path}`, {

@@ -25,12 +25,12 @@ const CHAT = ["message.received"] as const;
 let world: SenderWorld;
 beforeAll(async () => {
   world = await SenderWorld.open(["acme", "globex"]);
-}, 60_000);
+}, 300_000);
 afterEach(async () => {
   await world.clear();
   await world.database.db.delete(webhookNews);
-}, 30_000);
-afterAll(() => world.undo.run(), 30_000);
+}, 90_000);
+afterAll(() => world.undo.run(), 90_000);
 
 /** What a person wrote to the tenant. */
 function written(tenantId: string, ...texts: readonly string[]): readonly TenantNews[] {
@@ -125,7 +125,7 @@ test("messages and events each keep their order, and neither holds the other up"
   expect(types.lastIndexOf("message.received")).toBeLessThan(types.lastIndexOf("email.sent"));
   expect(types.indexOf("message.received")).toBeLessThan(400);
   expect(receiver.mostInFlight).toBe(1);
-}, 90_000);
+}, 300_000);
 
 test("a call that failed is repeated as it was, before anything else, and one that was not noted under its id", async () => {
   const receiver = world.receiver();

@@ -60,7 +60,7 @@ test("an analyst's tool reads jobs' outcomes while endless statements keep runni
   );
   expect(await waybill.stop()).toBe(0);
   expect(await cut).not.toBe(200);
-}, 90_000);
+}, 300_000);
 
 test("without the setting nothing is served, and one start with it changes nothing for the next without", async () => {
   const home = await newHome();
@@ -73,4 +73,4 @@ test("without the setting nothing is served, and one start with it changes nothi
   const sent = await closed.request(open.demoKey, "POST", "/v1/send/email", EMAIL);
   expect((await finalJob(closed, open.demoKey, sent.body.job_id)).status).toBe("success");
   expect(await closed.stop()).toBe(0);
-}, 90_000);
+}, 300_000);

@@ -37,13 +37,13 @@ beforeAll(async () => {
   const tenant = { id: "busy", name: "Busy", plan: "load", channels: ["email", "wallet"], tokens: TOKENS };
   expect((await waybill.operator("POST", "/tenants", { ...tenant, permissions: ["allow_raw_html"] })).status).toBe(201);
   apiKey = (await waybill.operator("POST", "/tenants/busy/keys")).body.api_key;
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await home.remove();
   await rm(backups, { recursive: true, force: true });
-}, 30_000);
+}, 90_000);
 
 const run = (...args: readonly string[]): Promise<CommandResult> => runCommand(args, { WAYBILL_HOME: home.path });
 
@@ -171,7 +171,7 @@ test("after a backup under load, the loss of the folder and a restore, the books
   await close();
   const note = `${known.length} jobs known before the backup, each sent once; tokens equal passes`;
   recordProof({ fault: "loss of the data folder after a backup under load", accepted: known.length, lost: 0, note });
-}, 240_000);
+}, 300_000);
 
 /** A server on a new folder, with one tenant whose mails leave slowly. */
 async function startSlowTenant(): Promise<void> {
@@ -206,7 +206,7 @@ test("with --queued=fail, what was queued ends as failed, says why, and gives it
   // Accepted after the restore, so it is sent.
   const { body } = await mail("new@example.com");
   expect(await finalJob(waybill, apiKey, body.job_id)).toMatchObject({ status: "success" });
-}, 240_000);
+}, 300_000);
 
 test("a backup that is killed, on either side, harms neither the server nor an older backup", async () => {
   const file = join(backups, "again.tar.zst");
@@ -241,7 +241,7 @@ test("a backup that is killed, on either side, harms neither the server nor an o
   expect((await run("backup", file)).code).toBe(0);
   // None but the killed command's own draft is left.
   expect((await readdir(backups)).filter((name) => name.endsWith(".unfinished")).length).toBeLessThanOrEqual(1);
-}, 120_000);
+}, 300_000);
 
 test("a stopped server's folder is backed up as it is, and a damaged backup is refused before anything is written", async () => {
   const { body } = await mail("before@example.com");
@@ -269,4 +269,4 @@ test("a stopped server's folder is backed up as it is, and a damaged backup is r
   expect(await readFile(join(home.path, "operator-token"), "utf8")).toBe(token);
   waybill = await startWaybill(home.path);
   expect(await finalJob(waybill, apiKey, body.job_id)).toMatchObject({ status: "success" });
-}, 120_000);
+}, 300_000);

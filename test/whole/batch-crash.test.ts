@@ -21,13 +21,13 @@ beforeAll(async () => {
   const [first] = await createTenants(waybill, 1);
   if (first === undefined) throw new Error("no tenant was created");
   tenant = first;
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.kill();
   await redis?.stop();
   await home?.remove();
-}, 30_000);
+}, 90_000);
 
 // Long enough that its pieces wait for their turns: the process dies between two of them.
 const HTML = `<p>Hello</p><p>${"All the best. ".repeat(300)}</p>`;
@@ -87,4 +87,4 @@ test("a batch whose process is killed half-way is finished by its repeat, and ea
   expect([again.status, again.replayed, again.text]).toEqual([202, "true", finished.text]);
   expect((await send(BODY.replace("Hello", "Hi"))).status).toBe(422);
   expect((await queued()).length).toBe(MESSAGES);
-}, 120_000);
+}, 300_000);

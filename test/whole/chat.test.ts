@@ -36,14 +36,14 @@ beforeAll(async () => {
   waybill = await startWaybill(home.path, { WHATSAPP_API_URL: front.url, WEBHOOK_SECRET: SECRET });
   sandbox.callBack(waybill.url);
   await waybill.operator("PUT", "/plans/load", { requests_per_minute: 1_000_000 });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.stop();
   await front?.stop();
   await sandbox?.stop();
   await home?.remove();
-}, 60_000);
+}, 300_000);
 
 /** A gateway before the provider. */
 function startFront(providerUrl: string) {
@@ -145,7 +145,7 @@ test("the sandbox's numbers behave as documented", async () => {
     return all.includes("failed") ? all : null;
   });
   expect(types.toSorted()).toEqual(["failed", "sent"]);
-}, 120_000);
+}, 300_000);
 
 test("a message whose answer was lost is not sent again: its callbacks end the job", async () => {
   const { demoKey } = waybill;
@@ -157,4 +157,4 @@ test("a message whose answer was lost is not sent again: its callbacks end the j
   });
   expect(types.toSorted()).toEqual(["delivered", "read", "sent"]);
   expect(sandbox.inbox.messages(LOST_ANSWER, 10)).toHaveLength(1);
-}, 60_000);
+}, 300_000);

@@ -27,7 +27,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
 
   beforeAll(async () => {
     [redis, postgres, sink] = await Promise.all([startRedis(), createPostgres(), startSmtpSink()]);
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     for (const waybill of processes) await waybill.kill();
@@ -35,7 +35,7 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
     await sink.stop();
     await redis.stop();
     await postgres.remove();
-  }, 30_000);
+  }, 90_000);
 
   async function start(roles: string): Promise<Waybill> {
     const home = await temporaryHome({ hasPostgres: false });
@@ -102,5 +102,5 @@ describe.skipIf(postgresMissing() !== null)("several processes on remote servers
       sentTwiceAllowed: IN_FLIGHT_MAX,
     });
     expect(sink.received.size).toBe(16 * 40);
-  }, 90_000);
+  }, 300_000);
 });

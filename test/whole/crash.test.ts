@@ -26,13 +26,13 @@ beforeAll(async () => {
   sink = await startSmtpSink();
   waybill = await startWaybill(home.path, { SMTP_URL: sink.url });
   tenants = await createTenants(waybill, TENANTS);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await sink.stop();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 test("every message answered with 202 is sent and recorded once, however often the server is killed", async () => {
   const accepted = new Map<LoadTenant, string[]>(tenants.map((tenant) => [tenant, []]));
@@ -100,4 +100,4 @@ test("every message answered with 202 is sent and recorded once, however often t
   } finally {
     await chdb.close();
   }
-}, 240_000);
+}, 300_000);

@@ -47,7 +47,7 @@ test("a healthy system needs nobody, and each of its parts is named", async () =
   ]) {
     expect(parts).toContain(part);
   }
-}, 60_000);
+}, 300_000);
 
 test("each trouble is one line that says what to do, and the exit code is 1", async () => {
   const redis = new Redis({ path: join(waybill.home, "redis", "redis.sock") });
@@ -66,11 +66,11 @@ test("each trouble is one line that says what to do, and the exit code is 1", as
   } finally {
     redis.disconnect();
   }
-}, 60_000);
+}, 300_000);
 
 test("without a server, it says so", async () => {
   await waybill.stop();
   const { code, findings } = await doctor();
   expect(code).toBe(1);
   expect(needed(findings)).toEqual(["server"]);
-}, 60_000);
+}, 300_000);

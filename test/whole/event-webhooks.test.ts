@@ -55,7 +55,7 @@ test(
         const [ids, known] = [await recorded(), told()];
         return ids.length > TOLD_BEFORE && ids.length === known.length ? { ids, known } : null;
       },
-      60_000,
+      300_000,
     );
     expect(both.known).toEqual([...both.ids]);
     expect(told()).toEqual(told().toSorted((one, other) => one - other));

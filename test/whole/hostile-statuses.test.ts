@@ -14,13 +14,13 @@ beforeAll(async () => {
   home = await temporaryHome();
   relay = await startScriptedSmtp({ RCPT: "451 4.3.0 try again later" });
   waybill = await startWaybill(home.path, { SMTP_URL: relay.url, WEBHOOK_SECRET: SECRET });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.kill();
   await relay?.stop();
   await home?.remove();
-}, 60_000);
+}, 300_000);
 
 test("a signed status of a foreign number ends no e-mail, whatever its callback data says", async () => {
   const message = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
@@ -42,4 +42,4 @@ test("a signed status of a foreign number ends no e-mail, whatever its callback 
   expect(job.status).not.toBe("success");
   const { body: history } = await waybill.request(waybill.demoKey, "GET", `/v1/jobs/${jobId}/events`);
   expect(history.events).toEqual([]);
-}, 60_000);
+}, 300_000);

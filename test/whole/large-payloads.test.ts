@@ -21,12 +21,12 @@ beforeAll(async () => {
   waybill = await startWaybill(home.path, { SMTP_URL: `smtp://127.0.0.1:${await freePort()}` });
   key = waybill.demoKey;
   expect((await waybill.operator("PUT", "/plans/narrow", NARROW)).status).toBe(200);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.kill();
   await home?.remove();
-}, 30_000);
+}, 90_000);
 
 const stored = () => readdir(join(home.path, "payloads"));
 
@@ -70,7 +70,7 @@ test("a tenant's share of the queue is bounded in jobs and bytes while its messa
   expect(await sendNarrow(10)).toMatchObject({ status: 429, error: jobs });
   // The others' messages are looked for by the names of all that is stored.
   for (const name of await stored()) expect(name).toEndWith(".narrow");
-}, 60_000);
+}, 300_000);
 
 test("a message of megabytes waits on disk, survives a restart and is sent once", async () => {
   const large = await send(4 * MIB);
@@ -90,7 +90,7 @@ test("a message of megabytes waits on disk, survives a restart and is sent once"
   expect(await finalJob(waybill, key, large.jobId, 60_000)).toMatchObject({ status: "success" });
   const { messages } = (await waybill.operator("GET", "/sandbox/messages?to=ada@example.com")).body;
   expect(messages).toHaveLength(1);
-}, 120_000);
+}, 300_000);
 
 test("a message whose content is lost fails and says so, and the server goes on", async () => {
   expect(await finalJob(waybill, key, waiting.lost, 60_000)).toMatchObject({
@@ -99,7 +99,7 @@ test("a message whose content is lost fails and says so, and the server goes on"
   });
   const next = await send(MIB);
   expect(await finalJob(waybill, key, next.jobId, 60_000)).toMatchObject({ status: "success" });
-}, 120_000);
+}, 300_000);
 
 test("attachments and copies survive kill -9, are sent once and are told of each recipient", async () => {
   for (const [at, bob] of BOBS.entries()) {
@@ -117,13 +117,13 @@ test("attachments and copies survive kill -9, are sent once and are told of each
     recipients: ["ann@example.com", expect.stringContaining("@bounce.test")],
     attachments: [{ filename: "report.pdf", bytes: 10 * MIB }],
   });
-}, 120_000);
+}, 300_000);
 
 test("messages and attachments that are sent leave nothing behind", async () => {
   await waybill.stop();
   waybill = await startWaybill(home.path);
   await eventually("the sweep removes them", async () => (await stored()).length === 0, 60_000);
-}, 120_000);
+}, 300_000);
 
 interface Told {
   readonly event_type: string;

@@ -24,18 +24,18 @@ describe("on one folder, from start to start,", () => {
     home = await temporaryHome();
     server = await startWaybill(home.path);
     ({ demoKey } = server);
-  }, 60_000);
+  }, 300_000);
   afterAll(async () => {
     await server?.kill();
     await home?.remove();
-  }, 60_000);
+  }, 300_000);
 
   test("a second server on the same folder is refused, and the first goes on", async () => {
     const second = await runCommand(["serve"], { WAYBILL_HOME: home.path, PORT: "0" });
     expect(second.code).toBe(1);
     expect(second.errors).toContain(`in use by process ${server.pid}`);
     expect((await fetch(`${server.url}/ready`)).status).toBe(200);
-  }, 60_000);
+  }, 300_000);
 
   test("the command line creates tenants and keys, also beside a running server", async () => {
     const environment = { WAYBILL_HOME: home.path };
@@ -60,7 +60,7 @@ describe("on one folder, from start to start,", () => {
       ["command line", "createTenant", "acme", 201],
     ]);
     expect(JSON.stringify(rows)).not.toContain(api_key);
-  }, 60_000);
+  }, 300_000);
 
   test("a start after kill -9 finds all data, prints no new key, and the old key works", async () => {
     const sent = await server.request(demoKey, "POST", "/v1/send/email", HTML);
@@ -71,7 +71,7 @@ describe("on one folder, from start to start,", () => {
     expect(server.screen).toContain("npm start -- key create demo");
     const job = await server.request(demoKey, "GET", `/v1/jobs/${sent.body.job_id}`);
     expect(job.body).toEqual({ job_id: sent.body.job_id, status: "success", result: {} });
-  }, 60_000);
+  }, 300_000);
 
   test.each(["SIGINT", "SIGTERM"] as const)(
     "%s finishes the deliveries in flight and ends with code 0",
@@ -85,7 +85,7 @@ describe("on one folder, from start to start,", () => {
       server = await startWaybill(home.path);
       for (const jobId of ids) expect((await finalJob(server, demoKey, jobId)).status).toBe("success");
     },
-    60_000,
+    300_000,
   );
 });
 
@@ -127,7 +127,7 @@ describe("an address that cannot be had", () => {
       expect(lines).toEqual([expect.stringContaining(line)]);
       expect(code).toBe(2);
     },
-    60_000,
+    300_000,
   );
 
   test("leaves the demo tenant to the next start, which shows its key", async () => {
@@ -136,7 +136,7 @@ describe("an address that cannot be had", () => {
     expect(failed.errors).toContain(isTaken("PORT"));
     const server = undo.add(await startWaybill(home), (started) => started.kill());
     expect((await server.request(server.demoKey, "POST", "/v1/send/email", HTML)).status).toBe(202);
-  }, 60_000);
+  }, 300_000);
 });
 
 test("a data folder that is a file ends a start with code 2 and one line", async () => {
@@ -148,7 +148,7 @@ test("a data folder that is a file ends a start with code 2 and one line", async
     expect(errors.trim().split("\n")).toEqual([expect.stringContaining(line)]);
     expect(code).toBe(2);
   }
-}, 60_000);
+}, 300_000);
 
 test("check tries every address, and names those that do not answer", async () => {
   const home = await newHome();
@@ -187,7 +187,7 @@ test("check tries every address, and names those that do not answer", async () =
   const nameless = await runCommand(["check"], { WAYBILL_HOME: home, DNS_SERVERS: "no-such.invalid:53" });
   expect(nameless.output).toContain('name servers: FAILED, DNS_SERVERS names "no-such.invalid:53"');
   expect(nameless.code).toBe(2);
-}, 60_000);
+}, 300_000);
 
 test("a changed number of shards is refused", async () => {
   const home = await newHome();
@@ -197,7 +197,7 @@ test("a changed number of shards is refused", async () => {
   const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home, SHARDS: "8", PORT: "0" });
   expect(code).toBe(2);
   expect(errors).toContain("SHARDS is 8, but the data was created with 16");
-}, 60_000);
+}, 300_000);
 
 test("a command where there is no Waybill names the folder, and makes nothing there", async () => {
   const elsewhere = await newHome();

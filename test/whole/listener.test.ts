@@ -23,7 +23,7 @@ describe.skipIf(postgresMissing() !== null)("a process", () => {
     environment = { WAYBILL_HOME: home.path, ...urls };
     expect((await runCommand(["migrate"], environment)).code).toBe(0);
     waybill = await startWaybill(home.path, { ...environment, ROLES: "dispatcher,recorder" });
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await waybill.kill();

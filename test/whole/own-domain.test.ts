@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const id of ["acme", "globex"]) await waybill.operator("POST", "/tenants", { ...tenant, id, name: id });
   acme = (await waybill.operator("POST", "/tenants/acme/keys")).body.api_key;
   globex = (await waybill.operator("POST", "/tenants/globex/keys")).body.api_key;
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.kill();
@@ -107,7 +107,7 @@ test("only a verified domain's tenant sends from it, until it is deleted", async
   expect((await waybill.operator("DELETE", `/tenants/acme/domains/${DOMAIN}`)).status).toBe(204);
   expect(await untilSendIs(acme, 422)).toMatchObject(REFUSED);
   expect((await waybill.request(acme, "GET", `/v1/domains/${DOMAIN}`)).status).toBe(404);
-}, 60_000);
+}, 300_000);
 
 test("a tenant's own relay is used, and its reply is the SMTP status", async () => {
   const name = "relay.acme.test";

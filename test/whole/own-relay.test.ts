@@ -19,7 +19,7 @@ const running: Waybill[] = [];
 beforeAll(async () => {
   home = await temporaryHome();
   [dns, platform, canary] = await Promise.all([DnsServer.start(), startSmtpSink(), startCanary("0.0.0.0")]);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   for (const waybill of running) await waybill.kill();
@@ -27,7 +27,7 @@ afterAll(async () => {
   await platform?.stop();
   await dns?.stop();
   await home?.remove();
-}, 60_000);
+}, 300_000);
 
 async function startLive(environment: Readonly<Record<string, string>> = {}): Promise<Waybill> {
   const live = { PROVIDERS: "live", SMTP_URL: platform.url, DNS_SERVERS: dns.address, MAIL_HOST: "mx.platform.test" };
@@ -77,7 +77,7 @@ test("with live providers a tenant's relay inside the platform is never connecte
   expect(await finalJob(waybill, apiKey, body.job_id)).toMatchObject({ status: "success" });
   expect([canary.connections, platform.received.size]).toEqual([0, 1]);
   expect(await waybill.stop()).toBe(0);
-}, 60_000);
+}, 300_000);
 
 test("a relay that the operator allows is used, over TLS with certificate checks", async () => {
   const period = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 3_600_000 };
@@ -121,4 +121,4 @@ test("a relay that the operator allows is used, over TLS with certificate checks
   } finally {
     await new Promise<void>((resolve) => relay.close(() => resolve()));
   }
-}, 60_000);
+}, 300_000);

@@ -28,12 +28,12 @@ beforeAll(async () => {
   const tenant = { id: TENANT, name: "Buyer", plan: "load", channels: ["wallet"], tokens: TOKENS };
   expect((await waybill.operator("POST", "/tenants", tenant)).status).toBe(201);
   apiKey = (await waybill.operator("POST", `/tenants/${TENANT}/keys`)).body.api_key;
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 function create(serial: string) {
   const pass_data = { serial_number: serial, organization_name: "Acme", description: "Ticket" };
@@ -71,7 +71,7 @@ async function hangBetweenStoringAndQueueing(answered: () => number): Promise<vo
       process.kill(redis, "SIGCONT");
       return false;
     },
-    60_000,
+    300_000,
   );
 }
 
@@ -159,4 +159,4 @@ test("each pass that exists costs one token, and no other does, wherever the ser
     });
     expect(moved).toEqual([{ sum: expected }]);
   });
-}, 240_000);
+}, 300_000);

@@ -36,7 +36,7 @@ afterAll(async () => {
   await waybill?.stop();
   await receiver?.stop(true);
   await home?.remove();
-}, 30_000);
+}, 90_000);
 
 /** Creates a pass and opens its file as a device would. */
 async function aPass(serial: string): Promise<DevicePass & { readonly passId: string }> {

@@ -61,7 +61,7 @@ describe("a start with two API processes and two dispatchers", () => {
       const response = await fresh(`${waybill.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
       expect(((await response.json()) as { messages: unknown[] }).messages).toHaveLength(1);
     }
-  }, 60_000);
+  }, 300_000);
 
   test("devices' complaints to one process are readable from any other", async () => {
     const logs = [`one ${crypto.randomUUID()}`];
@@ -128,7 +128,7 @@ describe("a start with two API processes and two dispatchers", () => {
         const { body } = await waybill.request("", "GET", "/ready").catch(() => ({ body: null }));
         return body?.status === "ready" && body.away === undefined;
       },
-      30_000,
+      90_000,
     );
     const text = await eventually("all shards are held", async () => {
       const said = await (await fresh(`${waybill.url}/metrics`)).text();
@@ -137,7 +137,7 @@ describe("a start with two API processes and two dispatchers", () => {
     expect(text).toContain('waybill_child_exits_total{process="api-1"} 1');
     // What the former process counted is not lost with it.
     expect(text).toMatch(/waybill_http_requests_total\{route="health",method="GET",status="200"\} 30/);
-  }, 60_000);
+  }, 300_000);
 });
 
 describe("an accepted message", () => {
@@ -201,7 +201,7 @@ describe("an accepted message", () => {
       await eventually("others are in their place", async () => childrenOf(waybill).size === 4, 30_000);
     });
     await expectAllSent();
-  }, 120_000);
+  }, 300_000);
 
   test("is sent and recorded once when the main process is killed, whose children end with it", async () => {
     await sendWhile(async () => {
@@ -212,7 +212,7 @@ describe("an accepted message", () => {
       waybill = await startWaybill(home.path, { ...SPREAD, SMTP_URL: sink.url });
     });
     await expectAllSent();
-  }, 120_000);
+  }, 300_000);
 
   test("is sent once when the start is stopped and a single process starts next", async () => {
     const repeats = () => [...sink.received.values()].reduce((sum, times) => sum + times - 1, 0);
@@ -226,7 +226,7 @@ describe("an accepted message", () => {
     });
     await expectAllSent();
     expect(repeats()).toBe(before);
-  }, 120_000);
+  }, 300_000);
 });
 
 describe("a start of several processes is refused", () => {
@@ -245,7 +245,7 @@ describe("a start of several processes is refused", () => {
         `waybill: PORT is ${other.port}; it should be a port that is free`,
       );
     }
-  }, 60_000);
+  }, 300_000);
 
   test("when PROCESSES is invalid, or names a role that ROLES does not", async () => {
     for (const [PROCESSES, ROLES] of [

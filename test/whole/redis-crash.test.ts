@@ -11,12 +11,12 @@ beforeAll(async () => {
   home = await temporaryHome();
   waybill = await startWaybill(home.path);
   tenants = await createTenants(waybill, 10);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 /** The redis-server that this server started. */
 async function redisPid(): Promise<number> {
@@ -57,4 +57,4 @@ test("kill -9 of redis-server under load loses no accepted job, and the server r
   const recoveryMs = Math.round(performance.now() - sentMs);
   recordProof({ fault: "kill -9 of redis-server, twice under load", accepted: count, lost: 0, recoveryMs });
   expect((await fetch(`${waybill.url}/ready`)).status).toBe(200);
-}, 120_000);
+}, 300_000);

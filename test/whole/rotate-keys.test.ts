@@ -39,12 +39,12 @@ beforeAll(async () => {
     jobs.push(made.body.job_id);
   }
   for (const jobId of jobs) passId = (await finalJob(waybill, apiKey, jobId)).result.pass_id;
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 /** Beside the passes' tokens: credentials, a DKIM key, and the registry's two keys. */
 const SECRETS = 4;
@@ -66,7 +66,7 @@ test("after rotate-keys beside a running server, nothing needs the older key, an
   const download = await waybill.request(apiKey, "GET", `/v1/passes/${passId}/download`);
   expect([download.status, download.headers.get("content-type")]).toEqual([200, "application/vnd.apple.pkpass"]);
   expect((await waybill.operator("GET", "/tenants/t/domains")).status).toBe(200);
-}, 120_000);
+}, 300_000);
 
 test("a secret that does not open is named, and stays as it is", async () => {
   await waybill.stop();
@@ -80,4 +80,4 @@ test("a secret that does not open is named, and stays as it is", async () => {
   expect(rotated.output).toContain("NOT OPENED");
   expect(rotated.output).toContain("1 secrets could not be opened");
   waybill = await startWaybill(home.path, { MASTER_KEY: NEW });
-}, 60_000);
+}, 300_000);

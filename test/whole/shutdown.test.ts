@@ -39,4 +39,4 @@ test("an insert in progress gets the time that a quick drain leaves over, and a 
     "debug: stopped",
   ]);
   expect(performance.now() - startedAtMs).toBeLessThan(9_900);
-}, 15_000);
+}, 90_000);

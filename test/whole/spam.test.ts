@@ -21,13 +21,13 @@ const rspamd = Bun.serve({
 beforeAll(async () => {
   home = await temporaryHome();
   waybill = await startWaybill(home.path, { SPAM_FILTER: rspamd.url.href });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await rspamd.stop(true);
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 async function send(): Promise<string> {
   const body = { to_address: "ann@example.com", subject: "Hello", html: "<p>Hello</p>" };
@@ -82,7 +82,7 @@ test("while the filter is away the message stays pending, and is sent once it is
   expect(await mailCount()).toBe(before);
   verdict = { score: 0 };
   expect((await finalJob(waybill, waybill.demoKey, jobId, 30_000)).status).toBe("success");
-}, 60_000);
+}, 300_000);
 
 test("an e-mail from a template is not scored", async () => {
   verdict = { score: 99 };

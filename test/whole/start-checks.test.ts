@@ -27,7 +27,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     const home = await newHome();
     const migrated = await runCommand(["migrate"], { WAYBILL_HOME: home, DATABASE_URL: postgres.url, MASTER_KEY });
     expect(migrated.code).toBe(0);
-  }, 60_000);
+  }, 300_000);
 
   afterEach(async () => {
     for (const waybill of running.splice(0)) await waybill.kill();
@@ -37,7 +37,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
   afterAll(async () => {
     await Promise.all(homes.map((home) => home.remove()));
     await postgres.remove();
-  }, 60_000);
+  }, 300_000);
 
   async function newHome({ hasPostgres = false } = {}): Promise<string> {
     const home = await temporaryHome({ hasPostgres });
@@ -116,7 +116,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     const { code, errors } = await runCommand(["serve"], await dispatcher(empty));
     expect(refusals(errors)).toEqual([expect.stringContaining("the queue refuses writes: OOM")]);
     expect(code).toBe(1);
-  }, 60_000);
+  }, 300_000);
 
   test("refuse a master key that does not belong to the data, and follow its rotation", async () => {
     const redis = await newRedis();
@@ -129,7 +129,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     await expectRefusal(await dispatcher(redis), "which is not in MASTER_KEY");
     await start(await dispatcher(redis, { MASTER_KEY: `${MASTER_KEY},${OTHER_KEY}` }));
     expect(await redis.client.hget(META, "master_key")).toBe(before);
-  }, 90_000);
+  }, 300_000);
 
   test("refuse another number of shards than that of the data", async () => {
     const redis = await newRedis();
@@ -178,7 +178,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     expect(adopted.code).toBe(0);
     await start(other);
     expect((await runCommand(["serve"], recorder)).code).toBe(2);
-  }, 180_000);
+  }, 300_000);
 });
 
 test("a master key missing beside its data is not generated anew", async () => {
@@ -201,4 +201,4 @@ test("a master key missing beside its data is not generated anew", async () => {
   } finally {
     await home.remove();
   }
-}, 60_000);
+}, 300_000);

@@ -21,13 +21,13 @@ beforeAll(async () => {
   sink = await startSmtpSink();
   waybill = await start();
   [tenant = { id: "", apiKey: "" }] = await createTenants(waybill, 1);
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await sink.stop();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 function portOf({ screen }: Waybill): number {
   const [, port = "0"] = /SMTP +127\.0\.0\.1:(\d+) \(STARTTLS, self-signed certificate/.exec(screen) ?? [];
@@ -62,7 +62,7 @@ test("kill -9 while a message is taken: sent again, it reaches each recipient by
   // A Message-ID is made from a job's id.
   expect(sink.received.size).toBe(RECIPIENTS.length);
   again.close();
-}, 60_000);
+}, 300_000);
 
 test("the certificate that it made is kept, for clients that are told to trust it", async () => {
   const file = join(home.path, "smtp-certificate.pem");
@@ -84,4 +84,4 @@ test("SIGTERM ends it in time, with a client that waits", async () => {
   expect(await waybill.stop()).toBe(0);
   expect(await idle.reply()).toBe("421 4.3.2 the service is stopping: try again");
   idle.close();
-}, 20_000);
+}, 90_000);

@@ -19,13 +19,13 @@ beforeAll(async () => {
     expect((await waybill.operator("POST", "/tenants", tenant)).status).toBe(201);
     keys.set(id, (await waybill.operator("POST", `/tenants/${id}/keys`)).body.api_key);
   }
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
   await redis.stop();
   await home.remove();
-}, 30_000);
+}, 90_000);
 
 /** Sends to the address and waits for the job's end: "success", or why it was suppressed. */
 async function send(tenant: string, to_address: string): Promise<{ jobId: string; end: string }> {
@@ -74,7 +74,7 @@ test("a bounce, an unsubscribe link and an operator each keep a tenant from send
   expect((await send("acme", "cyd@example.com")).end).toBe("manual");
   expect((await waybill.operator("DELETE", path)).status).toBe(204);
   expect((await send("acme", "cyd@example.com")).end).toBe("success");
-}, 60_000);
+}, 300_000);
 
 test("an open and a click appear in the job's history once, however often they come", async () => {
   const { jobId } = await send("acme", "dan@example.com");
@@ -94,12 +94,12 @@ test("an open and a click appear in the job's history once, however often they c
     { event_type: "clicked", result: { url: "https://shop.example/?a=1&b=2" } },
     { event_type: "opened", result: {} },
   ]);
-}, 30_000);
+}, 90_000);
 
 test("no other tenant is affected", async () => {
   for (const address of ["ann@bounce.test", "bob@example.com"])
     expect((await send("other", address)).end).toBe("success");
-}, 30_000);
+}, 90_000);
 
 test("a Redis that lost everything knows the suppressions before the next message goes out", async () => {
   // While the server runs, and again while it does not.
@@ -112,7 +112,7 @@ test("a Redis that lost everything knows the suppressions before the next messag
   expect((await send("acme", "ann@bounce.test")).end).toBe("bounced");
   expect((await send("acme", "cyd@example.com")).end).toBe("success");
   expect((await send("other", "bob@example.com")).end).toBe("success");
-}, 90_000);
+}, 300_000);
 
 test("an erased recipient is nowhere found, waiting mail to them is not sent, and who bounced is not written to again", async () => {
   const [dora, gone] = ["dora@example.com", "erased@bounce.test"];
@@ -149,7 +149,7 @@ test("an erased recipient is nowhere found, waiting mail to them is not sent, an
   const audit = JSON.stringify((await waybill.operator("GET", "/audit?limit=500")).body);
   expect(audit).toContain("eraseRecipient");
   expect(audit).not.toContain(dora);
-}, 60_000);
+}, 300_000);
 
 test("a deleted tenant's waiting mail fails, its key is refused, and its id is not given out again", async () => {
   await waybill.operator("POST", "/tenants/other/pause", { channels: ["email"] });
@@ -165,4 +165,4 @@ test("a deleted tenant's waiting mail fails, its key is refused, and its id is n
   });
   expect(ended).toMatchObject({ tenant_id: "other", error: "the tenant no longer exists" });
   expect((await waybill.operator("POST", "/tenants", { id: "other", name: "Another" })).status).toBe(409);
-}, 60_000);
+}, 300_000);

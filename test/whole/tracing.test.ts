@@ -22,7 +22,7 @@ beforeAll(async () => {
     OTEL_TRACES_SAMPLER: "parentbased_always_off",
   };
   waybill = await startWaybill(home.path, environment);
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill.kill();
@@ -82,7 +82,7 @@ test("one trace leads from the caller over the queue to each delivery and its se
   expect(request?.resource).toMatchObject({ "service.name": "waybill", "deployment.environment.name": "test" });
   expect(collector.headers[0]?.get("x-key")).toBe("of ours");
   expect(JSON.stringify(collector.spans)).not.toMatch(/dora|defer\.test/);
-}, 40_000);
+}, 90_000);
 
 test("the log lines of a traced job name its trace", async () => {
   const job = await send("rita@reject.test", { traceparent: `00-${CALLER.traceId}-${CALLER.spanId}-01` });

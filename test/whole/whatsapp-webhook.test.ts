@@ -53,13 +53,13 @@ beforeAll(async () => {
   provider = startProvider();
   waybill = await start();
   secret = (await readFile(join(home.path, "webhook-secret"), "utf8")).trim();
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await waybill?.stop();
   await provider?.stop(true);
   await home?.remove();
-}, 60_000);
+}, 300_000);
 
 test("a message sent by an alias is tracked by its id alone, also by a status that arrives before its id", async () => {
   await waybill.operator("PATCH", "/tenants/demo", { allow_custom: ["whatsapp"] });
@@ -90,7 +90,7 @@ test("a message sent by an alias is tracked by its id alone, also by a status th
     return found.length >= 3 ? found : null;
   });
   expect([types[0], types.toSorted()]).toEqual(["sent", ["delivered", "read", "sent"]]);
-}, 60_000);
+}, 300_000);
 
 test("the generated secret answers the provider's challenge", async () => {
   const query = new URLSearchParams({ "hub.mode": "subscribe", "hub.verify_token": secret, "hub.challenge": "7" });
@@ -133,4 +133,4 @@ test("a message that was answered with 200 reaches the tenant's webhook, even if
   } finally {
     await receiver.stop();
   }
-}, 60_000);
+}, 300_000);

@@ -203,6 +203,6 @@ describe("half a megabyte is read in time by the rules, the text alternative, th
       );
       expect(trackedHtml(html, TRACKING).length).toBeLessThanOrEqual(2 * html.length);
     },
-    20_000,
+    90_000,
   );
 });

@@ -202,5 +202,5 @@ test.skipIf(!hasDkimpy)(
       await rm(folder, { recursive: true, force: true });
     }
   },
-  30_000,
+  90_000,
 );

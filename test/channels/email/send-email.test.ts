@@ -9,7 +9,7 @@ beforeAll(async () => {
   front = await Front.start();
   await front.registry.putPlan({ name: "pro", requestsPerMinute: 100_000, deliveriesPerSecond: null, ...QUEUE_SHARE });
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 beforeEach(() => {
   front.queue.failure = null;
   front.database.isAway = false;

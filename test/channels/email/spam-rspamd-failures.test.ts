@@ -169,27 +169,27 @@ describe("there is no verdict, and the job must wait,", () => {
     };
     expect(await unavailable(ask())).toContain("longer than 100000 bytes");
     await eventually("the connection is closed", () => closed > 0);
-  }, 15_000);
+  }, 90_000);
 
   test("when rspamd never answers", async () => {
     answer = () => {};
     await unavailable(ask(url, never, 200));
     await eventually("the connection is closed", () => closed > 0);
-  }, 15_000);
+  }, 90_000);
 
   test("when the answer stops in the middle", async () => {
     answer = (response) => response.write('{"score":');
     await unavailable(ask(url, never, 200));
-  }, 15_000);
+  }, 90_000);
 
   test("when the connection breaks", async () => {
     answer = (response) => response.destroy();
     await unavailable(ask());
-  }, 15_000);
+  }, 90_000);
 
   test("when nobody listens", async () => {
     await unavailable(ask(`http://127.0.0.1:${await freePort()}`));
-  }, 15_000);
+  }, 90_000);
 
   test("when the caller gives up, at once or before it began", async () => {
     answer = () => {};
@@ -199,14 +199,14 @@ describe("there is no verdict, and the job must wait,", () => {
     patience.abort();
     await unavailable(asked);
     await unavailable(ask(url, AbortSignal.abort()));
-  }, 15_000);
+  }, 90_000);
 
   test("but the next question is answered", async () => {
     answer = (response) => response.destroy();
     await unavailable(ask());
     says('{"score":1.5}');
     expect(await ask()).toEqual({ score: 1.5, rules: expect.anything() });
-  }, 15_000);
+  }, 90_000);
 });
 
 test("a message that cannot be made is its maker's error, not the filter's", async () => {

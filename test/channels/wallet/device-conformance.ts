@@ -23,7 +23,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       processes = await openTwoProcesses(create);
       ({ here, first, second } = processes);
       for (const id of ["acme", "globex"]) await must(first.registry.createTenant({ id, name: id }));
-    }, 60_000);
+    }, 300_000);
 
     afterAll(async () => {
       await processes?.close();
@@ -215,7 +215,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       ]);
       const tail = await first.devices.updatedSince(device, "pass.test.many", head?.tag ?? 0);
       expect([tail?.serials.length, tail?.tag]).toEqual([5, total]);
-    }, 30_000);
+    }, 90_000);
 
     test("a push token that the push service disowns takes its registrations of the type along, and no others", async () => {
       const [gone, kept] = [aDevice(), aDevice()];
@@ -265,7 +265,7 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       const targets = await Promise.all(ids.map((pass) => first.devices.targets(pass)));
       expect(targets.flat()).toHaveLength(registered.length);
       expect(await deviceRows(device)).toHaveLength(registered.length === 0 ? 0 : 1);
-    }, 30_000);
+    }, 90_000);
 
     test("a pass is on no more devices than the bound allows, and those that have it keep it", async () => {
       const pass = await aPass();
@@ -281,6 +281,6 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(await deviceRows("one-too-many")).toHaveLength(0);
       expect(await register("crowd-7", pass)).toBe("known");
       expect(await first.devices.count(pass)).toBe(walletLimits.devicesPerPassMax);
-    }, 30_000);
+    }, 90_000);
   });
 }

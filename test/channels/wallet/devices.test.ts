@@ -57,14 +57,14 @@ beforeAll(async () => {
   const pusher = new PassPusher({ connections, devices, clock, random: systemRandom, telemetry });
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   channel = new WalletChannel({ passes, bundles, pusher, google, telemetry });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   channel?.close();
   await apns?.stop();
   await front?.stop();
   await world?.stop();
-}, 15_000);
+}, 90_000);
 
 const tenant = () => aTenant({ wallet: { apple, google: null, templates: new Map(), webhookUrl: null } });
 
@@ -167,4 +167,4 @@ test("a device that was away gets the last version when it asks", async () => {
   device.push(PASS_TYPE);
   await device.idle();
   expect([valueIn(device.bytesOf(pass)), device.complaints, device.fetches]).toEqual(["c", [], 1]);
-}, 30_000);
+}, 90_000);

@@ -158,4 +158,4 @@ test("any sequence of creation, updates, lost answers and crashes leaves the obj
   } finally {
     await world.close();
   }
-}, 60_000);
+}, 300_000);

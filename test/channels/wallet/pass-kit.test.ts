@@ -40,14 +40,14 @@ beforeAll(async () => {
     unregister: (deviceId, passId) => changes.of(passId, () => registered.unregister(deviceId, passId)),
   };
   front = await Front.start({ passKit: { passes, devices: counted, webhooks, log }, sandbox });
-}, 60_000);
+}, 300_000);
 beforeEach(() => {
   told.length = 0;
 });
 afterAll(async () => {
   await front?.stop();
   await world?.stop();
-}, 15_000);
+}, 90_000);
 
 const aDevice = () => `device-${(devices += 1)}`;
 const registrationOf = (device: string, { passTypeId, serial }: AMadePass) =>

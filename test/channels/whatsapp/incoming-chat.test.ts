@@ -51,7 +51,7 @@ beforeAll(async () => {
     if (id !== "barred") await must(stores.registry.changeTenant(id, { allow_custom: ["whatsapp"] }));
     await must(stores.registry.putWhatsappCredentials(id, { phone_number_id: number, access_token: "t" }));
   }
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await queue.stop();
   await redis.stop();

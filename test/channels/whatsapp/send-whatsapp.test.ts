@@ -21,7 +21,7 @@ beforeAll(async () => {
   const plain = { alias: "plain", meta_name: "plain_2", language_code: null, params: [], header: null };
   await front.registry.aliases.put("acme", plain);
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 beforeEach(() => {
   front.queue.queued.length = 0;
   front.queue.counted = 0;
@@ -454,4 +454,4 @@ test("any body is accepted whole or refused with a sentence, and never causes an
     }),
     { numRuns: 300 },
   );
-}, 30_000);
+}, 90_000);

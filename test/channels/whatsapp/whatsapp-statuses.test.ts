@@ -163,7 +163,7 @@ describe("statuses of a job", () => {
       await eventually("nothing is held", () => statuses.held === 0);
       for (const job of jobs) await expectEnded(job, WORDS);
     },
-    30_000,
+    90_000,
   );
 
   test("of any selection, order and repetition make one event per type, and no status goes back", async () => {
@@ -174,7 +174,7 @@ describe("statuses of a job", () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  }, 300_000);
 
   test("are recorded with the provider's own time, which no answer shows", async () => {
     const job = await newChatJob(true);
@@ -345,7 +345,7 @@ describe("statuses of unknown messages", () => {
     expect(looks).toBeLessThan(20 * chatLimits.earlyStatusesMax);
     expect(await stored()).toEqual(before);
     await held.stop();
-  }, 30_000);
+  }, 90_000);
 
   test("are kept while the queue is away, once their message became known", async () => {
     const clock = new VirtualClock();

@@ -16,7 +16,7 @@ let front: Front;
 beforeAll(async () => {
   front = await Front.start();
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 beforeEach(() => {
   front.statuses.length = 0;
   front.incoming.length = 0;
@@ -280,7 +280,7 @@ describe("bodies of another form", () => {
       for (const connection of slow) connection.close();
     }
     await eventually("there is room again", async () => (await post(" ".repeat(rest + 1))).status === 400);
-  }, 20_000);
+  }, 90_000);
 
   test("of any kind, if signed, never cause an internal error", async () => {
     const anything = fc.jsonValue({ maxDepth: 4 });
@@ -306,5 +306,5 @@ describe("bodies of another form", () => {
       }),
       { numRuns: 300 },
     );
-  }, 30_000);
+  }, 90_000);
 });

@@ -89,7 +89,7 @@ test("owners on a hanging node never hold up owners on another, not even at firs
   await world.advance(30_000);
   expect(world.callsOf(stuck)).toHaveLength(stuck.length);
   await world.stop(dispatcher);
-}, 30_000);
+}, 90_000);
 
 test("the backlog counts the bytes of open jobs while they are held, start, end and are dropped", async () => {
   let isUp = false;
@@ -114,7 +114,7 @@ test("the backlog counts the bytes of open jobs while they are held, start, end 
   expect(dispatcher.backlogBytes).toBeGreaterThan(0);
   await world.stop(dispatcher);
   expect(dispatcher.backlogBytes).toBe(0);
-}, 30_000);
+}, 90_000);
 
 test("the bytes of a job are free once it ends, while its tenant still has a job in flight", async () => {
   const world = new RelayWorld(({ recipient }) => (recipient === "slow@example.com" ? SLOW : TAKES));
@@ -128,7 +128,7 @@ test("the bytes of a job are free once it ends, while its tenant still has a job
   await world.advance(30_000);
   expect(dispatcher.backlogBytes).toBe(0);
   await world.stop(dispatcher);
-}, 30_000);
+}, 90_000);
 
 test("large messages of many tenants pass through small pulls without delaying small ones", async () => {
   const world = new RelayWorld(() => TAKES);
@@ -154,4 +154,4 @@ test("large messages of many tenants pass through small pulls without delaying s
   expect(Math.max(...requests.map(({ bytesMax }) => bytesMax))).toBe(PULL_BYTES_MAX);
   expect(dispatcher.backlogBytes).toBe(0);
   await world.stop(dispatcher);
-}, 30_000);
+}, 90_000);

@@ -44,11 +44,11 @@ beforeAll(async () => {
     telemetry,
   });
   await queue.start();
-}, 30_000);
+}, 90_000);
 afterAll(async () => {
   await queue.stop();
   await redis.stop();
-}, 30_000);
+}, 90_000);
 
 async function accept(tenant: Tenant): Promise<string> {
   const job = {
@@ -92,4 +92,4 @@ test("a tenant whose sender must wait is asked again when it may send, which cos
   const jobs = await eventually("the paced tenant's jobs end", () => ended(paced, waiting));
   for (const job of jobs) expect(job).toMatchObject({ status: "success", attempts: 1 });
   await dispatcher.stop();
-}, 30_000);
+}, 90_000);

@@ -352,7 +352,7 @@ test(`no shard is surely held twice, and all are held in the end, despite lost c
       });
     }
   }
-}, 120_000);
+}, 300_000);
 
 async function runSeed(seed: number): Promise<void> {
   const shards = 5;

@@ -61,8 +61,8 @@ function conformance(name: string, open: () => Promise<Opened>): void {
     beforeAll(async () => {
       opened = await open();
       ({ queue } = opened);
-    }, 60_000);
-    afterAll(() => opened?.stop(), 15_000);
+    }, 300_000);
+    afterAll(() => opened?.stop(), 90_000);
 
     const accept = (tenant: TenantRef, key: BatchKey | null, all: readonly BatchItem[], isFirstCounted = false) =>
       queue.acceptPiece(tenant, LIMIT, { key, items: all, isFirstCounted });

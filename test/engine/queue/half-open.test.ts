@@ -95,7 +95,7 @@ async function open(kind: "url" | "cluster") {
 beforeAll(async () => {
   await open("url");
   await open("cluster");
-}, 30_000);
+}, 90_000);
 
 afterAll(async () => {
   for (const { redis, wire, queue } of redisOf.values()) {
@@ -146,7 +146,7 @@ for (const kind of ["url", "cluster"] as const) {
     ]);
     // Hints of a cluster come by a connection of the client library's own; owners look by themselves where it is silent.
     if (kind === "url") await within("releases are heard", () => hearsRelease(queue));
-  }, 40_000);
+  }, 90_000);
 }
 
 test("an idle connection is replaced, too: the first call finds a working one", async () => {
@@ -160,4 +160,4 @@ test("an idle connection is replaced, too: the first call finds a working one", 
   const since = Date.now();
   await queue.probe.check();
   expect(Date.now() - since).toBeLessThan(SLACK_MS);
-}, 40_000);
+}, 90_000);

@@ -43,7 +43,7 @@ function testLists(guarantee: string, lists: fc.Arbitrary<Command[]>): void {
         ...path,
       });
       expect(details.failed ? reportOf(details, `QUEUE_MODEL_SEED=${seed}`, guarantee) : "").toBe("");
-    }, 120_000);
+    }, 300_000);
   }
 }
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
     telemetry,
   });
   await queue.start();
-}, 20_000);
+}, 90_000);
 
 afterAll(async () => {
   await queue.stop();
@@ -144,7 +144,7 @@ test("a hanging node does not hold up a settlement of a shard on another one, wh
   });
   await eventually("it is told of", () => watching.lines.at(-1)?.startsWith("info"));
   await other.stop();
-}, 20_000);
+}, 90_000);
 
 test("calls to a cluster that is away fail within a bound, and succeed once it is back", async () => {
   const tenant: TenantRef = { tenantId: "tenant-0", shard: 0 };
@@ -156,4 +156,4 @@ test("calls to a cluster that is away fail within a bound, and succeed once it i
     const answer = await queue.accept(tenant, 1000, newJob()).catch(() => null);
     return answer?.kind === "accepted";
   });
-}, 40_000);
+}, 90_000);

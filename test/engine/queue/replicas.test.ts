@@ -11,7 +11,7 @@ beforeAll(async () => {
   master = await startRedis(["--repl-diskless-sync-delay", "0"]);
   replica = await startRedis(["--replicaof", "127.0.0.1", new URL(master.url).port]);
   await eventually("the replica has caught up", async () => (await master.client.wait(1, 100)) === 1);
-}, 20_000);
+}, 90_000);
 afterAll(async () => {
   await replica.stop();
   await master.stop();

@@ -28,7 +28,7 @@ beforeAll(async () => {
     telemetry: new QuietTelemetry(),
   });
   await queue.start();
-}, 20_000);
+}, 90_000);
 beforeEach(async () => {
   await redis.client.flushall();
   lease = await acquired();

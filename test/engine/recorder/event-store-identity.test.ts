@@ -7,7 +7,7 @@ let chdb: Awaited<ReturnType<typeof startChdb>>;
 
 beforeAll(async () => {
   chdb = await startChdb();
-}, 60_000);
+}, 300_000);
 
 afterAll(() => chdb.stop());
 
@@ -18,7 +18,7 @@ test("an event store has an identity of its own, which never changes", async () 
   await migrateEventStore(one.writing, one.target);
   expect(await eventStoreIdentity(one.reading, one.target)).toBe(id);
   expect(await eventStoreIdentity(two.reading, two.target)).not.toBe(id);
-}, 60_000);
+}, 300_000);
 
 test("a store without the database of contents, as of a backup that left it out, is refused until it is migrated", async () => {
   const { target, reading, writing } = await chdb.eventStore("alone", "http");
@@ -27,7 +27,7 @@ test("a store without the database of contents, as of a backup that left it out,
   expect(await migrateEventStore(writing, target)).toEqual([]);
   await eventStoreIdentity(reading, target);
   expect(await reading.rows("SELECT count() FROM alone_sealed.failed_payloads")).toEqual([[0]]);
-}, 60_000);
+}, 300_000);
 
 test("a schema that is not the current one is refused", async () => {
   const { target, reading, writing } = await chdb.eventStore("old", "http");
@@ -39,4 +39,4 @@ test("a schema that is not the current one is refused", async () => {
   const none = { database: "none", cluster: null };
   const expected = expect.objectContaining({ message: expect.stringContaining("database none has no current schema") });
   await expect(eventStoreIdentity(reading, none)).rejects.toEqual(expected);
-}, 60_000);
+}, 300_000);

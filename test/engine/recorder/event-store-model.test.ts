@@ -252,7 +252,7 @@ for (const seed of [...SEEDS, ...(wantedSeed === undefined ? [] : [Number(wanted
       ...path,
     });
     expect(details.failed ? reportOf(details, seed) : "").toBe("");
-  }, 120_000);
+  }, 300_000);
 }
 
 function reportOf(details: fc.RunDetails<[readonly Command[]]>, seed: number): string {

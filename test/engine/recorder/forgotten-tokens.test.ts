@@ -9,10 +9,10 @@ let databases = 0;
 
 beforeAll(async () => {
   engine = await startChdb();
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await engine.stop();
-}, 30_000);
+}, 90_000);
 
 async function newEventStore() {
   const { writing, target } = await engine.eventStore(`forgetful_${(databases += 1)}`, "process");
@@ -31,7 +31,7 @@ test("a batch that may have been written long ago is stored once", async () => {
   const fresh = batchAt(3_000);
   expect(await eventStore.writer.write(newToken(), fresh, "again")).toEqual({ wereThere: false, setAside: 0 });
   await expectStoredOnce(eventStore.clickhouse, eventStore.database, fresh);
-}, 20_000);
+}, 90_000);
 
 test("without a check it would be stored twice: its token is forgotten", async () => {
   const eventStore = await newEventStore();
@@ -41,7 +41,7 @@ test("without a check it would be stored twice: its token is forgotten", async (
   await eventStore.writer.write(token, rows);
   const twice = `SELECT event_id FROM ${eventStore.database}.events GROUP BY 1 HAVING count() > 1`;
   expect(await eventStore.clickhouse.rows(twice)).toHaveLength(rows.length);
-}, 20_000);
+}, 90_000);
 
 test.each([
   ["some of its events", "events", "event_id % 3 = 0"],
@@ -75,7 +75,7 @@ test.each([
     expect(tries).toBe(table === "jobs" ? 1 : 2);
     await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
   },
-  20_000,
+  90_000,
 );
 
 /** Makes the sums anew, of the events that are there and this condition names. */
@@ -104,4 +104,4 @@ test("a batch waits for the rest while its rows are still arriving", async () =>
   eventStore.letTimePass();
   await eventStore.writer.write(token, rows, "again");
   await expectStoredOnce(eventStore.clickhouse, eventStore.database, rows);
-}, 20_000);
+}, 90_000);

@@ -49,4 +49,4 @@ test("every row is stored once after an engine was killed amid inserts whose tok
     });
   }
   await rm(folder, { recursive: true, force: true });
-}, 120_000);
+}, 300_000);

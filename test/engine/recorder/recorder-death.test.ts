@@ -35,13 +35,13 @@ beforeAll(async () => {
   queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();
   await inEngine((clickhouse) => migrateEventStore(clickhouse, { database: DYING_DATABASE, cluster: null }));
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await queue.stop();
   await redis.stop();
   await rm(folder, { recursive: true, force: true });
-}, 30_000);
+}, 90_000);
 
 /** The folder is open in one process at a time. */
 async function inEngine<T>(work: (clickhouse: ClickHouse) => Promise<T>): Promise<T> {
@@ -86,4 +86,4 @@ test("rows and sums are exact after a recorder was killed at every moment of a b
       note: "every event is stored once, and the sums agree",
     });
   });
-}, 120_000);
+}, 300_000);

@@ -446,7 +446,7 @@ test(`every row is recorded once and in order through lost replies, deaths and l
       });
     }
   }
-}, 120_000);
+}, 300_000);
 
 async function runSeed(seed: number): Promise<void> {
   const weather: Weather = { failing: 0.3, delayMsMax: 900 };

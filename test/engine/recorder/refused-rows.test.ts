@@ -10,10 +10,10 @@ let databases = 0;
 
 beforeAll(async () => {
   engine = await startChdb();
-}, 60_000);
+}, 300_000);
 afterAll(async () => {
   await engine.stop();
-}, 30_000);
+}, 90_000);
 
 const newEventStore = () => engine.eventStore(`refusing_${(databases += 1)}`, "process");
 
@@ -56,7 +56,7 @@ test.each(POISON)(
     const events = await eventStore.reading.rows(`SELECT DISTINCT event_id FROM ${eventStore.target.database}.events`);
     expect(events.length).toBeWithin(39, 41);
   },
-  20_000,
+  90_000,
 );
 
 test("what the engine says of a refused row, which is logged, quotes neither it nor its neighbours", async () => {

@@ -25,7 +25,7 @@ export function domainConformance(name: string, create: () => Promise<TestDataba
       ({ here, first, second } = processes);
       second.start();
       for (const id of ["acme", "globex"]) await must(first.registry.createTenant({ id, name: id }));
-    }, 60_000);
+    }, 300_000);
 
     afterAll(async () => {
       await processes?.close();

@@ -51,7 +51,7 @@ beforeAll(async () => {
   });
   sender = new PlatformSenderDomain({ ...common, store: registry.senderDomain });
   for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id }));
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await dns?.stop();
@@ -143,7 +143,7 @@ describe("registration", () => {
     }
     const one = service.register("hoarder", { domain: "one-more.test", relayEnabled: true, smtpEnabled: false });
     expect(await one).toEqual({ kind: "full", most: 100 });
-  }, 30_000);
+  }, 90_000);
 });
 
 describe("verification", () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
   front.database.isAway = false;
   await front.registry.deleteSuppression("acme", ANN);
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const get = (path: string, headers: Readonly<Record<string, string>> = BROWSER) => front.fetch(path, { headers });
 const post = (path: string, headers: Readonly<Record<string, string>> = BROWSER) =>

@@ -22,7 +22,7 @@ beforeEach(() => {
   front.engagements.length = 0;
   front.queue.failure = null;
 });
-afterAll(() => front.stop(), 15_000);
+afterAll(() => front.stop(), 90_000);
 
 const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
   fetch(front.url + path, { method, headers, redirect: "manual" });

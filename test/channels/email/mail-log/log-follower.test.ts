@@ -125,7 +125,7 @@ test("a renamed log is read to its end, also what comes late, before the new one
   appendFileSync(`${path}.1`, textOf(late));
   await reading.hasRead([...old, ...late, ...fresh]);
   expect(reading.notes).toEqual(["rotated"]);
-}, 20_000);
+}, 90_000);
 
 test("a renamed log is still read when its writer learns of the rotation a second later", async () => {
   const [old, late, fresh] = [someLines("old", 5), someLines("late", 3), someLines("new", 5)];
@@ -154,7 +154,7 @@ test("the last line of a renamed log is read although its line break never came"
   renameSync(path, `${path}-20261121`);
   writeFileSync(path, "three\n");
   await reading.hasRead(["one", "two", "three"]);
-}, 20_000);
+}, 90_000);
 
 test("a log that is emptied in its place is read from its start again", async () => {
   const path = newLog(textOf(someLines("old", 20)));
@@ -164,7 +164,7 @@ test("a log that is emptied in its place is read from its start again", async ()
   appendFileSync(path, "new\n");
   await reading.hasRead([...someLines("old", 20), "new"]);
   expect(reading.notes).toContain("truncated");
-}, 20_000);
+}, 90_000);
 
 test("a log that was emptied and has outgrown the place is not read from its middle", async () => {
   const [old, fresh] = [someLines("old", 20), someLines("new", 60)];
@@ -175,7 +175,7 @@ test("a log that was emptied and has outgrown the place is not read from its mid
   writeFileSync(path, textOf(fresh));
   const second = new Reading(path, first.place);
   await second.hasRead(fresh);
-}, 20_000);
+}, 90_000);
 
 test("what was written between the last look and a copy-and-truncate is read from the copy", async () => {
   const [old, late, fresh] = [someLines("old", 20), someLines("late", 20), someLines("new", 5)];
@@ -190,7 +190,7 @@ test("what was written between the last look and a copy-and-truncate is read fro
   const second = new Reading(path, first.place);
   await second.hasRead([...late, ...fresh]);
   expect(second.notes).not.toContain("lost");
-}, 20_000);
+}, 90_000);
 
 test("a follower that comes back after several rotations reads all that came in the meantime, in order", async () => {
   const all = ["one", "two", "three", "four"].map((name) => someLines(name, 30));
@@ -208,7 +208,7 @@ test("a follower that comes back after several rotations reads all that came in 
   mkdirSync(`${path}.d`);
   const second = new Reading(path, first.place);
   await second.hasRead(all.flat().slice(10));
-}, 30_000);
+}, 90_000);
 
 test("a log that was rotated out of sight is said to be lost, and the one that is there is read", async () => {
   const path = newLog(textOf(someLines("old", 20)));
@@ -220,7 +220,7 @@ test("a log that was rotated out of sight is said to be lost, and the one that i
   const second = new Reading(path, first.place);
   await second.hasRead(["new"]);
   expect(second.notes).toContain("lost");
-}, 20_000);
+}, 90_000);
 
 test("bytes that are no text, and lines without end, harm nothing but themselves", async () => {
   const path = newLog();
@@ -235,7 +235,7 @@ test("bytes that are no text, and lines without end, harm nothing but themselves
   await eventually("the end is read", () => reading.lines.length === 4);
   expect(reading.lines.filter((line) => /^[a-z]+$/.test(line))).toEqual(["one", "two", "three"]);
   expect(reading.place?.offset).toBe(2_000_021);
-}, 20_000);
+}, 90_000);
 
 test("while a line is being taken nothing more is read, and stopping waits for it", async () => {
   const path = newLog(textOf(someLines("much", 5_000)));

@@ -68,14 +68,14 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     });
     waybill = await start();
     [tenant = { id: "", apiKey: "" }] = await createTenants(waybill, 1);
-  }, 60_000);
+  }, 300_000);
 
   afterAll(async () => {
     await waybill?.kill();
     await postfix?.remove();
     await sink?.stop();
     await home?.remove();
-  }, 20_000);
+  }, 90_000);
 
   async function send(to: string): Promise<string> {
     const body = { to_address: to, subject: "Hello", html: "<p>Hello</p>" };
@@ -174,7 +174,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
       eventually(`job ${jobId} has an event`, async () => (await eventsOf(jobId))[0], 30_000);
     expect(await first(again[0])).toMatchObject({ event_type: "suppressed", result: { reason: "bounced" } });
     expect(await first(again[1])).toMatchObject({ event_type: "sent" });
-  }, 90_000);
+  }, 300_000);
 
   test("bounces and complaints that come back by mail reach their jobs, late ones and Postfix's own", async () => {
     const late = { gone: await send("late-gone@far.test"), cross: await send("late-cross@far.test") };
@@ -186,7 +186,7 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
           const found = await eventsOf(jobId);
           return found.length >= events ? found.map((event) => event.event_type) : null;
         },
-        30_000,
+        90_000,
       );
     await Promise.all([has(late.gone, 2), has(late.cross, 2)]);
     const failure = { recipient: "late-gone@far.test", status: "5.1.1", diagnostic: "550 5.1.1 No such user here" };
@@ -206,5 +206,5 @@ describe.skipIf(missing !== null)(`with a real Postfix${missing === null ? "" : 
     const isBack = () => metric('mail_reports_total{result="taken"}').then((taken) => taken >= 3);
     await eventually("Postfix's own notification is taken", isBack, 30_000);
     expect(await has(refused, 2)).toEqual(["sent", "bounced"]);
-  }, 120_000);
+  }, 300_000);
 });

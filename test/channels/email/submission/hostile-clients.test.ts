@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await world.stop();
   await front.stop();
-}, 15_000);
+}, 90_000);
 beforeEach(() => {
   front.queue.queued.length = 0;
 });
