@@ -3,7 +3,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Proof } from "./support/proof.ts";
-import { endTestFilesOnSignal, runTestFiles } from "./support/run-test-files.ts";
+import { endTestFilesOnSignal, FILES_LIMIT_MS, runTestFiles } from "./support/run-test-files.ts";
 
 /*
  * `npm run prove` runs every test that takes something away from whole processes, one after the other, and prints what
@@ -26,7 +26,7 @@ const TESTS = [
   "test/engine/queue/*cluster*.test.ts",
   "test/tenants/registry-outage.test.ts",
 ] as const;
-const FILE_LIMIT_MS = Number(process.env["PROVE_FILE_LIMIT_MS"] ?? 15 * 60_000);
+const FILE_LIMIT_MS = Number(process.env["PROVE_FILE_LIMIT_MS"] ?? FILES_LIMIT_MS);
 const ROOT = join(import.meta.dir, "..");
 
 /** What one file came to. */

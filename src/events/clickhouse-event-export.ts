@@ -189,17 +189,18 @@ function beyondKey({ tenantId, eventId }: Key): string {
 
 /** Reads the first chunk ahead, so an immediate failure surfaces here. */
 async function begun(chunks: AsyncGenerator<Uint8Array>): Promise<AsyncGenerator<Uint8Array, void>> {
-  const first = await chunks.next();
   const all = (async function* () {
-    if (first.done) return;
-    yield first.value;
-    yield* chunks;
+    try {
+      const first = await chunks.next();
+      yield new Uint8Array();
+      if (first.done) return;
+      yield first.value;
+      yield* chunks;
+    } finally {
+      await chunks.return(undefined);
+    }
   })();
-  const end = all.return.bind(all);
-  // A generator that was asked for nothing yet ends without its `finally`.
-  all.return = async (value) => {
-    await chunks.return(undefined);
-    return end(value);
-  };
+  // Takes what stands for nothing: a generator that was asked for nothing yet would end without its `finally`.
+  await all.next();
   return all;
 }

@@ -22,8 +22,8 @@ export interface PlanOptions<Role extends string> {
 export const PROCESSES_MAX_DEFAULT = 16;
 
 /**
- * Measured CPU time per job and role, µs, of which only the ratio counts; the recorder and the stores each need less. Between two processes of a role,
- * the kernel shares connections and leases share shards.
+ * Measured CPU time per job and role, µs, of which only the ratio counts; the recorder and the stores each need less. Between two
+ * processes of a role, the kernel shares connections and leases share shards.
  */
 const COST_US = { api: 45, dispatcher: 120 };
 

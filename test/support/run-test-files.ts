@@ -16,9 +16,8 @@ export interface FilesResult {
 
 /** For one test or hook. Limits only end what hangs, so they are many times what a slow and busy machine takes. */
 const TEST_TIMEOUT_MS = 90_000;
-const FILE_LIMIT_MS = 15 * 60_000;
-/** For files that share a process, which are short. */
-const FILES_LIMIT_MS = 15 * 60_000;
+/** For one file, or several short ones that share a process. */
+export const FILES_LIMIT_MS = 15 * 60_000;
 const ROOT = join(import.meta.dir, "../..");
 const running = new Set<Bun.Subprocess>();
 
@@ -36,7 +35,7 @@ export function endTestFilesOnSignal(): void {
 export async function runTestFiles(
   files: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  limitMs = files.length > 1 ? FILES_LIMIT_MS : FILE_LIMIT_MS,
+  limitMs = FILES_LIMIT_MS,
 ): Promise<FilesResult> {
   const startedMs = performance.now();
   const paths = files.map((file) => `./${file}`);

@@ -42,17 +42,15 @@ export class MailReports {
       .map((report) => this.reportOf(report))
       .filter((report) => report !== null);
     telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : "nothing" });
-    const done = new AbortController();
-    const givenUp = new AbortController();
-    const late = sleep(clock, limits.drainMs, done.signal).then(() => "late" as const);
-    const taken = Promise.all(found.map((report) => reports.take(report, "email", givenUp.signal))).then(
+    const answered = new AbortController();
+    const late = sleep(clock, limits.drainMs, answered.signal).then(() => "late" as const);
+    const taken = Promise.all(found.map((report) => reports.take(report, "email", answered.signal))).then(
       () => "taken" as const,
     );
     const result = await Promise.race([taken, late]);
-    done.abort();
-    if (result === "taken") return found.length;
-    givenUp.abort();
-    throw new UnavailableError("the reports could not be recorded in time");
+    answered.abort();
+    if (result === "late") throw new UnavailableError("the reports could not be recorded in time");
+    return found.length;
   }
 
   private reportOf({ finding, returned }: MailReport): DeliveryReport | null {
