@@ -3,8 +3,8 @@ import { SenderDomainRepository } from "../channels/email/domains/sender-domain-
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
-import { PassRepository } from "../channels/wallet/pass-repository.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
+import { PassesInTurn } from "../channels/wallet/passes-in-turn.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { ContentStore } from "../domain/content-store.ts";
@@ -139,7 +139,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
     senderDomain,
-    passes: new PassRepository(tools),
+    passes: new PassesInTurn(tools),
     devices: new DeviceRepository(database, clock),
     googleClasses: new GoogleClassRepository(database, clock),
     payloads: new PayloadRepository(database),

@@ -8,6 +8,8 @@ import type { TestDatabase } from "./registry-conformance.ts";
 export interface TwoProcesses {
   /** The first one's connection. */
   readonly here: OpenDatabase;
+  /** The second one's. */
+  readonly there: OpenDatabase;
   readonly first: OpenRegistry;
   readonly second: OpenRegistry;
   /** Ends both, and removes the database. */
@@ -24,6 +26,7 @@ export async function openTwoProcesses(create: () => Promise<TestDatabase>): Pro
     const second = await openTestRegistry(there);
     return {
       here,
+      there,
       first,
       second,
       async close() {

@@ -22,6 +22,11 @@ export const walletLimits = {
   /** Longer than an accept can be in flight: a pass whose job is unknown by then has none. */
   passUnfinishedMs: 15 * 60_000,
   passSweepMs: 60_000,
+  /**
+   * Passes that tenants have stored or changed (`CallTurns`), per process: they leave some of the registry's ten connections to others.
+   * As many may wait as a large batch of a tenant's own has.
+   */
+  passChanges: { all: 6, each: 3, waitingMax: 1_000, waitMs: 20_000, retrySeconds: 5 },
 
   // Wallet.
   /** Passes that a process handles at one time. */

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, isNull, lt, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, isNull, lt, ne, or, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
@@ -267,14 +267,19 @@ export class PassRepository implements PassStore {
     });
   }
 
-  unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]> {
-    const after = afterPassId === null ? undefined : gt(passes.id, afterPassId);
+  unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]> {
+    const { createdAt: storedAt } = passes;
+    // The index knows the times alone: its range is said apart.
+    const isAfter =
+      after === null
+        ? undefined
+        : and(gte(storedAt, after.storedAt), or(gt(storedAt, after.storedAt), gt(passes.id, after.passId)));
     return this.options.database.read((db) =>
       db
-        .select({ tenantId: passes.tenantId, passId: passes.id, jobId: passes.jobId })
+        .select({ tenantId: passes.tenantId, passId: passes.id, jobId: passes.jobId, storedAt })
         .from(passes)
-        .where(and(eq(passes.state, "creating"), lt(passes.createdAt, new Date(beforeMs)), after))
-        .orderBy(asc(passes.id))
+        .where(and(eq(passes.state, "creating"), lt(storedAt, new Date(beforeMs)), isAfter))
+        .orderBy(asc(storedAt), asc(passes.id))
         .limit(UNFINISHED_ROWS),
     );
   }

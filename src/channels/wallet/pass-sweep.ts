@@ -20,6 +20,11 @@ export interface PassSweepPorts {
   readonly telemetry: Telemetry;
 }
 
+/** A job that waits for its time is looked at this often: what its cancelling should have given back, is given back here. */
+const WAITING_LOOK_MS = 10 * 60_000;
+/** Of more than these each sweep asks the queue: some 10 MB. */
+const WAITING_MAX = 100_000;
+
 /**
  * Undoes passes that were stored and charged for a job that never existed: a process died between the two steps, or
  * never learned whether the job was queued. Every process with the event store sweeps, and skips what another has
@@ -31,6 +36,8 @@ export interface PassSweepPorts {
  */
 export class PassSweep {
   private readonly sweeps: Repeated;
+  /** Passes whose jobs wait for a time, and until when (unix ms) nobody needs to ask for them. */
+  private waiting = new Map<string, number>();
 
   constructor(private readonly ports: PassSweepPorts) {
     this.sweeps = new Repeated(() => this.sweep(), ports.clock, walletLimits.passSweepMs);
@@ -49,32 +56,49 @@ export class PassSweep {
   /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
   async sweep(): Promise<void> {
     const { passes, clock, telemetry } = this.ports;
+    const waiting = new Map<string, number>();
     const unjudged = new Unjudged(telemetry, "a pass could not be judged, and stays as it is");
     try {
       const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
-      let last: string | null = null;
+      let last: UnfinishedPass | null = null;
       do {
         const page: readonly UnfinishedPass[] = await passes.unfinished(beforeMs, last);
         for (const pass of page) {
           if (this.sweeps.isStopping) return;
           const { tenantId: tenant, passId, jobId } = pass;
-          await this.settle(pass).catch((error: unknown) => unjudged.note(error, { tenant, pass: passId, job: jobId }));
+          const untilMs = await this.settle(pass).catch((error: unknown) => {
+            unjudged.note(error, { tenant, pass: passId, job: jobId });
+            return null;
+          });
+          if (untilMs !== null && waiting.size < WAITING_MAX) waiting.set(passId, untilMs);
         }
-        last = page.at(-1)?.passId ?? null;
+        last = page.at(-1) ?? null;
       } while (last !== null);
+      this.waiting = waiting;
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
       telemetry.log(level, "passes without a job could not be looked for", { error: String(error) });
     }
   }
 
-  private async settle({ tenantId, passId, jobId }: UnfinishedPass): Promise<void> {
-    const { directory, passes, telemetry } = this.ports;
+  /** Finishes or undoes the pass if its job has ended. Returns until when (unix ms) nobody needs to ask again; null: not known. */
+  private async settle({ tenantId, passId, jobId }: UnfinishedPass): Promise<number | null> {
+    const { clock, directory, passes } = this.ports;
+    const waitsUntilMs = this.waiting.get(passId) ?? 0;
+    if (waitsUntilMs > clock.nowMs()) return waitsUntilMs;
     const tenant = await directory.byId(tenantId);
-    if (tenant === null) return;
+    if (tenant === null) return null;
     const job = await this.job(tenant, jobId);
-    if (job !== null && !isFinal(job.status)) return;
-    if (job?.status === "success") return passes.finishCreate(passId);
+    if (job !== null && !isFinal(job.status)) {
+      return job.dueMs === undefined ? null : Math.min(job.dueMs, clock.nowMs() + WAITING_LOOK_MS);
+    }
+    if (job?.status === "success") await passes.finishCreate(passId);
+    else await this.undo(tenantId, passId, jobId);
+    return null;
+  }
+
+  private async undo(tenantId: string, passId: string, jobId: string): Promise<void> {
+    const { passes, telemetry } = this.ports;
     await passes.undoCreate(tenantId, jobId);
     telemetry.count("passes_undone");
     telemetry.log("warn", "undid a pass that has no job", { tenant: tenantId, pass: passId, job: jobId });

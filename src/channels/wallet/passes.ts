@@ -110,16 +110,19 @@ export interface PassStore {
    */
   putBundle(passId: string, version: number, bytes: Uint8Array<ArrayBuffer>): Promise<PassBundle | null>;
   /**
-   * Passes that were stored before `beforeMs` (Unix) and are still `creating`, after the given one in the order of
-   * their ids; none: that was the last page.
+   * A page of the passes that were stored before `beforeMs` (Unix) and are still `creating`, oldest first, after the given one;
+   * none: that was the last page.
    */
-  unfinished(beforeMs: number, afterPassId: string | null): Promise<readonly UnfinishedPass[]>;
+  unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]>;
 }
 
 export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | "no_tokens";
 
 /** A pass whose first job has not ended, as far as the registry knows. */
-export type UnfinishedPass = Pick<Pass, "tenantId" | "passId" | "jobId">;
+export interface UnfinishedPass extends Pick<Pass, "tenantId" | "passId" | "jobId"> {
+  /** When it was stored, or its job tried again. */
+  readonly storedAt: Date;
+}
 
 /** Signs Apple's passes. */
 export interface BundleMaker {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
-import type { NewPass, PassStore, PassUpdate } from "../../../src/channels/wallet/passes.ts";
+import type { NewPass, PassStore, PassUpdate, UnfinishedPass } from "../../../src/channels/wallet/passes.ts";
 import { passImages } from "../../../src/channels/wallet/tables.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
@@ -351,23 +351,30 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(new Set(tags).size).toBe(10);
     });
 
-    test("passes whose first job has not ended are found by their age", async () => {
+    test("passes whose first job has not ended are found by their age, also where many are of one moment", async () => {
       const [open, done, undone] = [aPass(), aPass(), aPass()];
       for (const pass of [open, done, undone]) await passes.create(pass);
       await passes.finishCreate(done.passId);
       await passes.undoCreate("acme", undone.jobId);
       expect(await passes.unfinished(Date.now() - 3_600_000, null)).toEqual([]);
-      const found: string[] = [];
-      for (let last: string | null = null; ; last = found.at(-1) ?? null) {
-        const page = await passes.unfinished(Date.now() + 1_000, last);
-        if (page.length === 0) break;
-        found.push(...page.map(({ passId }) => passId));
-      }
+      const unfinished = async () => {
+        const found: UnfinishedPass[] = [];
+        for (let last: UnfinishedPass | null = null; ; last = found.at(-1) ?? null) {
+          const page = await passes.unfinished(Date.now() + 1_000, last);
+          if (page.length === 0) break;
+          found.push(...page);
+        }
+        return found.map(({ passId }) => passId);
+      };
+      const found = await unfinished();
       expect(found).toContain(open.passId);
       expect(found).not.toContain(done.passId);
       expect(found).not.toContain(undone.passId);
       expect(found.length).toBeGreaterThan(100);
       expect(new Set(found).size).toBe(found.length);
+      await here.db.execute("update passes set created_at = date_trunc('second', now())");
+      const ofOneMoment = await unfinished();
+      expect(ofOneMoment.toSorted()).toEqual(found.toSorted());
     });
   });
 }

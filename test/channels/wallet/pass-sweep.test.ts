@@ -127,3 +127,29 @@ test("a pass whose job cannot be read is left alone, and holds up no other", asy
   await swept.sweep();
   expect([await stateOf("a-unread"), await stateOf("b-unknown")]).toEqual(["creating", "failed"]);
 });
+
+test("a pass whose job waits for its time is not asked for until then, and for ten minutes at most", async () => {
+  await store("scheduled");
+  const { queue, swept, clock } = sweep(walletLimits.passUnfinishedMs + 60_000, []);
+  let due = { ...aJob("job-scheduled", "pending"), dueMs: clock.nowMs() + 3 * 60_000 };
+  let asked = 0;
+  queue.job = async (_tenant, jobId) => {
+    if (jobId !== due.jobId) return aJob(jobId, "running");
+    asked += 1;
+    return due;
+  };
+  await swept.sweep();
+  await clock.advance(2 * 60_000);
+  await swept.sweep();
+  expect(asked).toBe(1);
+  due = { ...due, dueMs: clock.nowMs() + 60 * 60_000 };
+  await clock.advance(2 * 60_000);
+  await swept.sweep();
+  await clock.advance(9 * 60_000);
+  await swept.sweep();
+  expect(asked).toBe(2);
+  due = { ...due, status: "suppressed" };
+  await clock.advance(60_000);
+  await swept.sweep();
+  expect([asked, await stateOf("scheduled")]).toEqual([3, "failed"]);
+});
