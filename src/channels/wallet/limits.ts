@@ -45,7 +45,8 @@ export const walletLimits = {
   apnsMovesMax: 5,
   /** Certificates, one connection each. */
   apnsSessionsMax: 256,
-  apnsConcurrencyMax: 200,
+  /** Requests in flight. A tenant alone has half of them. */
+  apnsRequests: { all: 400, each: 200 },
   /** Pushes that a process remembers; devices miss further ones and find out by themselves. */
   apnsPendingMax: 50_000,
   /** How long an update waits for its pushes; they continue without it. */

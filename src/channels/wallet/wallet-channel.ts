@@ -103,7 +103,7 @@ export class WalletChannel implements Channel {
     try {
       const signer = await bundles.signerOf(pass, tenant);
       if ("why" in signer) this.notePushFailure(pass, signer.why);
-      else await pusher.push(pass.passId, signer, signal);
+      else await pusher.push(pass, signer, signal);
     } catch (error) {
       // The retry finds the bundle and pushes it.
       if (isOutage(error)) throw error;

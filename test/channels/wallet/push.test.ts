@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { type PassSigner, PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { ApnsConnections } from "../../../src/channels/wallet/apple/push/apns-connections.ts";
 import { PassPusher } from "../../../src/channels/wallet/apple/push/pass-pusher.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { PushTarget } from "../../../src/channels/wallet/passes.ts";
 import { startApnsSandbox } from "../../../src/channels/wallet/sandbox/apns-sandbox.ts";
 import type { Identity } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
@@ -78,8 +79,13 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
+const OF_OTHER = "of-globex";
+const never = () => new AbortController().signal;
+
 interface Told {
   readonly push: (signal?: AbortSignal) => Promise<void>;
+  /** Of a pass of another tenant, which has devices of its own. */
+  readonly pushOther: () => Promise<void>;
   readonly forgotten: string[];
   readonly telemetry: CountedTries;
   readonly timers: CountedTimers;
@@ -90,8 +96,8 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
   const telemetry = new CountedTries();
   const timers = new CountedTimers(clock);
   const devices = {
-    targets: async (): Promise<readonly PushTarget[]> =>
-      tokens.map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
+    targets: async (passId: string): Promise<readonly PushTarget[]> =>
+      (passId === "pass-1" ? tokens : [OF_OTHER]).map((pushToken) => ({ deviceId: `device-${pushToken}`, pushToken })),
     forget: async (passTypeId: string, pushToken: string, goneAtMs: number | null) => {
       expect(passTypeId).toBe(PASS_TYPE);
       forgotten.push(goneAtMs === null ? pushToken : `${pushToken} at ${goneAtMs}`);
@@ -103,7 +109,8 @@ function pusherTo(url: string, tokens: readonly string[], clock: Clock = systemC
   const pusher = new PassPusher({ connections, devices, clock: timers, random: systemRandom, telemetry });
   ends.push(() => pusher.stop());
   return {
-    push: (signal = new AbortController().signal) => pusher.push("pass-1", signer, signal),
+    push: (signal = never()) => pusher.push({ passId: "pass-1", tenantId: "acme" }, signer, signal),
+    pushOther: () => pusher.push({ passId: "pass-2", tenantId: "globex" }, signer, never()),
     forgotten,
     telemetry,
     timers,
@@ -256,6 +263,20 @@ test("a server that never answers delays an update by no more than the first rou
   // 10 s of the hurried clock, on a machine that may be busy.
   expect(HURRIED.monotonicMs() - startedMs).toBeLessThan(200_000);
   expect(server.tokens.length).toBeLessThan(1_000);
+});
+
+test("a tenant whose pushes all hang leaves room for another's, in flight and waiting", async () => {
+  const { server, url } = await serve((stream, token, nth) => {
+    if (token === OF_OTHER) takes(stream, token, nth);
+  });
+  const { apnsPendingMax, apnsRequests } = walletLimits;
+  const { push, pushOther, telemetry } = pusherTo(url, tokensOf(apnsPendingMax + 1_000), STOPPED);
+  void push();
+  await eventually("its share is in flight", () => server.tokens.length === apnsRequests.each);
+  // In flight or pending it has its share, and the rest was dropped at once.
+  expect(telemetry.tries).toBe(apnsPendingMax / 2 + 1_000 - apnsRequests.each);
+  await pushOther();
+  expect(server.tokens.slice(apnsRequests.each)).toEqual([OF_OTHER]);
 });
 
 test("an aborted delivery waits for no push", async () => {

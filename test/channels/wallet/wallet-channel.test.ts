@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { unzipSync } from "fflate";
 import { AppleBundles } from "../../../src/channels/wallet/apple/apple-bundles.ts";
 import { PassSigners } from "../../../src/channels/wallet/apple/pass-signers.ts";
-import type { NewPass, PassStore } from "../../../src/channels/wallet/passes.ts";
+import type { NewPass, Pass, PassStore } from "../../../src/channels/wallet/passes.ts";
 import { Turns, WalletChannel, type WalletChannelOptions } from "../../../src/channels/wallet/wallet-channel.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
@@ -50,7 +50,7 @@ beforeEach(() => {
 function aChannel(overrides: Partial<WalletChannelOptions> = {}): WalletChannel {
   const { passes } = world.registry;
   const bundles = bundlesOf(passes);
-  const push = async (passId: string) => void pushed.push((await passes.bundle(passId))?.version);
+  const push = async ({ passId }: Pick<Pass, "passId">) => void pushed.push((await passes.bundle(passId))?.version);
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   return new WalletChannel({
     passes,

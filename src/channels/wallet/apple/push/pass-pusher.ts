@@ -1,8 +1,9 @@
 import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
+import { FairTurns } from "../../../../domain/fair-turns.ts";
 import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
 import { walletLimits } from "../../limits.ts";
-import type { PassDevices } from "../../passes.ts";
+import type { Pass, PassDevices } from "../../passes.ts";
 import type { PassSigner } from "../pass-signers.ts";
 import type { ApnsConnections } from "./apns-connections.ts";
 import { type ApnsAnswer, type PushOutcome, pushOutcomeOf } from "./push-outcome.ts";
@@ -28,18 +29,20 @@ const WAITS: Readonly<Partial<Record<PushOutcome, readonly number[]>>> = {
  * and a lost push costs only time: devices also ask by themselves.
  *
  * Invariants:
- * A1. At most `apnsConcurrencyMax` requests are in flight, and at most `apnsPendingMax` pushes are pending.
+ * A1. Requests are in flight within `apnsRequests`, in which tenants take turns. At most `apnsPendingMax` pushes are pending, and of
+ *     one tenant as many as there is still room for: one that updates much leaves room for the first push of every other.
  * A2. A push is retried no more often than `WAITS` allows. After Apple refuses a signer, none of its pushes is tried
  *     for `apnsPauseMs`.
  * A3. A device is forgotten only when Apple says that it is gone, and not if it has registered since then.
  * A4. After `stop`, nothing is sent and no timer runs.
  */
 export class PassPusher {
-  private readonly ready: Push[] = [];
+  private readonly turns = new FairTurns(walletLimits.apnsRequests);
   /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
+  /** How many of them each tenant has. */
+  private readonly pendingOf = new Map<string, number>();
   private readonly pausedUntilMs = new Map<string, number>();
-  private inFlight = 0;
   private stopped = false;
 
   constructor(private readonly options: PassPusherOptions) {}
@@ -48,11 +51,14 @@ export class PassPusher {
    * Resolves when each device that has the pass was tried once, or after `apnsFirstRoundMs`; retries continue in the
    * background. Rejects if the registry cannot list the devices.
    */
-  async push(passId: string, signer: PushSigner, signal: AbortSignal): Promise<void> {
+  async push(
+    { passId, tenantId }: Pick<Pass, "passId" | "tenantId">,
+    signer: PushSigner,
+    signal: AbortSignal,
+  ): Promise<void> {
     const targets = await this.options.devices.targets(passId);
     const tokens = new Set(targets.map(({ pushToken }) => pushToken));
-    const tries = Array.from(tokens, (token) => this.enter(signer, token));
-    this.work();
+    const tries = Array.from(tokens, (token) => this.enter(tenantId, signer, token));
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
     await Promise.race([Promise.all(tries), sleep(this.options.clock, walletLimits.apnsFirstRoundMs, stop)]);
@@ -63,49 +69,57 @@ export class PassPusher {
   stop(): void {
     this.stopped = true;
     for (const push of this.pending.values()) this.drop(push);
-    this.ready.length = 0;
     this.options.connections.close();
   }
 
   /** Resolves when the device was tried, or will not be tried. */
-  private enter(signer: PushSigner, token: string): Promise<void> {
+  private enter(tenantId: string, signer: PushSigner, token: string): Promise<void> {
     const key = `${signer.id} ${token}`;
     const known = this.pending.get(key);
     if (known?.timer === null) return known.tried;
-    if (this.stopped || (known === undefined && this.pending.size >= walletLimits.apnsPendingMax)) {
+    if (this.stopped || (known === undefined && !this.hasRoom(tenantId))) {
       this.count("dropped");
       return Promise.resolve();
     }
     if (known !== undefined) this.drop(known);
     const { promise: tried, resolve } = Promise.withResolvers<void>();
-    this.makeReady({ key, signer, token, failures: 0, timer: null, tried, onTried: resolve });
+    const push = { key, tenantId, signer, token, failures: 0, timer: null, tried, onTried: resolve };
+    this.keep(push);
+    this.makeReady(push);
     return tried;
   }
 
   private makeReady(push: Push): void {
     push.timer = null;
-    this.pending.set(push.key, push);
-    this.ready.push(push);
+    this.turns.enter(push.tenantId, async () => {
+      if (!this.leave(push)) return;
+      await this.attempt(push);
+      push.onTried();
+    });
   }
 
   private drop(push: Push): void {
     push.timer?.cancel();
-    this.pending.delete(push.key);
+    this.leave(push);
     push.onTried();
   }
 
-  private work(): void {
-    while (this.inFlight < walletLimits.apnsConcurrencyMax) {
-      const push = this.ready.shift();
-      if (push === undefined) return;
-      this.pending.delete(push.key);
-      this.inFlight += 1;
-      void this.attempt(push).finally(() => {
-        this.inFlight -= 1;
-        push.onTried();
-        this.work();
-      });
-    }
+  private hasRoom(tenantId: string): boolean {
+    return (this.pendingOf.get(tenantId) ?? 0) < walletLimits.apnsPendingMax - this.pending.size;
+  }
+
+  private keep(push: Push): void {
+    this.pending.set(push.key, push);
+    this.pendingOf.set(push.tenantId, (this.pendingOf.get(push.tenantId) ?? 0) + 1);
+  }
+
+  /** Whether it was pending. */
+  private leave({ key, tenantId }: Push): boolean {
+    if (!this.pending.delete(key)) return false;
+    const left = (this.pendingOf.get(tenantId) ?? 1) - 1;
+    if (left === 0) this.pendingOf.delete(tenantId);
+    else this.pendingOf.set(tenantId, left);
+    return true;
   }
 
   private async attempt(push: Push): Promise<void> {
@@ -138,16 +152,13 @@ export class PassPusher {
 
   private retry(push: Push, outcome: PushOutcome): void {
     const waitMs = WAITS[outcome]?.[push.failures];
-    if (waitMs === undefined || this.stopped || this.pending.size >= walletLimits.apnsPendingMax) return;
+    if (waitMs === undefined || this.stopped || !this.hasRoom(push.tenantId)) return;
     // Somebody has asked for the same meanwhile.
     if (this.pending.has(push.key)) return;
     const { clock, random } = this.options;
     push.failures += 1;
-    this.pending.set(push.key, push);
-    push.timer = clock.setTimer(waitMs * (0.75 + random.next() / 2), () => {
-      this.makeReady(push);
-      this.work();
-    });
+    this.keep(push);
+    push.timer = clock.setTimer(waitMs * (0.75 + random.next() / 2), () => this.makeReady(push));
   }
 
   private count(outcome: string): void {
@@ -158,6 +169,8 @@ export class PassPusher {
 /** A push to one device. */
 interface Push {
   readonly key: string;
+  /** Whose pass it is about. */
+  readonly tenantId: string;
   readonly signer: PushSigner;
   readonly token: string;
   /** Failed tries. */
