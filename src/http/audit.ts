@@ -44,6 +44,8 @@ export interface AuditShown {
 
 const TEXT_CHARS_MAX = 200;
 const HIDDEN = "(not shown)";
+/** Of a body, beside those that are shown: whoever calls may invent any number. */
+const NAMES_MAX = 30;
 
 /** Of an endpoint's declaration. */
 interface AuditedPath {
@@ -81,15 +83,14 @@ export function newTenantOf({ newTenant }: AuditShown = {}, answer: unknown): st
 }
 
 function shownOf(body: JsonObject, names: readonly string[]): JsonObject {
-  const members = Object.entries(body).map(([name, value]) => {
-    if (!names.includes(name)) return [cut(name), HIDDEN] as const;
-    return [name, short(value)] as const;
-  });
-  return Object.fromEntries(members);
+  const others = Object.keys(body).filter((name) => !names.includes(name));
+  const hidden = others.slice(0, NAMES_MAX).map((name) => [cut(name), HIDDEN] as const);
+  const left = others.length - hidden.length;
+  return { ...only(body, names), ...Object.fromEntries(hidden), ...(left > 0 && { "…": `${left} more` }) };
 }
 
-function only(answer: JsonObject, names: readonly string[]): JsonObject {
-  return Object.fromEntries(names.flatMap((name) => (name in answer ? [[name, short(answer[name])]] : [])));
+function only(given: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(given, name) ? [[name, short(given[name])]] : [])));
 }
 
 function short(value: unknown) {

@@ -3,7 +3,12 @@ import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@
 import { ApiError } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
+import type { BodyBounds } from "./request-body.ts";
 import { withNulls, withoutNulls } from "./schemas.ts";
+
+/** Of a body that is wrong: enough to say why. It may be wrong in as many places as a body has values. */
+const ERRORS_MAX = 100;
+const NAMES_MAX = 20;
 
 /**
  * The schema of one operator call's body, compiled at its first use: a start has a hundred of them. A member that may be absent
@@ -20,8 +25,8 @@ export class OperatorBody<Schema extends TSchema> {
   }
 
   /** Throws an `ApiError`: 400 that names an unknown, missing or mistyped field, or 413. */
-  async read(door: FrontDoor, exchange: Exchange): Promise<Static<Schema>> {
-    return this.check((await door.json(exchange)).value);
+  async read(door: FrontDoor, exchange: Exchange, bounds?: BodyBounds): Promise<Static<Schema>> {
+    return this.check((await door.json(exchange, bounds)).value);
   }
 
   /** As `read`; null if there is no body, or an empty one. */
@@ -35,7 +40,7 @@ export class OperatorBody<Schema extends TSchema> {
     this.compiled ??= TypeCompiler.Compile(this.schema);
     const given = withoutNulls(this.schema, value);
     if (this.compiled.Check(given)) return given;
-    throw new ApiError(400, explain([...this.compiled.Errors(given)]));
+    throw new ApiError(400, explain(first(this.compiled.Errors(given), ERRORS_MAX)));
   }
 }
 
@@ -43,12 +48,13 @@ function explain(errors: readonly ValueError[]): string {
   // A body of another kind has other fields, so the wrong kind is the error to report.
   const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
   if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
-  const unknown = [...new Set(everyError(errors).filter(isUnknownField).map(fieldOf))];
+  const unknown = [...new Set(first(everyError(errors), ERRORS_MAX).filter(isUnknownField).map(fieldOf))];
+  if (unknown.length > NAMES_MAX) return `unknown fields: ${unknown.slice(0, NAMES_MAX).join(", ")}, and more`;
   if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
-  const [first] = errors;
-  if (first === undefined) return "the body does not have the expected shape";
-  if (first.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(first)} is required`;
-  return `${first.path === "" ? "the body" : fieldOf(first)} must be ${expectation(first)}`;
+  const [error] = errors;
+  if (error === undefined) return "the body does not have the expected shape";
+  if (error.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(error)} is required`;
+  return `${error.path === "" ? "the body" : fieldOf(error)} must be ${expectation(error)}`;
 }
 
 function isUnknownField({ type }: ValueError): boolean {
@@ -56,8 +62,15 @@ function isUnknownField({ type }: ValueError): boolean {
 }
 
 /** Also what is wrong with each alternative of a member, such as an object that may be null. */
-function everyError(errors: readonly ValueError[]): readonly ValueError[] {
-  return errors.flatMap((error) => [error, ...everyError(error.errors.flatMap((each) => [...each]))]);
+function* everyError(errors: Iterable<ValueError>): Generator<ValueError> {
+  for (const error of errors) {
+    yield error;
+    for (const each of error.errors) yield* everyError(each);
+  }
+}
+
+function first<T>(all: Iterable<T>, count: number): readonly T[] {
+  return Iterator.from(all).take(count).toArray();
 }
 
 /** What the field must be, taken from the schema's description. */

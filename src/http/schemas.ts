@@ -35,15 +35,23 @@ export function optional(schema: TSchema) {
 export function withoutNulls(schema: TSchema, value: unknown): unknown {
   if (TypeGuard.IsUnion(schema)) return schema.anyOf.reduce((left, one) => withoutNulls(one, left), value);
   if (TypeGuard.IsArray(schema) && Array.isArray(value)) {
-    return value.map((item: unknown) => withoutNulls(schema.items, item));
+    const items = value.map((item: unknown) => withoutNulls(schema.items, item));
+    return items.every((item, i) => item === value[i]) ? value : items;
   }
   if (!TypeGuard.IsObject(schema) || !isJsonObject(value)) return value;
-  const members = Object.entries(value).flatMap(([name, member]) => {
-    const declared = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
-    if (declared === undefined) return [[name, member] as const];
-    return member === null && isNullAbsent(declared) ? [] : [[name, withoutNulls(declared, member)] as const];
-  });
-  return Object.fromEntries(members);
+  let copy: Record<string, unknown> | null = null;
+  // What is not declared may be a great deal, and is not looked at.
+  for (const [name, declared] of Object.entries(schema.properties)) {
+    if (!Object.hasOwn(value, name)) continue;
+    const member = value[name];
+    const isAbsent = member === null && isNullAbsent(declared);
+    const bare = isAbsent ? undefined : withoutNulls(declared, member);
+    if (bare === member) continue;
+    copy ??= { ...value };
+    if (isAbsent) delete copy[name];
+    else copy[name] = bare;
+  }
+  return copy ?? value;
 }
 
 /** The schema as the document shows it: with null where `withoutNulls` takes it for absent. */

@@ -15,6 +15,7 @@ import {
 import type { FrontDoor } from "../http/front-door.ts";
 import { OperatorBody } from "../http/operator-body.ts";
 import { refuseOtherPages, sessionCookie } from "../http/operator-sessions.ts";
+import type { BodyBounds } from "../http/request-body.ts";
 import { enumOf } from "../http/schemas.ts";
 
 const PATH = "/dash/api/session";
@@ -24,6 +25,9 @@ const signInBody = Type.Object(
   { token: Type.String({ minLength: 1, maxLength: 500, description: "an operator's token" }) },
   { additionalProperties: false, examples: [{ token: "wbo_a1b2c3" }] },
 );
+
+/** Anybody may send it. */
+const SIGN_IN: BodyBounds = { bytesMax: 4 * 1024, valuesMax: 10 };
 
 const FOREIGN_PAGE = failure(
   "ForeignPage",
@@ -73,7 +77,7 @@ function signInEndpoint(): Endpoint {
     async handle(door, exchange) {
       // Another site shall sign nobody in as somebody else.
       refuseOtherPages(exchange.request, door.ports.publicUrl);
-      const { token } = await body.read(door, exchange);
+      const { token } = await body.read(door, exchange, SIGN_IN);
       const { operator, session } = door.signIn(exchange, token.trim());
       door.ports.telemetry.log("info", "an operator signed in", { operator: operator.name });
       return reply(204, null, { "set-cookie": sessionCookie(session, isSecure(door, exchange)), ...UNCACHED });
