@@ -15,6 +15,8 @@ const script = new Script(observeLua, "run");
 interface Sighting {
   readonly tenant: TenantRef;
   readonly observation: Observation;
+  /** The job's record as the event store has it, encoded; "": not asked yet. */
+  readonly told: string;
 }
 
 /** The fourth verb: adds later reports from a provider, the MTA or a reader's click, in batches like accept's. */
@@ -31,13 +33,15 @@ export class Observer {
       clock,
       itemsMax: engineLimits.acceptBatchJobsMax,
       bytesMax: engineLimits.acceptBatchBytesMax,
-      bytesOf: () => 0,
+      bytesOf: ({ told }) => told.length,
       send: (sightings) => this.send(sightings),
     });
   }
 
-  submit(sighting: Sighting): Promise<ObserveResult> {
-    return this.commits.submit(sighting.tenant.shard, sighting);
+  submit({ tenant, observation }: Omit<Sighting, "told">): Promise<ObserveResult> {
+    const { known } = observation;
+    const told = known === null ? "" : encodeRecord(this.letters, known);
+    return this.commits.submit(tenant.shard, { tenant, observation, told });
   }
 
   private async send(sightings: readonly Sighting[]): Promise<ObserveResult[]> {
@@ -46,7 +50,7 @@ export class Observer {
     const args: ScriptArgument[] = [];
     for (const { items } of shards) {
       args.push(items.length);
-      for (const sighting of items) args.push(...encodeSighting(this.letters, sighting));
+      for (const sighting of items) args.push(...encodeSighting(sighting));
     }
     const keys = shards.map((group) => shardPrefix(group.shard));
     // The script answers one word per item.
@@ -60,8 +64,8 @@ export class Observer {
   }
 }
 
-function encodeSighting(letters: ChannelLetters, { tenant, observation }: Sighting): ScriptArgument[] {
-  const { jobId, type, result, occurredAtMs, suppress, known } = observation;
+function encodeSighting({ tenant, observation, told }: Sighting): ScriptArgument[] {
+  const { jobId, type, result, occurredAtMs, suppress } = observation;
   return [
     tenant.tenantId,
     jobId,
@@ -69,7 +73,7 @@ function encodeSighting(letters: ChannelLetters, { tenant, observation }: Sighti
     encodeResult(occurredAtMs === undefined ? result : { ...result, [OCCURRED_AT]: occurredAtMs }),
     suppress?.recipient ?? "",
     suppress?.reason ?? "",
-    known === null ? "" : encodeRecord(letters, known),
+    told,
   ];
 }
 

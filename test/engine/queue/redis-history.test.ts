@@ -225,6 +225,22 @@ describe("observe", () => {
     ]);
   });
 
+  test("a job takes a few hundred clicks, whoever follows more links, and other reports after them", async () => {
+    const { tenant, lease } = await world();
+    const jobId = await accept(tenant);
+    await queue.settle(lease, [sent(first(await pullOne(lease, "acme")))]);
+    const report = { jobId, suppress: null, known: null } as const;
+    const click = (i: number) =>
+      queue.observe(tenant, { ...report, type: "clicked", result: { url: `https://a.test/${"x".repeat(480)}/${i}` } });
+    const answers = await Promise.all(Array.from({ length: 400 }, (_, i) => click(i)));
+    const events = (await queue.job(tenant, jobId))?.events ?? [];
+    const clicks = events.filter(({ type }) => type === "clicked").length;
+    expect(clicks).toBe(answers.filter((answer) => answer === "recorded").length);
+    expect(clicks).toBeWithin(50, 80);
+    expect(answers.filter((answer) => answer === "duplicate")).toHaveLength(400 - clicks);
+    expect(await queue.observe(tenant, { ...report, type: "opened", result: {} })).toBe("recorded");
+  });
+
   test("a click that names no link counts once", async () => {
     const { tenant, lease } = await world();
     const jobId = await accept(tenant);
