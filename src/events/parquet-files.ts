@@ -49,7 +49,7 @@ export class ParquetFiles {
   }
 
   private async written(path: string, { select, settings }: ParquetStatement, signal: AbortSignal) {
-    await (this.emptied ??= this.empty());
+    await this.prepared();
     const literal = path.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
     const giveUp = () => void this.stopWriting(path);
     signal.addEventListener("abort", giveUp, { once: true });
@@ -71,6 +71,15 @@ export class ParquetFiles {
     const name = path.split("/").slice(-2).join("/");
     const which = `query LIKE 'SELECT%INTO OUTFILE%/${name}%'`;
     await this.engine.beside.command(`KILL QUERY WHERE ${which} ASYNC`).catch(() => {});
+  }
+
+  /** Rejects with `UnavailableError`. */
+  private prepared(): Promise<void> {
+    return (this.emptied ??= this.empty().catch((cause: unknown) => {
+      // Nobody writes yet, so the next export may try again.
+      this.emptied = null;
+      throw new UnavailableError(`the folder of Parquet files could not be emptied: ${String(cause)}`, { cause });
+    }));
   }
 
   private async empty(): Promise<void> {

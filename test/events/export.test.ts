@@ -211,6 +211,20 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
   }, 90_000);
 });
 
+test("a folder for Parquet files that could not be prepared is tried again by the next export", async () => {
+  const blocked = join(folder, "blocked");
+  await writeFile(blocked, "where the folder should be");
+  const files = new ParquetFiles({ writing: eventStore.exporting, beside: eventStore.reading }, blocked);
+  const one = { select: "SELECT 1 AS one", settings: "max_threads = 1" };
+  const signal = new AbortController().signal;
+  const both = await Promise.allSettled([files.chunks(one, signal).next(), files.chunks(one, signal).next()]);
+  const refused = { status: "rejected", reason: expect.any(UnavailableError) };
+  expect(both).toEqual([refused, refused]);
+  await rm(blocked);
+  const chunks = await Array.fromAsync(files.chunks(one, signal));
+  expect(Buffer.concat(chunks).subarray(0, 4).toString()).toBe("PAR1");
+});
+
 test("an answer that does not end with a whole row is an incomplete file", async () => {
   const texts: Readonly<Record<ExportFormat, string>> = {
     ndjson: '{"tenant_id":"a","event_id":1,"created_at":"","result":{}}\nCode: 241. DB::Exception: memory\n',
