@@ -22,6 +22,9 @@ const KNOWN_FOLDERS: ReadonlySet<string> = new Set(
   "redis postgres postgres.new clickhouse clickhouse-access export payloads backup.unfinished lost+found".split(" "),
 );
 
+/** Where child processes write their exports, each by its name, such as `api-1`. */
+const OF_A_CHILD = /^export-[a-z]+-\d+$/;
+
 /**
  * Removes everybody else's access to the data folder and its contents. Returns whether there was any. A folder that does not
  * exist yet will be private because of our umask.
@@ -50,9 +53,13 @@ export function makePrivate(home: string): boolean {
 
 /** A folder that is shared on purpose, or that holds other users' files, must not be closed. */
 function requireOurs(folder: string, entries: readonly Dirent[]): void {
-  const foreign = entries.find((entry) => entry.isDirectory() && !KNOWN_FOLDERS.has(entry.name));
+  const foreign = entries.find((entry) => entry.isDirectory() && !isKnown(entry.name));
   if ((lstatSync(folder).mode & STICKY) !== 0) throw refusal(folder, "is shared with other users");
   if (foreign !== undefined) throw refusal(folder, `holds the folder "${foreign.name}", which is not Waybill's`);
+}
+
+function isKnown(folder: string): boolean {
+  return KNOWN_FOLDERS.has(folder) || OF_A_CHILD.test(folder);
 }
 
 /** Closes everything in a folder, deepest level first. */

@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from "bun:test";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { childrenOf } from "../../src/processes/process-plan.ts";
+import { makePrivate } from "../../src/storage/private-folder.ts";
 import { runCommand } from "../support/command.ts";
 import { Undo } from "../support/undo.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -69,6 +71,16 @@ test("a folder that is closed around open files is walked as well", async () => 
   chmodSync(join(home, "postgres"), 0o755);
   writeFileSync(join(home, "postgres", "base", "rows"), "rows", { mode: 0o666 });
   await runCommand(["check"], { WAYBILL_HOME: home, MASTER_KEY: Buffer.alloc(32, 7).toString("base64") });
+  expect(openToOthers(home)).toEqual([]);
+});
+
+test("the folders that child processes write their exports to are closed like the rest", async () => {
+  const home = await newHome();
+  const folders = [...childrenOf({ api: 2, dispatcher: 1 }).keys()].map((name) => join(home, `export-${name}`));
+  for (const folder of folders) mkdirSync(folder, { mode: 0o755 });
+  chmodSync(home, 0o755);
+  expect(makePrivate(home)).toBe(true);
+  expect(folders).toHaveLength(3);
   expect(openToOthers(home)).toEqual([]);
 });
 
