@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { PlaceStore } from "../../src/channels/email/mail-log/place-store.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
 import { mirror } from "../../src/storage/backup/mirror.ts";
 import { entriesOf } from "../../src/storage/backup/parts.ts";
@@ -57,6 +58,23 @@ test("of a data folder's parts an empty one is backed up, and one that is missin
     ["postgres/base/1", 3],
     ["payloads", null],
   ]);
+});
+
+test("a backup of a start that was killed has the mail log's last place", async () => {
+  const [home, killed, restored] = [join(folder, "home"), join(folder, "killed"), join(folder, "restored")];
+  const place = { inode: "7", offset: 4711, head: { bytes: 3, digest: "abc" } };
+  const store = PlaceStore.open(home, "/var/log/mail.log");
+  store.save(place, new Map());
+  // What the disk holds while it is open is what a kill leaves.
+  await cp(home, killed, { recursive: true });
+  store.close();
+  const file = join(folder, "backup.tar.zst");
+  const facts = { version: "1.0.0", takenAt: "2026-11-22T05:00:00Z", cutMs: 1, wasRunning: false };
+  await writeBackup(file, entriesOf(killed), facts, { onPart() {} });
+  await extractBackup(file, restored);
+  const again = PlaceStore.open(restored, "/var/log/mail.log");
+  expect(again.place()).toEqual(place);
+  again.close();
 });
 
 test("a backup whose content differs from its manifest is refused, even if it can be read to its end", async () => {

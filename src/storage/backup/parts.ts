@@ -18,7 +18,7 @@ const FOLDERS: Readonly<Record<string, Part>> = {
  * Files of the first level that belong to a running process. That process must not even open them here: the kernel drops its
  * lock on a file as soon as it closes any descriptor of it.
  */
-const OF_A_PROCESS = /^(lock|lock\.pid|control|control\.sock)$|\.unfinished$|-(wal|shm)$/;
+const OF_A_PROCESS = /^(lock|lock\.pid|control|control\.sock)$|\.unfinished$|-shm$/;
 const MANIFEST = "appendonly.aof.manifest";
 
 /** A file or folder to be backed up. */
@@ -53,7 +53,10 @@ export async function* entriesOf(
   for (const folder of ["postgres", "clickhouse", "payloads"]) yield* below(home, folder, lengths);
 }
 
-/** Whether an entry of the first level is a file of the installation: a secret, or the mail log's place. */
+/**
+ * Whether an entry of the first level is a file of the installation: a secret, or the mail log's place, of which a process that was
+ * killed leaves the last changes in `-wal`.
+ */
 export function isKept(entry: Dirent): boolean {
   return entry.isFile() && !OF_A_PROCESS.test(entry.name);
 }

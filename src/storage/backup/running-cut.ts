@@ -136,7 +136,8 @@ class Pause {
 async function copyFirstLevel(home: string, folder: string): Promise<void> {
   for (const entry of await readdir(home, { withFileTypes: true })) {
     const [from, to] = [join(home, entry.name), join(folder, entry.name)];
-    if (!isKept(entry)) continue;
+    // The copy of its database has what is in it.
+    if (!isKept(entry) || entry.name.endsWith("-wal")) continue;
     if (entry.name.endsWith(".sqlite")) copyDatabase(from, to);
     else await copyFile(from, to);
   }
