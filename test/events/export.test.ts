@@ -218,7 +218,7 @@ test("a folder for Parquet files that could not be prepared is tried again by th
   const one = { select: "SELECT 1 AS one", settings: "max_threads = 1" };
   const signal = new AbortController().signal;
   const both = await Promise.allSettled([files.chunks(one, signal).next(), files.chunks(one, signal).next()]);
-  const refused = { status: "rejected", reason: expect.any(UnavailableError) };
+  const refused = { status: "rejected" as const, reason: expect.any(UnavailableError) };
   expect(both).toEqual([refused, refused]);
   await rm(blocked);
   const chunks = await Array.fromAsync(files.chunks(one, signal));
