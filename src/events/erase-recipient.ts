@@ -35,7 +35,8 @@ const MASKED = `concat('{', arrayStringConcat(arrayMap(member -> concat(toJSONSt
  *
  * H1. The jobs lose their keyed hash last: until then they are found again, however often the call is broken off.
  * H2. No statement that the server keeps (its list of mutations) has the recipient: it names jobs.
- * H3. Jobs from before there was a hash, and reports that came later, are found by their texts, which quote the recipient.
+ * H3. Jobs from before there was a hash, reports that came later, and events about a copy are found by their texts, which quote the
+ *     recipient. `events` has all of them and is masked after `events_by_type`, so it leads to them until both are masked.
  */
 export class RecipientErasure implements HistoryErasure {
   constructor(private readonly options: EraseRecipientOptions) {}
@@ -59,41 +60,38 @@ export class RecipientErasure implements HistoryErasure {
 
   private async jobsOf(tenantId: string, recipient: string): Promise<readonly string[]> {
     const { database } = this.options.target;
-    const quotes = (column: string) => `positionCaseInsensitiveUTF8(${column}, {recipient:String}) > 0`;
+    // Former releases masked `events_by_type` last, and may have stopped before it.
     const rows = await this.options.reading.rows(
       `SELECT DISTINCT job_id FROM (
   SELECT job_id FROM ${database}.jobs
-  WHERE tenant_id = {tenant:String} AND (recipient_hash = {hash:UUID} OR ${quotes("result")} OR ${quotes("attempts_log")})
+  WHERE tenant_id = {tenant:String} AND (recipient_hash = {hash:UUID} OR ${quoting("result")} OR ${quoting("attempts_log")})
   UNION ALL
-  SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quotes("result")}
+  SELECT job_id FROM ${database}.events WHERE tenant_id = {tenant:String} AND ${quoting("result")}
+  UNION ALL
+  SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quoting("result")}
 ) LIMIT ${JOBS_MAX + 1}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, recipient, hash: this.options.recipients.hashOf(recipient) },
+      { tenant: tenantId, hash: this.options.recipients.hashOf(recipient), recipient },
     );
     return rows.map(([jobId]) => String(jobId));
   }
 
   private async maskEvents(tenantId: string, jobs: readonly string[]): Promise<number> {
     const where = `${ofJobs(tenantId, jobs)} AND result != '{}' AND result != ${MASKED}`;
-    const count = await this.count("events", where);
-    if (count === 0) return 0;
-    for (const table of ["events", "events_by_type"])
-      await this.mutate(table, `UPDATE result = ${MASKED} WHERE ${where}`);
-    return count;
+    await this.update("events_by_type", `result = ${MASKED}`, where);
+    return this.update("events", `result = ${MASKED}`, where);
   }
 
-  private async maskJobs(tenantId: string, jobs: readonly string[]): Promise<number> {
+  private maskJobs(tenantId: string, jobs: readonly string[]): Promise<number> {
     const where = `${ofJobs(tenantId, jobs)} AND (recipient_hash != '${NO_RECIPIENT}' OR result != ${MASKED} OR attempts_log != '[]' OR tags != [])`;
-    const count = await this.count("jobs", where);
     const columns = `recipient_hash = '${NO_RECIPIENT}', recipient_domain = '', attempts_log = '[]', tags = [], result = ${MASKED}`;
-    if (count > 0) await this.mutate("jobs", `UPDATE ${columns} WHERE ${where}`);
-    return count;
+    return this.update("jobs", columns, where);
   }
 
   private async maskRefused(tenantId: string, recipient: string): Promise<void> {
     const rows = await this.options.reading.rows(
       `SELECT DISTINCT token FROM ${this.options.target.database}.refused_rows
-WHERE tenant_id = {tenant:String} AND positionCaseInsensitiveUTF8(concat(row, fault), {recipient:String}) > 0
+WHERE tenant_id = {tenant:String} AND (${quoting("row")} OR ${quoting("fault")})
 LIMIT ${ROWS_MAX}
 SETTINGS ${this.settings()}`,
       { tenant: tenantId, recipient },
@@ -123,6 +121,13 @@ SETTINGS ${this.settings()}`,
     return Number(row?.[0] ?? 0);
   }
 
+  /** Returns how many rows it changes. Each table is counted by itself: an earlier call may have changed only some of them. */
+  private async update(table: string, columns: string, where: string): Promise<number> {
+    const count = await this.count(table, where);
+    if (count > 0) await this.mutate(table, `UPDATE ${columns} WHERE ${where}`);
+    return count;
+  }
+
   /** Once it has answered, the server goes on by itself, also after its restart. */
   private mutate(table: string, change: string, target = this.options.target): Promise<void> {
     const { writing } = this.options;
@@ -148,6 +153,11 @@ SETTINGS ${this.settings()}`,
   private settings(): string {
     return selectSettings(this.options.target, eventLimits.eventStoreReadTimeoutMs);
   }
+}
+
+/** Whether the column's text quotes the recipient, which is bound. */
+function quoting(column: string): string {
+  return `positionCaseInsensitiveUTF8(${column}, {recipient:String}) > 0`;
 }
 
 function ofJobs(tenantId: string, jobs: readonly string[]): string {

@@ -11,6 +11,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { eventually } from "../support/eventually.ts";
 
 const ANN = "ann@example.com";
 const KEPT = { recipient: ANN, payload: "{}", settlements: 1 };
@@ -140,4 +141,44 @@ test("an erasure that was broken off before its jobs lost their hash is complete
   await expect(broken.eraseRecipient("acme", "eve@example.com")).rejects.toThrow("gone");
   expect(await erasure.eraseRecipient("acme", "eve@example.com")).toMatchObject({ finishedJobs: 1, isComplete: true });
   expect(await jobs.finishedJob("acme", jobId)).toMatchObject({ recipientDomain: "" });
+});
+
+test.each(["events_by_type", "events"])(
+  "an erasure that was broken off before it masked %s is completed by the next one",
+  async (table) => {
+    const [tenantId, address] = [`off-${table.length}`, `off-${table.length}@example.com`];
+    const [own, copied] = [ids.next(), ids.next()];
+    const result = { recipient: address, diagnostic: `550 <${address}>: no such user` };
+    await writer.write(`off-${table}`, [
+      row({ tenantId, jobId: own, finished: { recipient: address } }),
+      row({ tenantId, jobId: own, type: "bounced", result }),
+      row({ tenantId, jobId: copied, finished: { recipient: "bob@example.com" } }),
+      row({ tenantId, jobId: copied, type: "bounced", result }),
+    ]);
+    const command = (sql: string) =>
+      sql.includes(`.${table} `) ? Promise.reject(new Error("gone")) : store.writing.command(sql);
+    const { reading, target } = store;
+    const writing = { command } as never;
+    const broken = new RecipientErasure({ reading, writing, target, recipients, clock: systemClock });
+    await expect(broken.eraseRecipient(tenantId, address)).rejects.toThrow("gone");
+    await eventually("what was begun is done", async () => {
+      const [undone] = await reading.rows("SELECT count() FROM system.mutations WHERE NOT is_done");
+      return Number(undone?.[0]) === 0;
+    });
+    expect(await erasure.eraseRecipient(tenantId, address)).toMatchObject({ isComplete: true });
+    expect(await everything()).not.toContain(address);
+  },
+);
+
+test("who was a copy of mail that was delivered is erased from its events", async () => {
+  const [tenantId, jobId] = ["copies", ids.next()];
+  await writer.write("copies", [
+    row({ tenantId, jobId, finished: { recipient: "bob@example.com" } }),
+    row({ tenantId, jobId, type: "delivered", result: { recipient: "copy@example.com", code: 250 } }),
+  ]);
+  expect(await erasure.eraseRecipient(tenantId, "copy@example.com")).toMatchObject({ events: 1, isComplete: true });
+  expect((await store.reader.job(tenantId, jobId))?.events.map(({ result }) => result)).toEqual([
+    {},
+    { recipient: "(erased)", code: 250 },
+  ]);
 });
