@@ -7,6 +7,7 @@ import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
+import { quotesOf } from "./recipient-quotes.ts";
 import { selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, localName, onCluster } from "./table.ts";
 
@@ -71,7 +72,7 @@ export class RecipientErasure implements HistoryErasure {
   SELECT job_id FROM ${database}.events_by_type WHERE tenant_id = {tenant:String} AND ${quoting("result")}
 ) LIMIT ${JOBS_MAX + 1}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, hash: this.options.recipients.hashOf(recipient), recipient },
+      { tenant: tenantId, hash: this.options.recipients.hashOf(recipient), ...quotesOf(recipient) },
     );
     return rows.map(([jobId]) => String(jobId));
   }
@@ -94,7 +95,7 @@ SETTINGS ${this.settings()}`,
 WHERE tenant_id = {tenant:String} AND (${quoting("row")} OR ${quoting("fault")})
 LIMIT ${ROWS_MAX}
 SETTINGS ${this.settings()}`,
-      { tenant: tenantId, recipient },
+      { tenant: tenantId, ...quotesOf(recipient) },
     );
     const tokens = rows.map(([token]) => String(token)).filter((token) => /^[A-Za-z0-9:_./-]{1,200}$/.test(token));
     if (tokens.length === 0) return;
@@ -155,9 +156,9 @@ SETTINGS ${this.settings()}`,
   }
 }
 
-/** Whether the column's text quotes the recipient, which is bound. */
+/** Whether the column's text quotes the recipient, whose `RecipientQuotes` are bound. */
 function quoting(column: string): string {
-  return `positionCaseInsensitiveUTF8(${column}, {recipient:String}) > 0`;
+  return `(positionCaseInsensitiveUTF8(${column}, {part:String}) > 0 AND match(${column}, {pattern:String}))`;
 }
 
 function ofJobs(tenantId: string, jobs: readonly string[]): string {

@@ -22,6 +22,7 @@ let store: TestEventStore;
 let writer: ClickHouseEventWriter;
 let jobs: ClickHouseFinishedJobs;
 let erasure: RecipientErasure;
+let quoted = 0;
 let event = (Date.now() - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS;
 
 beforeAll(async () => {
@@ -181,4 +182,68 @@ test("who was a copy of mail that was delivered is erased from its events", asyn
     {},
     { recipient: "(erased)", code: 250 },
   ]);
+});
+
+const BOB = "bob@example.com";
+test.each<[recipient: string, quoting: readonly string[], others: readonly string[]]>([
+  [
+    ANN,
+    [
+      ANN,
+      "ANN@Example.com",
+      `<${ANN}>`,
+      `"${ANN}"`,
+      `'${ANN}'`,
+      JSON.stringify({ to: ANN }),
+      `rfc822;${ANN}`,
+      `to=${ANN}`,
+      `${BOB},${ANN},${BOB}`,
+      `unknown: ${ANN}.`,
+      `${ANN}.\nTry later`,
+      `gone:\n${ANN}\n`,
+      `\u0007${ANN}`,
+      JSON.stringify(`gone:\t${ANN}\n`),
+      `unknown...${ANN}... no`,
+      `${ANN}--gone`,
+      `jo${ANN} ${ANN}`,
+      `${ANN}.br, ${ANN}`,
+      `https://shop.example/?who=${ANN}&n=1`,
+      `https://shop.example/${ANN}`,
+      `https://shop.example/?to=%3C${ANN}%3E`,
+      `用户${ANN}不存在`,
+    ],
+    [
+      `jo${ANN}`,
+      `jo.${ANN}`,
+      `jo-${ANN}`,
+      `jo+${ANN}`,
+      `o'${ANN}`,
+      `7${ANN}`,
+      `é${ANN}`,
+      `${ANN}.br`,
+      `${ANN}-x.net`,
+      `${ANN}munity`,
+      `${ANN}2`,
+      "ann@example-com",
+    ],
+  ],
+  ["élan@example.com", ["<Élan@example.com>"], ["elan@example.com", "délan@example.com"]],
+  ["o'h{a}r|a*$^@x.org", ["<o'h{a}r|a*$^@x.org>"], ["o'har@x.org"]],
+  ['"ann \\"b"@x.org', ['<"ann \\"b"@x.org>', JSON.stringify('"ann \\"b"@x.org')], ['"ann b"@x.org', "@x.org"]],
+  [
+    "4917012345",
+    ["4917012345", "+4917012345", "004917012345", "tel:4917012345;", "n=%204917012345", "4917012345@wa", "4917012345."],
+    ["49170123456", "14917012345", "0104917012345", "491701234"],
+  ],
+])("%s is found wherever it is quoted, and not as a part of another", async (recipient, quoting, others) => {
+  const tenantId = `quotes-${++quoted}`;
+  const written = quoting
+    .concat(others)
+    .map((error) => row({ tenantId, jobId: ids.next(), type: "failed", result: { error } }));
+  await writer.write(tenantId, written);
+  expect(await erasure.eraseRecipient(tenantId, recipient)).toMatchObject({ isComplete: true });
+  const left = await store.reading.rows(
+    `SELECT JSONExtractString(result, 'error') FROM erasing.events WHERE tenant_id = '${tenantId}' ORDER BY event_id`,
+  );
+  expect(left.map(([error]) => error)).toEqual(quoting.map(() => "(erased)").concat(others));
 });
