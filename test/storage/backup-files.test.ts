@@ -7,6 +7,7 @@ import { PlaceStore } from "../../src/channels/email/mail-log/place-store.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
 import { mirror } from "../../src/storage/backup/mirror.ts";
 import { entriesOf } from "../../src/storage/backup/parts.ts";
+import { STAGING, takeCut } from "../../src/storage/backup/running-cut.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -75,6 +76,20 @@ test("a backup of a start that was killed has the mail log's last place", async 
   const again = PlaceStore.open(restored, "/var/log/mail.log");
   expect(again.place()).toEqual(place);
   again.close();
+});
+
+test("a copy of a running start has the mail log's last place in the database itself", async () => {
+  const place = { inode: "7", offset: 4711, head: { bytes: 3, digest: "abc" } };
+  const store = PlaceStore.open(folder, "/var/log/mail.log");
+  store.save(place, new Map());
+  const postgres = { copyTo: () => Promise.reject(new Error("far enough")) };
+  await expect(takeCut({ home: folder, postgres } as never)).rejects.toThrow("far enough");
+  store.close();
+  const copy = join(folder, STAGING);
+  expect(await readdir(copy)).toEqual(["mail-log.sqlite"]);
+  const copied = PlaceStore.open(copy, "/var/log/mail.log");
+  expect(copied.place()).toEqual(place);
+  copied.close();
 });
 
 test("a backup whose content differs from its manifest is refused, even if it can be read to its end", async () => {
