@@ -151,13 +151,18 @@ class Lane implements Connection {
     return this.inTurn({}, () => this.inner.close());
   }
 
-  /** Takes a turn in which nothing runs, until it is ended, but the statements of the lane that it begins with. */
+  /**
+   * Takes a turn in which nothing runs, until it is ended, but the statements of the lane that it begins with. One of those that
+   * is under way when it is ended is waited for (C1).
+   */
   hold(): { readonly begun: Promise<Lane>; end(): void } {
     const begun = Promise.withResolvers<Lane>();
     const ended = Promise.withResolvers<void>();
-    void this.inTurn({}, () => {
-      begun.resolve(new Lane(this.inner));
-      return ended.promise;
+    void this.inTurn({}, async () => {
+      const alone = new Lane(this.inner);
+      begun.resolve(alone);
+      await ended.promise;
+      await alone.tail;
     });
     return { begun: begun.promise, end: ended.resolve };
   }
