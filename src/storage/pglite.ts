@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PGlite, type Transaction } from "@electric-sql/pglite";
+import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
 import type { Calls } from "../domain/calls.ts";
-import { mirror } from "./backup/mirror.ts";
+import { Mirror } from "./backup/mirror.ts";
 import { servePglite } from "./served-pglite.ts";
 
 export interface EmbeddedPostgres {
@@ -41,15 +41,18 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
     db: drizzle({ client }),
     serveTo: (calls) => servePglite(client, calls),
     async copyTo(target) {
-      const sinceMs = Date.now();
+      const copy = new Mirror(folder, target);
       await client.exec("checkpoint");
-      await mirror(folder, target, null);
-      return { hold: (work) => client.transaction((transaction) => work(() => finish(transaction, sinceMs))) };
-
-      async function finish(held: Pick<Transaction, "exec">, beganMs: number): Promise<void> {
-        await held.exec("checkpoint");
-        await mirror(folder, target, beganMs);
-      }
+      await copy.update();
+      return {
+        hold: (work) =>
+          client.transaction((held) =>
+            work(async () => {
+              await held.exec("checkpoint");
+              await copy.update();
+            }),
+          ),
+      };
     },
     close: () => {
       closed ??= closeClient(client);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { PlaceStore } from "../../src/channels/email/mail-log/place-store.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
-import { mirror } from "../../src/storage/backup/mirror.ts";
+import { Mirror } from "../../src/storage/backup/mirror.ts";
 import { entriesOf } from "../../src/storage/backup/parts.ts";
 import { STAGING, takeCut } from "../../src/storage/backup/running-cut.ts";
 
@@ -25,26 +25,46 @@ async function contentsOf(path: string): Promise<Record<string, string>> {
   return found;
 }
 
+const AN_HOUR_MS = 3_600_000;
+/** For files that are copied long after they were written. */
+const longAfter = () => Date.now() + AN_HOUR_MS;
+
 test("a mirror has what the folder has now, and copies only what may have changed", async () => {
   const [from, to] = [join(folder, "from"), join(folder, "to")];
   await mkdir(join(from, "parts"), { recursive: true });
-  const write = async (name: string, text: string, ageMs: number) => {
-    await writeFile(join(from, name), text);
-    const at = new Date(Date.now() - ageMs);
-    await utimes(join(from, name), at, at);
-  };
-  for (const name of ["old", "changed", "gone", "parts/old"]) await write(name, "first", 3_600_000);
-  await mirror(from, to, null);
+  for (const name of ["old", "changed", "gone", "parts/old"]) await writeFile(join(from, name), "first");
+  const mirror = new Mirror(from, to, longAfter);
+  await mirror.update();
   expect(await contentsOf(to)).toEqual({ old: "first", changed: "first", gone: "first", "parts/old": "first" });
-  const sinceMs = Date.now();
-  await write("changed", "again", 0);
-  await write("parts/new", "first", 3_600_000);
+  await writeFile(join(from, "changed"), "again");
+  await writeFile(join(from, "parts/new"), "first");
   await rm(join(from, "gone"));
   // Whoever copies it anew would lose this.
   await writeFile(join(to, "old"), "ours!");
-  await mirror(from, to, sinceMs);
+  await mirror.update();
   expect(await contentsOf(to)).toEqual({ old: "ours!", changed: "again", "parts/old": "first", "parts/new": "first" });
   expect((await stat(to)).mode & 0o777).toBe(0o700);
+});
+
+test("a mirror copies what was changed while the clock was set back, and what was too young to tell", async () => {
+  const [from, to] = [join(folder, "from"), join(folder, "to")];
+  await mkdir(from);
+  for (const name of ["set back", "as old as before"]) await writeFile(join(from, name), "first");
+  const { atime, mtime } = await stat(join(from, "as old as before"));
+  const mirror = new Mirror(from, to, longAfter);
+  await mirror.update();
+  for (const name of ["set back", "as old as before"]) await writeFile(join(from, name), "again");
+  const before = new Date(Date.now() - AN_HOUR_MS);
+  await utimes(join(from, "set back"), before, before);
+  await utimes(join(from, "as old as before"), atime, mtime);
+  await mirror.update();
+  expect(await contentsOf(to)).toEqual({ "set back": "again", "as old as before": "again" });
+
+  const young = new Mirror(from, to);
+  await young.update();
+  await writeFile(join(to, "set back"), "older");
+  await young.update();
+  expect(await contentsOf(to)).toEqual({ "set back": "again", "as old as before": "again" });
 });
 
 test("of a data folder's parts an empty one is backed up, and one that is missing is not", async () => {

@@ -3,37 +3,59 @@ import { join } from "node:path";
 import { unlessMissing } from "./missing.ts";
 
 const AT_A_TIME = 64;
-
-/**
- * Makes `to` equal to the folder `from`, and copies only files that have changed since an earlier call. A file that may have
- * been written while the earlier call read it counts as changed.
- */
-export async function mirror(from: string, to: string, sinceMs: number | null): Promise<void> {
-  await mkdir(to, { recursive: true, mode: 0o700 });
-  const [now, before] = await Promise.all([readdir(from, { withFileTypes: true }), readdir(to)]);
-  const gone = new Set(before);
-  const files: string[] = [];
-  for (const entry of now) {
-    gone.delete(entry.name);
-    if (entry.isDirectory()) await mirror(join(from, entry.name), join(to, entry.name), sinceMs);
-    else if (entry.isFile()) files.push(entry.name);
-  }
-  for (let at = 0; at < files.length; at += AT_A_TIME) {
-    const some = files.slice(at, at + AT_A_TIME);
-    await Promise.all(some.map((name) => copyChanged(join(from, name), join(to, name), sinceMs).catch(unlessMissing)));
-  }
-  await Promise.all(Array.from(gone, (name) => rm(join(to, name), { recursive: true, force: true })));
-}
-
-/** File systems note times in steps of some milliseconds, and so may others' clocks be off. */
+/** File systems note times in steps of up to two seconds. */
 const DOUBT_MS = 2_000;
 
-async function copyChanged(from: string, to: string, sinceMs: number | null): Promise<void> {
-  const copy = sinceMs === null ? null : await lstat(to).catch(() => null);
-  if (copy !== null && sinceMs !== null) {
-    const { mtimeMs, size } = await lstat(from);
-    if (size === copy.size && mtimeMs < sinceMs - DOUBT_MS) return;
+/**
+ * A copy of a folder, which may be brought up to date.
+ *
+ * M1. A file is left out of an update only if it is the one that was copied, and its size and both times are what they were
+ *     before that. No clock is compared with another reading of it, which may have been set back meanwhile.
+ * M2. A file that was so young when it was copied that a change might have left its times as they were is copied again.
+ */
+export class Mirror {
+  /** What each file was before it was copied, by its path; only of those that may be left out. */
+  private readonly copied = new Map<string, string>();
+
+  constructor(
+    private readonly from: string,
+    private readonly to: string,
+    private readonly nowMs: () => number = Date.now,
+  ) {}
+
+  /** Makes the copy equal to the folder. Rejects soon after `signal` has aborted, with its reason. */
+  update(signal?: AbortSignal): Promise<void> {
+    return this.folder("", signal);
   }
-  // A file system that can share blocks makes this copy for free.
-  await copyFile(from, to, constants.COPYFILE_FICLONE);
+
+  private async folder(path: string, signal?: AbortSignal): Promise<void> {
+    const to = join(this.to, path);
+    await mkdir(to, { recursive: true, mode: 0o700 });
+    const [now, before] = await Promise.all([readdir(join(this.from, path), { withFileTypes: true }), readdir(to)]);
+    const gone = new Set(before);
+    const files: string[] = [];
+    for (const entry of now) {
+      gone.delete(entry.name);
+      if (entry.isDirectory()) await this.folder(join(path, entry.name), signal);
+      else if (entry.isFile()) files.push(join(path, entry.name));
+    }
+    for (let at = 0; at < files.length; at += AT_A_TIME) {
+      signal?.throwIfAborted();
+      await Promise.all(files.slice(at, at + AT_A_TIME).map((file) => this.file(file).catch(unlessMissing)));
+    }
+    await Promise.all(Array.from(gone, (name) => rm(join(to, name), { recursive: true, force: true })));
+  }
+
+  private async file(path: string): Promise<void> {
+    const from = join(this.from, path);
+    const { ino, size, mtimeNs, ctimeNs, mtimeMs, ctimeMs } = await lstat(from, { bigint: true });
+    const state = `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    if (this.copied.get(path) === state) return;
+    this.copied.delete(path);
+    const youngestMs = Math.max(Number(mtimeMs), Number(ctimeMs));
+    const isSettled = youngestMs < this.nowMs() - DOUBT_MS;
+    // A file system that can share blocks makes this copy for free.
+    await copyFile(from, join(this.to, path), constants.COPYFILE_FICLONE);
+    if (isSettled) this.copied.set(path, state);
+  }
 }
