@@ -5,6 +5,7 @@ import { UnavailableError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
 import { isJobId, jobTimeMs } from "../domain/ids.ts";
 import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
+import { noteStored } from "./backup/payload-links.ts";
 import { readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
@@ -29,6 +30,7 @@ const LATE_MS = 5 * 60_000;
  *     so a job whose id is no longer young gets files of its own, whose time is that of their storing and which later jobs may
  *     share. Were the shared file's time set instead, it would make every job that has it young, and a tenant that sends one
  *     attachment all day would lose none of them.
+ * F5. `put` resolves when a backup that is being prepared has the files too (`noteStored`).
  */
 export class ContentFiles implements ContentStore {
   /**
@@ -52,7 +54,10 @@ export class ContentFiles implements ContentStore {
 
   async put(ref: PayloadRef, contents: readonly Content[]): Promise<void> {
     try {
-      for (const content of contents) await this.putOne(ref, content);
+      for (const content of contents) {
+        await this.putOne(ref, content);
+        await noteStored(this.own(ref, content.sha256));
+      }
       await this.directory.sync();
     } catch (error) {
       throw new UnavailableError("the folder of files cannot be written to", { cause: error });

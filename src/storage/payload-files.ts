@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { UnavailableError } from "../domain/errors.ts";
 import type { PayloadRef, PayloadStore, StoredRef } from "../domain/payload-store.ts";
+import { noteStored } from "./backup/payload-links.ts";
 import { ASIDE, putBack, readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
 import { UNFINISHED, writeWholeFile } from "./whole-file.ts";
 
@@ -18,6 +19,7 @@ const NAME = /^([0-9a-f-]{36})\.([a-z0-9-]{1,63})$/;
  * P2. The next start of the main process removes unfinished files that a crash left, and puts back those that it left aside, before
  *     any other process of the start writes.
  * P3. A file's time is that of its storing, and a payload that is stored anew is a new file.
+ * P4. `put` resolves when a backup that is being prepared has the file too (`noteStored`).
  */
 export class PayloadFiles implements PayloadStore {
   private constructor(
@@ -43,6 +45,7 @@ export class PayloadFiles implements PayloadStore {
   async put(ref: PayloadRef, payload: Uint8Array): Promise<void> {
     try {
       await writeWholeFile(this.pathOf(ref), payload);
+      await noteStored(this.pathOf(ref));
       await this.directory.sync();
     } catch (error) {
       throw unwritable(error);

@@ -19,8 +19,11 @@ export interface EmbeddedPostgres {
 }
 
 export interface UnfinishedCopy {
-  /** Holds every statement and transaction while `work` runs; `finish` brings the copy up to date. */
-  hold<T>(work: (finish: () => Promise<void>) => Promise<T>): Promise<T>;
+  /**
+   * Holds every statement and transaction while `work` runs; `finish` brings the copy up to date, and rejects soon after its
+   * signal has aborted.
+   */
+  hold<T>(work: (finish: (signal: AbortSignal) => Promise<void>) => Promise<T>): Promise<T>;
 }
 
 /**
@@ -47,9 +50,9 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
       return {
         hold: (work) =>
           client.transaction((held) =>
-            work(async () => {
+            work(async (signal) => {
               await held.exec("checkpoint");
-              await copy.update();
+              await copy.update(signal);
             }),
           ),
       };

@@ -31,11 +31,16 @@ export async function putBack(aside: string): Promise<void> {
 }
 
 /** A file's bytes, also if it is aside at the moment; null: there is none. */
-export async function readStored(path: string): Promise<Uint8Array | null> {
+export function readStored(path: string): Promise<Uint8Array | null> {
+  return lookAtStored(path, (name) => readFile(name));
+}
+
+/** What `look` returns for the name that the file has at the moment; null: there is none. */
+export async function lookAtStored<T>(path: string, look: (name: string) => Promise<T>): Promise<T | null> {
   // The last look is for one that was put back between the first two.
   for (const name of [path, path + ASIDE, path]) {
     try {
-      return await readFile(name);
+      return await look(name);
     } catch (error) {
       if (!hasCode(error, "ENOENT")) throw error;
     }

@@ -7,6 +7,9 @@ import { isMissing } from "./missing.ts";
 export const PARTS = ["secrets", "queue", "registry", "events", "payloads"] as const;
 export type Part = (typeof PARTS)[number];
 
+/** The folder in which a running start prepares a backup. Left there by a crash, it is removed by the next start. */
+export const STAGING = "backup.unfinished";
+
 const FOLDERS: Readonly<Record<string, Part>> = {
   redis: "queue",
   postgres: "registry",

@@ -8,15 +8,15 @@ import { UnavailableError } from "../../domain/errors.ts";
 import type { Chdb } from "../chdb.ts";
 import type { EmbeddedPostgres } from "../pglite.ts";
 import type { RedisChild } from "../redis-child.ts";
+import { HoldLimit } from "./hold-limit.ts";
 import { isMissing, unlessMissing } from "./missing.ts";
-import { appendOnlyNames, isKept, isLeftOut } from "./parts.ts";
+import { appendOnlyNames, isKept, isLeftOut, STAGING } from "./parts.ts";
+import { PayloadLinks } from "./payload-links.ts";
 
-/** The longest that Redis takes no writes; a cut that takes longer fails. Well below a lease's term and a command's deadline. */
+/** The longest that a store is held; a cut that takes longer fails. Well below a lease's term and a command's deadline. */
 const PAUSE_MS = 4_000;
-const LINKS_AT_A_TIME = 64;
-/** The folder in which a running start prepares a backup. Left there by a crash, it is removed by the next start. */
-export const STAGING = "backup.unfinished";
 const FREEZE = "backup";
+const TOO_BUSY = `the machine is too busy: the stores could not be copied within ${PAUSE_MS / 1000} s; nothing was backed up`;
 
 export interface CutPorts {
   readonly home: string;
@@ -48,8 +48,10 @@ export interface Cut {
  *     So a start on the copy recovers as it does after a crash, and every promise for crashes holds for it.
  * B2. No insert into the event store is under way at that instant, and the tokens that its tables remember are copied too: a
  *     batch that the queue still holds is either wholly stored, or not at all, or is completed under its token.
- * B3. Nothing holds longer than `PAUSE_MS`, even if this process dies: Redis ends the pause by itself.
+ * B3. Nothing is held longer than `PAUSE_MS`, whatever does not answer: work that takes longer is left to end by itself, while
+ *     the stores go on. Redis ends its pause even if this process dies.
  * B4. Nothing outside the staging folder changes, except that the event store hard-links its parts there.
+ * B5. It rejects only when what it left to end by itself has ended.
  */
 export async function takeCut(ports: CutPorts): Promise<Cut> {
   const { home, postgres, chdb, clock } = ports;
@@ -59,25 +61,52 @@ export async function takeCut(ports: CutPorts): Promise<Cut> {
   // Read again from an older place, the mail log brings nothing twice: so it may be copied before the rest.
   await copyFirstLevel(home, folder);
   const copy = await postgres.copyTo(join(folder, "postgres"));
-  // In this order: who waits for the registry is answered soon, while the recorder can wait.
-  return chdb.hold(async (events) => {
-    const tables = await mergeTrees(events, ports.database);
-    return copy.hold(async (finishPostgres) => {
-      const pause = await Pause.begin(ports.redis, clock);
-      try {
-        const cutMs = clock.nowMs();
-        const lengths = await linkAppendOnly(home, folder);
-        await Promise.all([
-          linkPayloads(home, folder),
-          finishPostgres(),
-          copyEventStore(ports, events, folder, tables),
-        ]);
-        return { folder, cutMs, lengths, heldMs: await pause.end() };
-      } finally {
-        pause.close();
-      }
-    });
-  });
+  const payloads = await PayloadLinks.begin(home, folder);
+  const limit = new HoldLimit(clock, PAUSE_MS, () => new UnavailableError(TOO_BUSY));
+  try {
+    // In this order: who waits for the registry is answered soon, while the recorder can wait.
+    const cut = await chdb.hold((events) =>
+      limit.within(async () => {
+        const tables = await mergeTrees(events, ports.database);
+        const work: HeldWork = { ports, folder, payloads, events, tables, signal: limit.signal };
+        return copy.hold((finish) => limit.within(() => copyHeld(work, finish)));
+      }),
+    );
+    await payloads.finish();
+    return cut;
+  } finally {
+    await limit.settled();
+  }
+}
+
+interface HeldWork {
+  readonly ports: CutPorts;
+  readonly folder: string;
+  readonly payloads: PayloadLinks;
+  readonly events: ClickHouseClient;
+  /** Of the event store. */
+  readonly tables: readonly string[];
+  /** Aborts when the stores go on. */
+  readonly signal: AbortSignal;
+}
+
+/** What is copied while registry and event store are held: pauses Redis, too. */
+async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) => Promise<void>): Promise<Cut> {
+  const { ports, folder, payloads, signal } = work;
+  const { home, clock } = ports;
+  const pause = await Pause.begin(ports.redis, clock);
+  try {
+    const cutMs = clock.nowMs();
+    await payloads.cut();
+    const lengths = await linkAppendOnly(home, folder);
+    const parts = [finishPostgres(signal), copyEventStore(work)];
+    // Also of the other one, if one fails.
+    await Promise.allSettled(parts);
+    await Promise.all(parts);
+    return { folder, cutMs, lengths, heldMs: await pause.end() };
+  } finally {
+    pause.close();
+  }
 }
 
 /** Removes what a backup left, finished or not. Only for the process that holds the folder. */
@@ -96,7 +125,13 @@ class Pause {
 
   /** Resolves when every write that was answered is in the append-only file, and no further one is answered. */
   static async begin(address: RedisChild["address"], clock: Clock): Promise<Pause> {
-    const options = { lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 };
+    const options = {
+      lazyConnect: true,
+      retryStrategy: () => null,
+      maxRetriesPerRequest: 0,
+      connectTimeout: PAUSE_MS,
+      commandTimeout: PAUSE_MS,
+    };
     const redis =
       address.kind === "socket" ? new Redis({ ...options, path: address.path }) : new Redis(address.url, options);
     // Each command rejects by itself.
@@ -121,9 +156,7 @@ class Pause {
     }
     const heldMs = this.clock.monotonicMs() - this.begunMs;
     if (heldMs < PAUSE_MS) return heldMs;
-    throw new UnavailableError(
-      `the machine is too busy: the stores could not be copied within ${PAUSE_MS / 1000} s; nothing was backed up`,
-    );
+    throw new UnavailableError(TOO_BUSY);
   }
 
   /** A pause that was not ended is over after `PAUSE_MS`. */
@@ -179,17 +212,6 @@ async function linkAppendOnly(home: string, folder: string): Promise<ReadonlyMap
   }
 }
 
-/** A payload is written once and never changed; one that goes now belongs to a job that has ended. */
-async function linkPayloads(home: string, folder: string): Promise<void> {
-  const [from, to] = [join(home, "payloads"), join(folder, "payloads")];
-  await mkdir(to, { mode: 0o700 });
-  const names = (await readdir(from).catch(() => [])).filter((name) => !isLeftOut(name));
-  for (let at = 0; at < names.length; at += LINKS_AT_A_TIME) {
-    const some = names.slice(at, at + LINKS_AT_A_TIME);
-    await Promise.all(some.map((name) => link(join(from, name), join(to, name)).catch(unlessMissing)));
-  }
-}
-
 /** With their databases, that of sealed contents included. */
 async function mergeTrees(events: ClickHouseClient, database: string): Promise<readonly string[]> {
   const result = await events.query({
@@ -202,34 +224,37 @@ WHERE database IN ('${database}', '${database}_sealed') AND engine LIKE '%MergeT
 }
 
 /** The engine hard-links the parts of a table, which never change; everything else in its folder is small and is copied. */
-async function copyEventStore(
-  { home }: CutPorts,
-  events: ClickHouseClient,
-  folder: string,
-  tables: readonly string[],
-): Promise<void> {
+async function copyEventStore({ ports: { home }, folder, events, tables, signal }: HeldWork): Promise<void> {
   // One after the other: they count their calls in one file, which the engine does not lock.
   for (const table of tables) {
+    signal.throwIfAborted();
     await events.command({ query: `ALTER TABLE ${table} FREEZE WITH NAME '${FREEZE}'` });
   }
   const target = join(folder, "clickhouse");
   await mkdir(target, { mode: 0o700 });
   const frozen = join(home, "clickhouse", "shadow", FREEZE, "store");
   await rename(frozen, join(target, "store")).catch(unlessMissing);
-  await copyAround(join(home, "clickhouse"), target, "clickhouse");
+  await copyAround(join(home, "clickhouse"), target, { path: "clickhouse", signal });
 }
 
 /** Copies what lies around the parts: definitions, and the tokens that a table remembers. */
-async function copyAround(from: string, to: string, path: string): Promise<void> {
+async function copyAround(
+  from: string,
+  to: string,
+  { path, signal }: { readonly path: string; readonly signal: AbortSignal },
+): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   const entries = await readdir(from, { withFileTypes: true }).catch(() => []);
   const isTable = entries.some(({ name }) => name === "format_version.txt");
   for (const entry of entries) {
     const inside = `${path}/${entry.name}`;
     if (isLeftOut(inside)) continue;
+    signal.throwIfAborted();
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isFile()) await copyFile(source, target).catch(unlessMissing);
-    else if (entry.isDirectory() && (!isTable || NOT_PARTS.has(entry.name))) await copyAround(source, target, inside);
+    else if (entry.isDirectory() && (!isTable || NOT_PARTS.has(entry.name))) {
+      await copyAround(source, target, { path: inside, signal });
+    }
   }
 }
 

@@ -1,0 +1,96 @@
+import { existsSync } from "node:fs";
+import { constants, copyFile, link, mkdir, readdir, rename } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { hasCode } from "../../domain/has-code.ts";
+import { ASIDE, lookAtStored } from "../set-aside.ts";
+import { UNFINISHED } from "../whole-file.ts";
+import { isMissing, unlessMissing } from "./missing.ts";
+import { isLeftOut, STAGING } from "./parts.ts";
+
+const LINKS_AT_A_TIME = 64;
+const PAYLOADS = "payloads";
+/** In the staging folder: what was stored since the links were begun. Stores, also of other processes, link into it while it exists. */
+const STORED_SINCE = "payloads.since";
+const STORED_BEFORE_CUT = "payloads.before-cut";
+
+/**
+ * Links of all payloads, for a backup. There may be millions, so they are made before the stores are held.
+ *
+ * Invariants:
+ * P1. A job that was queued by `cut` has its payload in the copy, as it was stored last: what was there before the links were
+ *     begun is linked, and what was stored since is noted by its store before the job is queued.
+ * P2. While the stores are held, one folder is renamed, however many payloads there are.
+ * P3. A payload that was removed while the links were made may be in the copy too. It belongs to a job that has ended or was
+ *     never queued: after a restore the sweep removes it, as it does what a crash has left.
+ */
+export class PayloadLinks {
+  private constructor(private readonly folder: string) {}
+
+  /** Links what `home` has into the staging folder `folder`. */
+  static async begin(home: string, folder: string): Promise<PayloadLinks> {
+    const [from, to] = [join(home, PAYLOADS), join(folder, PAYLOADS)];
+    await mkdir(to, { mode: 0o700 });
+    // Before the list is read: what is not in the one is in the other.
+    await mkdir(join(folder, STORED_SINCE), { mode: 0o700 });
+    const names = (await namesIn(from)).filter((name) => !isLeftOut(name));
+    await eachOf(names, async (found) => {
+      const name = found.endsWith(ASIDE) ? found.slice(0, -ASIDE.length) : found;
+      await lookAtStored(join(from, name), (path) => linkOrCopy(path, join(to, name)));
+    });
+    return new PayloadLinks(folder);
+  }
+
+  /** What is stored from now on does not belong to the backup. */
+  cut(): Promise<void> {
+    return rename(join(this.folder, STORED_SINCE), join(this.folder, STORED_BEFORE_CUT));
+  }
+
+  /** After `cut`: puts what was noted in its place. */
+  async finish(): Promise<void> {
+    const noted = join(this.folder, STORED_BEFORE_CUT);
+    const names = (await namesIn(noted)).filter((name) => !isLeftOut(name));
+    await eachOf(names, (name) => rename(join(noted, name), join(this.folder, PAYLOADS, name)));
+  }
+}
+
+/**
+ * Notes for a backup that is being prepared that the payload `path` was stored; does nothing if there is none. Call it when the
+ * file has its name, and before a job that needs it is queued.
+ */
+export async function noteStored(path: string): Promise<void> {
+  const notes = join(dirname(dirname(path)), STAGING, STORED_SINCE);
+  if (!existsSync(notes)) return;
+  const note = join(notes, basename(path));
+  // A note of an earlier storing is replaced at once, so that there is never none. If it is the same file already, the draft
+  // stays, and is left out.
+  const draft = `${note}.${crypto.randomUUID()}${UNFINISHED}`;
+  const isNoted = await lookAtStored(path, (name) => linkOrCopy(name, draft).then(() => true));
+  if (isNoted) await rename(draft, note).catch(unlessMissing);
+}
+
+/** File systems allow some ten thousand names of a file, and jobs may share one. Payloads never change, so a copy is as good. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    // It was aside, and then found under its own name too.
+    if (hasCode(error, "EEXIST")) return;
+    if (!hasCode(error, "EMLINK")) throw error;
+    await copyFile(from, to, constants.COPYFILE_FICLONE);
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+async function eachOf(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
+  for (let at = 0; at < names.length; at += LINKS_AT_A_TIME) {
+    await Promise.all(names.slice(at, at + LINKS_AT_A_TIME).map(work));
+  }
+}
