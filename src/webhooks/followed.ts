@@ -52,9 +52,10 @@ export function markOf({ mark, newsMark }: Followed, stream: Stream): number {
   return stream === "events" ? mark : newsMark;
 }
 
-/** A webhook that is to be told of no news has none. */
+/** A webhook that is to be told of no news has none, but for what failed while it was: that is passed first. */
 export function newsMarkOf(webhook: SealedWebhook): number {
-  return newsTypesOf(webhook).length === 0 ? 0 : webhook.newsMark;
+  const { newsMark, progress } = webhook;
+  return newsTypesOf(webhook).length === 0 ? (progress.news.retryThrough ?? 0) : newsMark;
 }
 
 export function positionsOf({ events, news }: Progress): Readonly<Record<Stream, number>> {

@@ -8,6 +8,7 @@ import type { EventRange, Place, Progress, Stream } from "./webhook.ts";
  *
  *   told ──call taken──▶ told, further on
  *     └────call failed─▶ waits ──due──▶ the same call again
+ *                          ├─not wanted any more──▶ told, further on
  *                          └─410, or three days──▶ disabled ──enabled by the tenant──▶ told, from where it stopped
  */
 
@@ -22,8 +23,13 @@ export function told(progress: Progress, stream: Stream, id: number): Progress {
   return { ...on, ...WELL, [stream]: { ...on[stream], retryThrough: null } };
 }
 
-/** There is nothing of the stream to tell up to this id. */
-export function moved(progress: Progress, stream: Stream, id: number): Progress {
+/** There is nothing of the stream to tell up to this id. If what had failed is in it, it is not wanted any more. */
+export function passed(progress: Progress, stream: Stream, id: number): Progress {
+  const { retryThrough } = progress[stream];
+  return retryThrough !== null && retryThrough <= id ? told(progress, stream, id) : moved(progress, stream, id);
+}
+
+function moved(progress: Progress, stream: Stream, id: number): Progress {
   const place = progress[stream];
   const { replay, position } = place;
   if (replay === null) return { ...progress, [stream]: { ...place, position: Math.max(position, id) } };

@@ -228,7 +228,7 @@ export class WebhookSender {
     const isAnew = webhook.epoch > epoch;
     // Of the same epoch, this process knows more than it has written down.
     one.webhook = isAnew ? webhook : { ...webhook, progress };
-    one.newsMark = newsMarkOf(webhook);
+    one.newsMark = newsMarkOf(one.webhook);
     if (isAnew) {
       one.notBeforeMs = 0;
       one.notedPositions = positionsOf(webhook.progress);

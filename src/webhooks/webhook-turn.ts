@@ -11,7 +11,7 @@ import { webhookLimits } from "./limits.ts";
 import { type Message, messagesOf, type Told, toldEvent } from "./message.ts";
 import type { NewsRepository } from "./news-repository.ts";
 import type { Notes } from "./notes.ts";
-import { failed, faultOf, moved, nextRange, told } from "./progress.ts";
+import { failed, faultOf, nextRange, passed, told } from "./progress.ts";
 import { signedHeaders } from "./signature.ts";
 import {
   type Attempt,
@@ -101,7 +101,7 @@ export class WebhookTurns {
     const all = await (stream === "news" ? this.news(webhook, range, limit) : this.events(webhook, range, limit));
     const { progress: reached, attempts, isWhole } = await this.tell(order, all);
     const isShort = all.length < limit;
-    const progress = isWhole && isShort ? moved(reached, stream, throughEventId) : reached;
+    const progress = isWhole && isShort ? passed(reached, stream, throughEventId) : reached;
     const next = isShort && stream === "events" ? Math.min(span * 4, SPAN_MAX) : span;
     return { ...(await this.note(order, progress, attempts)), span: next };
   }
@@ -174,9 +174,10 @@ export class WebhookTurns {
     attempts: readonly Attempt[],
   ): Promise<Omit<TurnEnd, "span">> {
     const { tenantId, webhookId, epoch } = webhook;
-    const place = progress[stream];
+    const [before, place] = [webhook.progress[stream], progress[stream]];
     const far = place.position - notedPosition > webhookLimits.unnotedMs * EVENT_IDS_PER_MS;
-    const isQuiet = attempts.length === 0 && !far && place.replay === webhook.progress[stream].replay;
+    const isSame = place.replay === before.replay && place.retryThrough === before.retryThrough;
+    const isQuiet = attempts.length === 0 && !far && isSame;
     if (isQuiet) return { kind: "on", progress, notedPosition, attempts: 0 };
     const { disabled } = progress;
     if (disabled !== null) await this.ports.onDisabled({ tenantId, webhookId, ...disabled });

@@ -106,6 +106,22 @@ test("only what a webhook of the tenant asks for is stored", async () => {
   expect(receiver.texts).toEqual(["all are told", "later"]);
 });
 
+test("a webhook that wants no more news after some had failed is well again", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => new Response(null, { status: 503 });
+  const { id } = await world.webhook("acme", receiver.url);
+  world.start();
+  await world.desk().tell(written("acme", "hello"));
+  const progress = async () => (await world.shown("acme", id)).progress;
+  await eventually("the call has failed", async () => (await progress()).failures > 0);
+  await must(world.stores.registry.webhooks.change("acme", id, { eventTypes: ["bounced"] }));
+  await eventually("it is well", async () => {
+    world.clock.forward(MINUTE_MS);
+    return (await progress()).failures === 0;
+  });
+  expect(await progress()).toMatchObject({ failingSinceMs: null, lastError: null, news: { retryThrough: null } });
+});
+
 test("messages and events each keep their order, and neither holds the other up", async () => {
   const receiver = world.receiver();
   await world.webhook("acme", receiver.url);

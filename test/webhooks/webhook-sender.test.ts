@@ -260,6 +260,34 @@ test("after three days without a success a webhook is disabled, with notice, and
   expect(receiver.eventIds).toEqual([...ids, ...later]);
 }, 300_000);
 
+test("a webhook that wants no more of what had failed is well again, and later has three days as any other", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => new Response(null, { status: 503 });
+  const { id } = await world.webhook("acme", receiver.url);
+  const change = (eventTypes: ["bounced"] | ["failed"]) =>
+    must(world.stores.registry.webhooks.change("acme", id, { eventTypes }));
+  world.start();
+  world.record("acme", 1, { type: "bounced" });
+  await eventually("the call has failed", async () => (await world.shown("acme", id)).progress.failures === 1);
+  await change(["failed"]);
+  await toTheRepeat("acme", id);
+  const well = { failures: 0, failingSinceMs: null, nextAtMs: null, lastError: null };
+  const { progress } = await eventually("it is well", async () => {
+    const webhook = await world.shown("acme", id);
+    return webhook.progress.failures === 0 ? webhook : null;
+  });
+  expect(progress).toMatchObject({ ...well, events: { retryThrough: null } });
+  world.clock.forward(4 * 24 * HOUR_MS);
+  const wanted = world.record("acme", 1, { type: "failed" });
+  await eventually("the first wanted event fails", async () => (await world.shown("acme", id)).progress.failures === 1);
+  expect((await world.shown("acme", id)).progress.disabled).toBeNull();
+  receiver.calls.length = 0;
+  receiver.reply = () => new Response();
+  await toTheRepeat("acme", id);
+  await untilNoted("acme", id, wanted);
+  expect(receiver.eventIds).toEqual(wanted);
+});
+
 test("410 disables at once; a redirect is not followed; Retry-After is kept to", async () => {
   const [gone, moved, target, busy] = [world.receiver(), world.receiver(), world.receiver(), world.receiver()];
   gone.reply = () => new Response(null, { status: 410 });
