@@ -1,8 +1,9 @@
-import { and, asc, count, gt, lte, sql } from "drizzle-orm";
+import { and, count, gt, lte, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { Database } from "../storage/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Attention } from "./registry.ts";
+import { soonestKeys } from "./soonest-keys.ts";
 import { keys } from "./tables.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -38,24 +39,11 @@ export class AttentionRepository {
 
   private expiringKeys(): Promise<Attention["expiringKeys"]> {
     const nowMs = this.clock.nowMs();
-    return this.database.read(async (db) => {
-      const rows = await db
-        .select({ tenantId: keys.tenantId, name: keys.name, prefix: keys.prefix, expiresAt: keys.expiresAt })
-        .from(keys)
-        .where(
-          and(
-            gt(keys.expiresAt, new Date(nowMs)),
-            lte(keys.expiresAt, new Date(nowMs + EXPIRY_MS)),
-            gt(keys.lastUsedAt, new Date(nowMs - UNUSED_MS)),
-          ),
-        )
-        .orderBy(asc(keys.expiresAt))
-        .limit(KEYS_MAX);
-      return rows.map(({ tenantId, name, prefix, expiresAt }) => ({
-        tenantId,
-        name: name ?? prefix,
-        expiresAtMs: expiresAt?.getTime() ?? nowMs,
-      }));
-    });
+    const soonInUse = and(
+      gt(keys.expiresAt, new Date(nowMs)),
+      lte(keys.expiresAt, new Date(nowMs + EXPIRY_MS)),
+      gt(keys.lastUsedAt, new Date(nowMs - UNUSED_MS)),
+    );
+    return this.database.read((db) => soonestKeys(db, soonInUse, KEYS_MAX));
   }
 }

@@ -4,9 +4,10 @@ import type { CredentialForm, Expiring } from "../domain/credentials.ts";
 import type { Database } from "../storage/database.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
+import { soonestKeys } from "./soonest-keys.ts";
 import { credentials, keys } from "./tables.ts";
 
-/** Listed of each sort, soonest first. */
+/** Listed of keys, and of credentials: neither pushes the other off. */
 const LISTED_MAX = 100;
 /** Credentials that are followed. */
 const FOLLOWED_MAX = 20_000;
@@ -44,23 +45,15 @@ export class ExpiringRepository {
 
   /** Soonest first; what has expired is listed if it is in use: credentials are, keys are not. */
   async expiring(before: Date): Promise<readonly Expiring[]> {
-    const all = [...(await this.keys(before)), ...(await this.credentials(before))];
-    return all.sort((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, LISTED_MAX);
+    const ofCredentials = [...(await this.credentials(before))].sort(bySoonest).slice(0, LISTED_MAX);
+    return [...(await this.keys(before)), ...ofCredentials].sort(bySoonest);
   }
 
   private async keys(before: Date): Promise<readonly Expiring[]> {
     const now = new Date(this.options.clock.nowMs());
-    const rows = await this.options.database.read((db) =>
-      db
-        .select({ tenantId: keys.tenantId, name: keys.name, prefix: keys.prefix, expiresAt: keys.expiresAt })
-        .from(keys)
-        .where(and(gt(keys.expiresAt, now), lte(keys.expiresAt, before)))
-        .orderBy(asc(keys.expiresAt))
-        .limit(LISTED_MAX),
-    );
-    return rows.flatMap(({ tenantId, name, prefix, expiresAt }) =>
-      expiresAt === null ? [] : [{ kind: "api_key", tenantId, name: name ?? prefix, expiresAtMs: expiresAt.getTime() }],
-    );
+    const inTime = and(gt(keys.expiresAt, now), lte(keys.expiresAt, before));
+    const soonest = await this.options.database.read((db) => soonestKeys(db, inTime, LISTED_MAX));
+    return soonest.map((key) => ({ kind: "api_key", ...key }));
   }
 
   /** Those in use. */
@@ -134,4 +127,8 @@ export class ExpiringRepository {
       return null;
     }
   }
+}
+
+function bySoonest(one: Expiring, other: Expiring): number {
+  return one.expiresAtMs - other.expiresAtMs;
 }

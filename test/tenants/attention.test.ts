@@ -35,9 +35,9 @@ function shown() {
   };
 }
 
-async function key(name: string, expiresInDays: number, usedDaysAgo: number | null): Promise<void> {
+async function key(name: string, expiresInDays: number, usedDaysAgo: number | null, tenantId = "acme"): Promise<void> {
   const expiresAt = new Date(Date.now() + expiresInDays * DAY_MS);
-  const { key_id } = await must(stores.registry.createKey("acme", { name, expiresAt }));
+  const { key_id } = await must(stores.registry.createKey(tenantId, { name, expiresAt }));
   const lastUsedAt = usedDaysAgo === null ? null : new Date(Date.now() - usedDaysAgo * DAY_MS);
   await database.db.update(keys).set({ lastUsedAt }).where(eq(keys.id, key_id));
 }
@@ -71,6 +71,18 @@ test("operators see how many tenants they paused or put on hold, and which keys 
     { tenant: "acme", name: "later" },
   ]);
   expect(Math.abs((expiring[0]?.[1] ?? 0) - (2 * DAY_MS) / 1000)).toBeLessThan(60);
+});
+
+test("a tenant with many keys that expire hides nobody else's: its first three are shown", async () => {
+  await must(stores.registry.createTenant({ id: "initech", name: "Initech" }));
+  for (let n = 0; n < 50; n += 1) await key(`many-${n}`, 1 + n / 100, 1, "initech");
+  await key("only", 3, 1, "globex");
+  const { gauges, metrics } = shown();
+  await metrics.refresh();
+  const labels = (gauges.get("api_key_expiry_seconds") ?? []).map(([of]) => of);
+  expect(labels).toContainEqual({ tenant: "globex", name: "only" });
+  const many = labels.filter(({ tenant }) => tenant === "initech").map(({ name }) => name);
+  expect(many).toEqual(["many-0", "many-1", "many-2"]);
 });
 
 test("the registry is asked once a minute at most, and without an answer nothing is shown", async () => {

@@ -57,3 +57,20 @@ test("keys and certificates that expire are listed soonest first, with those alo
   await must(registry.deleteCredentials("bare", "apple"));
   expect((await listed(401)).map(([kind]) => kind)).not.toContain("apple_certificate");
 });
+
+test("neither a tenant's many keys nor many tenants' keys push a certificate off the list", async () => {
+  const { registry } = stores;
+  await must(registry.createTenant({ id: "signing", name: "Signing", allow_custom: ["wallet"] }));
+  await must(registry.putAppleCredentials("signing", await (await AppleAuthority.make()).signer()));
+  const [first = "", ...others] = Array.from({ length: 101 }, (_, n) => `keyed-${n}`);
+  for (const id of [first, ...others]) {
+    await must(registry.createTenant({ id, name: id }));
+    await must(registry.createKey(id, { name: "one", expiresAt: inDays(1) }));
+  }
+  for (const name of ["two", "three", "four"]) await must(registry.createKey(first, { name, expiresAt: inDays(0.5) }));
+  const all = await listed(401);
+  expect(all).toContainEqual(["apple_certificate", "signing", PASS_TYPE]);
+  expect(all.filter(([kind]) => kind === "api_key")).toHaveLength(100);
+  const ofFirst = all.filter(([, tenantId]) => tenantId === first).map(([, , name]) => name);
+  expect(ofFirst.toSorted()).toEqual(["four", "three", "two"]);
+});
