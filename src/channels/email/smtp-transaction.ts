@@ -95,9 +95,14 @@ export class SmtpTransaction {
 
   /** The answer about the first of the recipients that are left. */
   private afterOneOf(asked: string[], reply: SmtpReply): void {
-    if (reply.code === 421) return this.onEnd(null);
+    const refusal = isPositive(reply.code) ? null : refused("EENVELOPE", reply, "RCPT TO");
+    if (reply.code === 421) {
+      // The server closes the connection: the message goes to none of them.
+      this.refusal ??= refusal;
+      return this.onEnd(null);
+    }
     const address = asked.shift() ?? "";
-    if (!isPositive(reply.code)) this.refused.set(address, refused("EENVELOPE", reply, "RCPT TO"));
+    if (refusal !== null) this.refused.set(address, refusal);
     const [next] = asked;
     if (next !== undefined) return this.isPipelined ? undefined : this.say(rcptTo(next), 1);
     if (this.refused.size > 0) this.refusal ??= this.mail.further?.judge(this.refused) ?? null;

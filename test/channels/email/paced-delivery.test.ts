@@ -121,6 +121,17 @@ test.each<[string, "rcpt" | "data", Verdict]>([
   90_000,
 );
 
+test("421 to a recipient of a message with copies asks for a slower pace, and the reason is shown", async () => {
+  atRcpt.set("big.test", [421, "4.3.2 too many connections"]);
+  const payload = { to: "ann@big.test", cc: [{ address: "bob@small.test" }], subject: "s", html: "<p>h</p>" };
+  const sendOne = () => channel.deliver({ ...emailJob(payload), recipient: payload.to }, aTenant(), NEVER);
+  const first = await sendOne();
+  expect(first).toMatchObject({ kind: "retry", why: expect.stringContaining("too many connections"), isUnsent: true });
+  expect(first.reply).toContain("421");
+  for (let i = 0; i < 29; i += 1) await sendOne();
+  expect(await sendOne()).toMatchObject({ kind: "retry", isUncounted: true, waitsFor: "destination_pace" });
+}, 90_000);
+
 test.each<[string, Verdict]>([
   ["a full mailbox", [452, "4.2.2 mailbox full"]],
   ["an error of the server's own", [451, "4.3.0 try later"]],
