@@ -67,8 +67,12 @@ export class FairScheduler {
     // that.
     if (this.isFilling) return;
     this.isFilling = true;
-    this.takeTurns();
-    this.isFilling = false;
+    try {
+      this.takeTurns();
+    } finally {
+      // A contender that throws must not end the sharing of slots for good.
+      this.isFilling = false;
+    }
   }
 
   /** Ends when the slots are used up, the ring is empty, or no contender may take a slot. */

@@ -105,6 +105,22 @@ test("asking a tenant for its next delivery may let others contend, and no turn 
   expect(scheduler.slotsUsed).toBe(5);
 });
 
+test("a contender that throws once keeps nobody from the slots afterwards", () => {
+  const scheduler = new FairScheduler(8);
+  let isBroken = true;
+  const broken: Contender = {
+    inFlight: 0,
+    nextCost: () => {
+      if (isBroken) throw new Error("broken");
+      return null;
+    },
+    startNext: () => {},
+  };
+  expect(() => scheduler.contend(broken)).toThrow("broken");
+  isBroken = false;
+  expect(new Tenant(scheduler, 3).started).toBe(3);
+});
+
 test("a delivery in flight takes a slot under the same rules as a new one", () => {
   const scheduler = new FairScheduler(8);
   const lane = { inFlight: 0, nextCost: () => null, startNext: () => {} };
