@@ -139,9 +139,9 @@ export class RelayLane implements Contender {
     return this.breaker.isHalfOpen ? "half_open" : "open";
   }
 
-  /** Nothing waits for the relay, and nothing remembered about it matters. */
+  /** Nothing waits for the relay or is with it, and nothing remembered about it matters. */
   get isIdle(): boolean {
-    return this.breaker.isClosed && this.waiters.size === 0 && this.inFlight === 0;
+    return this.breaker.isClosed && this.waiters.size === 0 && this.busy === 0;
   }
 
   /** The actors whose jobs wait for the relay. */

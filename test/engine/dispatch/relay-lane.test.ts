@@ -98,6 +98,23 @@ test("a prompt relay gets no more deliveries than connections, the last quarter 
   expect(lane.takesPromptly(waiter)).toBeTrue();
 });
 
+test("a relay with a delivery in flight is not forgotten, however many others are used", () => {
+  const channel = {
+    name: "email",
+    slots: 1,
+    relayOf: ({ tenantId }) => ({ key: tenantId, name: tenantId, isOwn: true }),
+    deliver: async () => ({ kind: "delivered", result: {} }) as const,
+  } satisfies Channel;
+  const random = new SeededRandom(1);
+  const slots = new ChannelSlots({ channel, clock: new VirtualClock(), random, telemetry: new QuietTelemetry() });
+  const laneOf = (tenantId: string) => slots.laneOf(aTenant({ tenantId }));
+  const [busy, idle] = [laneOf("busy"), laneOf("idle")];
+  busy?.begin(aWaiter(), true);
+  for (let i = 0; i < 4_096; i += 1) laneOf(`t-${i}`);
+  expect(laneOf("busy")).toBe(busy);
+  expect(laneOf("idle")).not.toBe(idle);
+});
+
 test("a job whose relay was reported away counts an attempt only where the relay has answered others, three times", () => {
   const channel = {
     name: "email",
