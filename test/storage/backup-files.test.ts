@@ -6,8 +6,8 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { PlaceStore } from "../../src/channels/email/mail-log/place-store.ts";
 import { BackupError, extractBackup, verifyBackup, writeBackup } from "../../src/storage/backup/archive.ts";
 import { Mirror } from "../../src/storage/backup/mirror.ts";
-import { entriesOf } from "../../src/storage/backup/parts.ts";
-import { STAGING, takeCut } from "../../src/storage/backup/running-cut.ts";
+import { entriesOf, STAGING } from "../../src/storage/backup/parts.ts";
+import { takeCut } from "../../src/storage/backup/running-cut.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -106,7 +106,7 @@ test("a copy of a running start has the mail log's last place in the database it
   await expect(takeCut({ home: folder, postgres } as never)).rejects.toThrow("far enough");
   store.close();
   const copy = join(folder, STAGING);
-  expect(await readdir(copy)).toEqual(["mail-log.sqlite"]);
+  expect((await readdir(copy)).filter((name) => name.startsWith("mail-log"))).toEqual(["mail-log.sqlite"]);
   const copied = PlaceStore.open(copy, "/var/log/mail.log");
   expect(copied.place()).toEqual(place);
   copied.close();

@@ -68,6 +68,11 @@ export async function noteStored(path: string): Promise<void> {
   if (isNoted) await rename(draft, note).catch(unlessMissing);
 }
 
+/** Lets stores note nothing more in the staging folder `folder`: what is written into a folder that is being removed keeps it. */
+export async function endNotes(folder: string): Promise<void> {
+  await rename(join(folder, STORED_SINCE), join(folder, `${STORED_SINCE}.${crypto.randomUUID()}`)).catch(unlessMissing);
+}
+
 /** File systems allow some ten thousand names of a file, and jobs may share one. Payloads never change, so a copy is as good. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {

@@ -11,7 +11,7 @@ import type { RedisChild } from "../redis-child.ts";
 import { HoldLimit } from "./hold-limit.ts";
 import { isMissing, unlessMissing } from "./missing.ts";
 import { appendOnlyNames, isKept, isLeftOut, STAGING } from "./parts.ts";
-import { PayloadLinks } from "./payload-links.ts";
+import { endNotes, PayloadLinks } from "./payload-links.ts";
 
 /** The longest that a store is held; a cut that takes longer fails. Well below a lease's term and a command's deadline. */
 const PAUSE_MS = 4_000;
@@ -60,8 +60,9 @@ export async function takeCut(ports: CutPorts): Promise<Cut> {
   await mkdir(folder, { mode: 0o700 });
   // Read again from an older place, the mail log brings nothing twice: so it may be copied before the rest.
   await copyFirstLevel(home, folder);
-  const copy = await postgres.copyTo(join(folder, "postgres"));
+  // Before the registry: of its copy less has changed when the stores are held.
   const payloads = await PayloadLinks.begin(home, folder);
+  const copy = await postgres.copyTo(join(folder, "postgres"));
   const limit = new HoldLimit(clock, PAUSE_MS, () => new UnavailableError(TOO_BUSY));
   try {
     // In this order: who waits for the registry is answered soon, while the recorder can wait.
@@ -111,6 +112,7 @@ async function copyHeld(work: HeldWork, finishPostgres: (signal: AbortSignal) =>
 
 /** Removes what a backup left, finished or not. Only for the process that holds the folder. */
 export async function removeStaging(home: string): Promise<void> {
+  await endNotes(join(home, STAGING));
   await rm(join(home, STAGING), { recursive: true, force: true });
   await rm(join(home, "clickhouse", "shadow", FREEZE), { recursive: true, force: true });
 }
