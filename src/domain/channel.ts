@@ -51,8 +51,8 @@ export interface Channel {
    */
   deliver(job: QueuedJob, tenant: Tenant, signal: AbortSignal, onHandOver?: () => void): Promise<Outcome>;
   /**
-   * The relay or provider that the tenant's jobs go to: its outages affect all tenants that share it. Absent or null:
-   * the channel has nothing that can be away as a whole.
+   * The relay or provider that the tenant's jobs go to: its outages affect all tenants that share it. Outcomes name it in
+   * `relay` exactly when it was asked. Absent or null: the channel has nothing that can be away as a whole.
    */
   relayOf?(tenant: Tenant): Relay | null;
   /**

@@ -10,7 +10,10 @@ export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_aw
 
 /** What operators see of a delivery. Never holds a secret, nor text that the tenant must not see. */
 export interface Traced {
-  /** Where the message was handed over, such as `mx.example.org:25`; absent: nowhere. */
+  /**
+   * Who was asked to take the message, such as `mx.example.org:25`; absent: nobody, and then a failure or a wait says nothing
+   * about the channel's relay.
+   */
   readonly relay?: string;
   /** What the relay or provider said; absent: nothing. */
   readonly reply?: string;

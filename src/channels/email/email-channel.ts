@@ -25,7 +25,15 @@ import type { Attachment } from "./mime/multipart.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
 import { type EmailPayload, parsePayload } from "./payload.ts";
 import { SmtpPools } from "./smtp-pools.ts";
-import { asksForSlowness, failureOf, queueIdOf, quotable, type SmtpRelay, smtpOutcome } from "./smtp-replies.ts";
+import {
+  asksForSlowness,
+  failureOf,
+  hasAskedServer,
+  queueIdOf,
+  quotable,
+  type SmtpRelay,
+  smtpOutcome,
+} from "./smtp-replies.ts";
 import { SmtpError, type SmtpTimeouts } from "./smtp-session.ts";
 import type { SpamScreen } from "./spam/spam-screen.ts";
 
@@ -281,7 +289,8 @@ export class EmailChannel implements Channel {
       // A message that cannot be composed was not offered either.
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
       const said = failure.reply === null ? {} : { reply: quotable(failure.reply, relay) };
-      const outcome = { ...smtpOutcome(failure, relay), relay: name, ...said };
+      const asked = hasAskedServer(failure) ? { relay: name, ...said } : {};
+      const outcome = { ...smtpOutcome(failure, relay), ...asked };
       return { answer: asksForSlowness(failure) ? "refused" : "other", outcome };
     }
   }

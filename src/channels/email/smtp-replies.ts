@@ -132,6 +132,11 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
   }
 }
 
+/** Whether the message came as far as the server: it was not held up in this process. */
+export function hasAskedServer({ stage, code }: SmtpFailure): boolean {
+  return stage !== "waiting" && code !== "EFORBIDDEN";
+}
+
 /**
  * Whether the server asks for a slower pace to this recipient's domain: 421, or 450 and 451 with an enhanced policy
  * code (4.7.x, RFC 3463, 3.8), which is how servers signal rate limits and greylisting once they know the recipient.

@@ -97,7 +97,8 @@ export class WhatsappChannel implements Channel {
     const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
     const reply = await this.client.send(sender, graphMessage(payload, callbackData), signal);
     const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
-    return { ...this.outcomeOf(reply, sent), relay: this.relay.name, ...saidBy(reply, sender) };
+    const asked = reply.kind === "called_off" ? {} : { relay: this.relay.name, ...saidBy(reply, sender) };
+    return { ...this.outcomeOf(reply, sent), ...asked };
   }
 
   private outcomeOf(reply: GraphReply, delivery: SentMessage): Outcome {

@@ -52,7 +52,7 @@ export interface Started {
 }
 
 /** A job that is looked up again, and what it holds. */
-type Old = Pick<Started, "job" | "unit" | "slot">;
+type Old = Pick<Started, "job" | "unit">;
 
 /** Starts deliveries and hears when they end. */
 export interface Starter {
@@ -170,7 +170,7 @@ export class Deliveries {
   async giveUp(settlement: Settlement, isOld: boolean): Promise<void> {
     const { job } = settlement;
     this.inFlight.set(job, new AbortController());
-    if (!(isOld && (await this.isOvertaken({ job, unit: null, slot: null })))) await this.settleUnsent(settlement);
+    if (!(isOld && (await this.isOvertaken({ job, unit: null })))) await this.settleUnsent(settlement);
     this.leave(job);
   }
 
@@ -222,15 +222,13 @@ export class Deliveries {
   }
 
   /** Whether what became known since its pull ends the job, or nothing is known; that is settled here. */
-  private async isOvertaken({ job, unit, slot }: Old, starter?: Starter): Promise<boolean> {
+  private async isOvertaken({ job, unit }: Old, starter?: Starter): Promise<boolean> {
     const news = await this.lookAgain(job);
     const isSuppressed = news !== null && news.suppressed !== null;
     // The term may have ended meanwhile, or the tenant be paused.
     const mayGoOn = !this.isLent && this.term.isSurelyHeld() && starter?.mayGoOn() !== false;
     if (news !== null && !isSuppressed && !news.isReported && mayGoOn) return false;
     unit?.giveBack();
-    // The relay was asked nothing.
-    if (slot !== null && news !== null) slot.isUnneeded = true;
     // By the job's own member the settlement keeps an erased recipient out of the history.
     if (isSuppressed) await this.settle({ ...job, ...news }, { kind: "suppressed", reason: news.suppressed });
     else if (starter === undefined || this.isLent || news?.isReported) {

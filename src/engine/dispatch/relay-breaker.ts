@@ -19,15 +19,27 @@ export type Verdict =
   | "away"
   /** It stopped answering in the middle of the message. */
   | "silence"
-  /** The delivery never reached the relay, or this process broke it off. */
-  | "nothing";
+  /** It was asked and has not judged the message, for example because this process broke the delivery off. */
+  | "nothing"
+  /** It was not asked: the message failed, or was put off, before. */
+  | "unasked";
 
 /** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
 export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
-  if (outcome.kind === "away") return "away";
-  if (outcome.kind !== "retry") return "answer";
-  if (outcome.isUncounted || (wasBrokenOff && !outcome.isSilence)) return "nothing";
-  return outcome.isSilence ? "silence" : "answer";
+  const ofItsEnd = outcome.relay === undefined ? "unasked" : "answer";
+  switch (outcome.kind) {
+    case "away":
+      return "away";
+    case "delivered":
+      return "answer";
+    case "failed":
+    case "suppressed":
+      return ofItsEnd;
+    case "retry":
+      if (outcome.isUncounted) return outcome.relay === undefined ? "unasked" : "nothing";
+      if (outcome.isSilence) return "silence";
+      return wasBrokenOff ? "nothing" : ofItsEnd;
+  }
 }
 
 /**
@@ -36,7 +48,7 @@ export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
  *
  * B1. Silence counts once per job and once per recipient domain until the relay answers: a message that makes its relay
  *     hang, or a recipient whose mail does, holds up no other messages.
- * B2. Any answer closes the breaker.
+ * B2. Any answer closes the breaker. What ended before the relay was asked is none, whatever became of the message.
  */
 export class RelayBreaker {
   private state: "closed" | "open" | "half-open" = "closed";
@@ -90,7 +102,8 @@ export class RelayBreaker {
   /** Records the end of a delivery. Returns whether that opened or closed the breaker. */
   judge(verdict: Verdict, job: QueuedJob, isProbe: boolean): "opened" | "closed" | null {
     if (verdict === "answer") return this.forget();
-    if (verdict === "nothing" || (verdict === "silence" && !this.isNewSilence(job))) return null;
+    if (verdict === "nothing" || verdict === "unasked") return null;
+    if (verdict === "silence" && !this.isNewSilence(job)) return null;
     if (verdict === "away") this.hasBeenAway = true;
     this.strikes += 1;
     if (isProbe) this.waitMs = Math.min(2 * this.waitMs, WAIT_MS_MAX);

@@ -45,8 +45,8 @@ export interface Slot {
   /** When the delivery turned to the relay (monotonic); null: the message is still checked, or its content fetched. */
   handedOverAtMs: number | null;
   kind: "prompt" | "patient" | "probe";
-  /** The message has ended without being sent. */
-  isUnneeded?: true;
+  /** Whether the delivery has asked its relay; false until it says so. */
+  hasAsked: boolean;
 }
 
 export interface LanePools {
@@ -80,6 +80,8 @@ export interface LanePools {
  * R4. On all slots together a relay has at most `relayConnections` deliveries in flight, shared by the same rule: no
  *     delivery waits for a connection first come, first served.
  * R5. Only the time after the hand-over counts as the relay's time.
+ * R6. A probe that ends without asking the relay leaves its turn to the next job, at once. Its own job has ended or comes
+ *     back through the queue, so each takes the turn once.
  */
 export class RelayLane implements Contender {
   /** On patient slots. */
@@ -176,7 +178,7 @@ export class RelayLane implements Contender {
   begin(waiter: Waiter, isPrompt: boolean): Slot {
     const kind = isPrompt ? "prompt" : this.isStartingProbe ? "probe" : "patient";
     const startedAtMs = this.pools.clock.monotonicMs();
-    const slot: Slot = { lane: this, waiter, startedAtMs, handedOverAtMs: null, kind };
+    const slot: Slot = { lane: this, waiter, startedAtMs, handedOverAtMs: null, kind, hasAsked: false };
     this.busy += 1;
     if (kind === "prompt") {
       waiter.inFlight += 1;
@@ -194,12 +196,13 @@ export class RelayLane implements Contender {
   /** Records what the delivery has shown. The slot stays taken until `end`. */
   judge(slot: Slot, verdict: Verdict, job: QueuedJob): void {
     const { clock, onOpened } = this.pools;
+    slot.hasAsked = verdict !== "unasked";
     const change = this.breaker.judge(verdict, job, slot.kind === "probe");
     if (verdict === "answer") {
       this.answers += 1;
       this.window = Math.min(this.window + 1, this.windowMax);
       if (slot.handedOverAtMs !== null) this.wasPrompt = !this.hasLasted(slot);
-    } else if (verdict !== "nothing") {
+    } else if (verdict === "away" || verdict === "silence") {
       this.window = Math.max(this.firstWindow, Math.floor(this.window / 2));
       this.wasPrompt = false;
     }
@@ -226,8 +229,7 @@ export class RelayLane implements Contender {
       patient.release();
     } else {
       this.breaker.endProbe();
-      // Nothing has asked the relay yet.
-      if (slot.isUnneeded) this.breaker.halfOpen();
+      if (!slot.hasAsked) this.breaker.halfOpen();
       else if (!this.breaker.isClosed) this.probeLater();
       probes.release();
     }
