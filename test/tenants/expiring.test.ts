@@ -72,5 +72,6 @@ test("neither a tenant's many keys nor many tenants' keys push a certificate off
   expect(all).toContainEqual(["apple_certificate", "signing", PASS_TYPE]);
   expect(all.filter(([kind]) => kind === "api_key")).toHaveLength(100);
   const ofFirst = all.filter(([, tenantId]) => tenantId === first).map(([, , name]) => name);
-  expect(ofFirst.toSorted()).toEqual(["four", "three", "two"]);
+  expect(new Set(ofFirst)).toEqual(new Set(["two", "three", "four"]));
+  expect(ofFirst).toHaveLength(3);
 });
