@@ -1,8 +1,9 @@
 import { Type } from "@sinclair/typebox";
+import { CONTROL } from "../domain/control-characters.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
-import { paging, type QueryParameter, queryText } from "../http/parameters.ts";
+import { paging, type QueryParameter } from "../http/parameters.ts";
 import { pageOf, Timestamp } from "../http/schemas.ts";
 import { resultOf } from "../http/store-results.ts";
 import type { AuditRepository } from "./audit-log.ts";
@@ -65,6 +66,19 @@ function timeParameter(name: "from" | "to", description: string): QueryParameter
   };
 }
 
+/** What a row names. No name has a control character, and PostgreSQL takes no NUL. */
+function nameParameter(name: "operator" | "tenant" | "action", description: string): QueryParameter<string | null> {
+  return {
+    description,
+    schema: Type.String(),
+    read(text) {
+      if (text !== undefined && CONTROL.test(text))
+        throw new ApiError(400, `${name} must not contain control characters`);
+      return text ?? null;
+    },
+  };
+}
+
 /** `GET /dash/api/audit`: what operators did. */
 export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository, "page"> }): Endpoint {
   return operatorEndpoint({
@@ -80,9 +94,9 @@ export function auditEndpoint({ audit }: { readonly audit: Pick<AuditRepository,
       "tenant's calls that were refused before they did anything, sign-ins, verifications of a domain, and " +
       "`POST /dash/api/mail-reports`.",
     query: {
-      operator: queryText("Only of the operator of this name."),
-      tenant: queryText("Only about this tenant."),
-      action: queryText("Only calls of this operationId."),
+      operator: nameParameter("operator", "Only of the operator of this name."),
+      tenant: nameParameter("tenant", "Only about this tenant."),
+      action: nameParameter("action", "Only calls of this operationId."),
       from: timeParameter("from", "Not before this UTC day or time."),
       to: timeParameter("to", "Up to the end of this UTC day, or before this time."),
       ...paging,

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, lt, max } from "drizzle-orm";
+import { and, asc, count, desc, eq, gte, lt, max } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import { JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
@@ -188,10 +188,12 @@ export class WebhookRepository {
       const [row] = await db.select({ id: webhooks.id }).from(webhooks).where(named(tenantId, webhookId));
       if (row === undefined) return missing("webhook");
       const before = cursor === null ? undefined : lt(webhookAttempts.id, Number(cursor));
+      // Those of a webhook that is seldom called are removed late.
+      const recent = gte(webhookAttempts.at, new Date(this.options.clock.nowMs() - webhookLimits.attemptsKeptMs));
       const rows = await db
         .select()
         .from(webhookAttempts)
-        .where(and(eq(webhookAttempts.webhookId, webhookId), before))
+        .where(and(eq(webhookAttempts.webhookId, webhookId), recent, before))
         .orderBy(desc(webhookAttempts.id))
         .limit(rowsToRead(limit));
       return done(pageOf(rows, limit, { item: attemptOf, cursor: ({ id }) => String(id) }));

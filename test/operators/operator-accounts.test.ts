@@ -119,6 +119,10 @@ describe("the audit log", () => {
     expect(await rows("operator=ann&to=2020-01-01")).toEqual([]);
     expect((await front.operate("GET", "/audit?from=2026-02-30")).status).toBe(400);
     expect((await front.operate("GET", "/audit?cursor=x")).status).toBe(400);
+    for (const name of ["operator", "tenant", "action"]) {
+      const { status, body } = await front.operate("GET", `/audit?${name}=a%00b`);
+      expect([status, body["error"]]).toEqual([400, `${name} must not contain control characters`]);
+    }
   });
 
   test("refuses a change that it cannot take, before anything is changed", async () => {

@@ -188,7 +188,7 @@ export class Provider {
     const behaviour = isSpelled ? "refuses" : (plotted ?? BEHAVIOURS[state] ?? this.drawBehaviour(truth));
     const heedsAbort = dice.chance(0.8);
     const answer = (outcome: Outcome, delayMs: number) =>
-      clock.at(delayMs, () => process.enter(() => end(outcome), "answer"));
+      clock.at(delayMs, () => process.enter(() => end({ ...outcome, relay: "relay.test" }), "answer"));
     signal.addEventListener("abort", () => {
       const broken: Outcome = { kind: "retry", why: "broken off", ...(dice.chance(0.5) && { isSilence: true }) };
       if (heedsAbort) answer(broken, dice.between(0, 50));

@@ -163,6 +163,8 @@ test("a test calls the receiver, signed, says what it answered, and stands in th
   const next = await call("GET", `/${webhook_id}/attempts?cursor=${page.body.next_cursor}`);
   expect(next.body).toMatchObject({ attempts: [{ delivered: false, status: 418 }], next_cursor: null });
   expect((await call("GET", `/${webhook_id}/attempts?cursor=0`)).status).toBe(400);
+  await front.database.db.execute("update webhook_attempts set at = now() - interval '8 days' where status = 418");
+  expect((await call("GET", `/${webhook_id}/attempts`)).body).toMatchObject({ attempts: [{ status: 200 }] });
   await call("DELETE", `/${webhook_id}`);
   expect(await front.database.db.select().from(webhookAttempts)).toEqual([]);
 });

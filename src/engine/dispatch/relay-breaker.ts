@@ -93,7 +93,7 @@ export class RelayBreaker {
     this.isProbing = true;
   }
 
-  /** The probe is over with any result: without a verdict the breaker waits for the same time again. */
+  /** The probe is over with any result: without a verdict the breaker is open again. */
   endProbe(): void {
     this.isProbing = false;
     if (this.state === "half-open") this.state = "open";
