@@ -20,7 +20,7 @@ import { PASS_TYPE, PassWorld } from "../support/pass-world.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { RecordingChannel } from "../support/recording-channel.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 const NEVER = new AbortController().signal;
 const SENT: Outcome = { kind: "delivered", result: { relay: "there" } };

@@ -34,7 +34,7 @@ const payloads = {
 };
 const PAYLOAD = JSON.stringify({ to: "ann@example.com", html: '<p>"Hello" \\ é\u2028</p>\n\t', subject: "a secret" });
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 let chdb: Awaited<ReturnType<typeof startChdb>>;
 let redis: RedisServer;

@@ -155,7 +155,7 @@ const OPEN = new RegExp(
   `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`,
 );
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 let target: Target;
 let schemas: DocumentSchemas;

@@ -6,7 +6,7 @@ import { Front, linkTokens } from "./support/front.ts";
 
 const missing = browserMissing();
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 const JOB = "01a1fd15-0a3f-702b-89f2-ebefa432acf3";
 const wayOut = (tenantId: string, recipient: string) =>

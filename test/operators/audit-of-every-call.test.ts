@@ -14,7 +14,7 @@ const LOOKS = ["getJobContent"];
 const SECRET =
   /^(?:access_token|private_key|private_key_pem|certificate_pem|passphrase|smtp_url|wallet_webhook_url|html|api_key|token)$/;
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 let target: Target;
 let operations: readonly Operation[] = [];

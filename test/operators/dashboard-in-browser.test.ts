@@ -5,7 +5,7 @@ import { DashboardWorld, JOB, OPERATOR_TOKEN } from "./support/dashboard-world.t
 
 const missing = browserMissing();
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 /** Each page, with its heading. */
 const PAGES: readonly (readonly [string, RegExp])[] = [

@@ -8,7 +8,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* What stands in JSON: members that nobody asked for, prototypes, bombs. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("bodies");
 
 let target: Target;

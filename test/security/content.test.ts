@@ -6,7 +6,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* What becomes of a tenant's content: code in the variables of templates, and what a pass's file is made of. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("content");
 
 let target: Target;

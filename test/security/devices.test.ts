@@ -9,7 +9,7 @@ import { startTarget, type Target } from "./support/target.ts";
  * what the device is called.
  */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("devices");
 
 let target: Target;

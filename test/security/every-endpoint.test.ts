@@ -29,7 +29,7 @@ import { startTarget, type Target } from "./support/target.ts";
  * says how to call fails the first test, so that no new one is forgotten.
  */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("every endpoint");
 
 let target: Target;

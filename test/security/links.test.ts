@@ -7,7 +7,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* The links in messages: what they lead to, whom they unsubscribe, and what they count. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("links");
 
 let target: Target;

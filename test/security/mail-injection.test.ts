@@ -8,7 +8,7 @@ import { startTarget, type Target } from "./support/target.ts";
  * message. All of it goes through the whole program to a mail server that believes everything.
  */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("mail injection");
 
 let target: Target;

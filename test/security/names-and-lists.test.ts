@@ -8,7 +8,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* Names that are pieces of other languages, and pages of lists that were never given out. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("names and lists");
 
 let target: Target;

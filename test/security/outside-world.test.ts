@@ -11,7 +11,7 @@ import { startTarget, type Target } from "./support/target.ts";
  * this machine: nothing may ever come to it.
  */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("the outside world");
 
 let target: Target;

@@ -5,7 +5,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* What many requests at one moment get that one after the other would not: more than a limit, a balance, a revoked key. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("races");
 
 const LIMIT = 50;

@@ -10,7 +10,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* What no friendly client sends: other spellings of addresses, ambiguous lengths, compressed bodies, half requests. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("raw requests");
 
 let target: Target;

@@ -11,7 +11,7 @@ import { startTarget, type Target } from "./support/target.ts";
  * refused with them. Then they are looked for everywhere that they must not be.
  */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("secrets");
 
 const canary = (name: string) => `${name}canary7f3d9c51e8`;

@@ -9,7 +9,7 @@ import { startTarget, type Target } from "./support/target.ts";
 
 /* What comes in the chat provider's name: unsigned, wrongly signed, replayed, or signed and about somebody else's job. */
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 const attacks = new Attacks("webhooks");
 
 let target: Target;

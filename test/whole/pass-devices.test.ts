@@ -4,7 +4,7 @@ import { eventually } from "../support/eventually.ts";
 import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 let home: Awaited<ReturnType<typeof temporaryHome>>;
 let waybill: Waybill;

@@ -8,7 +8,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import type { AppleSigner } from "../../src/domain/wallet.ts";
 import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 let home: string;
 let good: AppleSigner;

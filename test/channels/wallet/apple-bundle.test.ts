@@ -15,7 +15,7 @@ import { AppleAuthority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts"
 import schema from "./apple-pass.schema.json";
 import { usable } from "./usable.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
 const ICON = new Uint8Array(

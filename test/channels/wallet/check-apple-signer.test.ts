@@ -10,7 +10,7 @@ import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { AppleAuthority, authority, PASS_TYPE, TEAM, validFor } from "./apple-authority.ts";
 import { usable } from "./usable.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WWDR_FOLDER = new URL("../../../src/channels/wallet/apple/wwdr/", import.meta.url).pathname;

@@ -16,7 +16,7 @@ import { AppleAuthority, PASS_TYPE } from "./apple-authority.ts";
 import { answers, PushServer, takes } from "./push-server.ts";
 import { usable } from "./usable.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 /** A second of it passes in ten milliseconds: what takes minutes is seen in a moment, over real sockets. */
 const HURRIED: Clock = {

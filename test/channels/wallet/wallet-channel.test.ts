@@ -15,7 +15,7 @@ import { aTenant } from "../../support/tenants.ts";
 import { AppleAuthority } from "./apple-authority.ts";
 import { usable } from "./usable.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(90_000);
 
 const NEVER = new AbortController().signal;
 const PLATFORM = { whatsapp: null, apple: null, google: null };
