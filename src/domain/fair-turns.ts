@@ -1,3 +1,5 @@
+import { Counts } from "./counts.ts";
+
 /** Bounds of work at a time. */
 export interface TurnBounds {
   readonly all: number;
@@ -12,7 +14,7 @@ export interface TurnBounds {
 export class FairTurns {
   /** Ordered by turn; only owners that wait. */
   private readonly lines = new Map<string, (() => Promise<void>)[]>();
-  private readonly busy = new Map<string, number>();
+  private readonly busy = new Counts();
   private running = 0;
 
   constructor(private readonly bounds: TurnBounds) {}
@@ -32,7 +34,7 @@ export class FairTurns {
 
   /** How many pieces of the owner's work are under way. */
   working(owner: string): number {
-    return this.busy.get(owner) ?? 0;
+    return this.busy.of(owner);
   }
 
   private begin(): void {
@@ -47,14 +49,13 @@ export class FairTurns {
   private next(): (() => Promise<void>) | null {
     const most = this.running * 2 < this.bounds.all ? this.bounds.each : 1;
     for (const [owner, line] of this.lines) {
-      const busy = this.busy.get(owner) ?? 0;
-      if (busy >= most) continue;
+      if (this.busy.of(owner) >= most) continue;
       const [work] = line.splice(0, 1);
       // Behind all others.
       this.lines.delete(owner);
       if (line.length > 0) this.lines.set(owner, line);
       if (work === undefined) continue;
-      this.busy.set(owner, busy + 1);
+      this.busy.add(owner);
       return async () => {
         await work();
         this.ended(owner);
@@ -65,9 +66,7 @@ export class FairTurns {
 
   private ended(owner: string): void {
     this.running -= 1;
-    const busy = (this.busy.get(owner) ?? 1) - 1;
-    if (busy === 0) this.busy.delete(owner);
-    else this.busy.set(owner, busy);
+    this.busy.remove(owner);
     this.begin();
   }
 }

@@ -1,4 +1,5 @@
 import { type TObject, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
+import { Counts } from "../domain/counts.ts";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
@@ -139,19 +140,18 @@ function deletion(registry: Ports["registry"]): readonly Endpoint[] {
 
 /** A list of templates holds all that they say, so a tenant reads few of them at one time in one process. */
 export class TemplateLists {
-  private readonly running = new Map<string, number>();
+  private readonly running = new Counts();
 
   /** Throws an `ApiError` 429 if the tenant reads enough of them already. */
   async of<T>(tenantId: string, read: () => Promise<T>): Promise<T> {
-    const others = this.running.get(tenantId) ?? 0;
-    if (others >= LISTS_AT_ONCE) throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
-    this.running.set(tenantId, others + 1);
+    if (this.running.of(tenantId) >= LISTS_AT_ONCE) {
+      throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
+    }
+    this.running.add(tenantId);
     try {
       return await read();
     } finally {
-      const left = (this.running.get(tenantId) ?? 1) - 1;
-      if (left === 0) this.running.delete(tenantId);
-      else this.running.set(tenantId, left);
+      this.running.remove(tenantId);
     }
   }
 }

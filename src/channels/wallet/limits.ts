@@ -23,8 +23,8 @@ export const walletLimits = {
   passUnfinishedMs: 15 * 60_000,
   passSweepMs: 60_000,
   /**
-   * Passes that tenants have stored or changed (`CallTurns`), per process: they leave some of the registry's ten connections to others.
-   * As many may wait as a large batch of a tenant's own has.
+   * Passes that tenants have stored or changed (`CallTurns`), per process: they leave some of the registry's ten connections to others,
+   * and a burst of a tenant's own waits rather than being refused.
    */
   passChanges: { all: 6, each: 3, waitingMax: 1_000, waitMs: 20_000, retrySeconds: 5 },
 

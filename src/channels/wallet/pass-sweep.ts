@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
+import { KnownWaits } from "../../domain/known-waits.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -22,8 +23,6 @@ export interface PassSweepPorts {
 
 /** A job that waits for its time is looked at this often: what its cancelling should have given back, is given back here. */
 const WAITING_LOOK_MS = 10 * 60_000;
-/** Of more than these each sweep asks the queue: some 10 MB. */
-const WAITING_MAX = 100_000;
 
 /**
  * Undoes passes that were stored and charged for a job that never existed: a process died between the two steps, or
@@ -36,10 +35,11 @@ const WAITING_MAX = 100_000;
  */
 export class PassSweep {
   private readonly sweeps: Repeated;
-  /** Passes whose jobs wait for a time, and until when (unix ms) nobody needs to ask for them. */
-  private waiting = new Map<string, number>();
+  /** Passes whose jobs wait for a time. */
+  private waiting: KnownWaits;
 
   constructor(private readonly ports: PassSweepPorts) {
+    this.waiting = new KnownWaits(ports.clock);
     this.sweeps = new Repeated(() => this.sweep(), ports.clock, walletLimits.passSweepMs);
   }
 
@@ -56,7 +56,7 @@ export class PassSweep {
   /** Checks the passes that are due once. Resolves when every pass that can be checked now is done. */
   async sweep(): Promise<void> {
     const { passes, clock, telemetry } = this.ports;
-    const waiting = new Map<string, number>();
+    const waiting = new KnownWaits(clock);
     const unjudged = new Unjudged(telemetry, "a pass could not be judged, and stays as it is");
     try {
       const beforeMs = clock.nowMs() - walletLimits.passUnfinishedMs;
@@ -70,7 +70,7 @@ export class PassSweep {
             unjudged.note(error, { tenant, pass: passId, job: jobId });
             return null;
           });
-          if (untilMs !== null && waiting.size < WAITING_MAX) waiting.set(passId, untilMs);
+          if (untilMs !== null) waiting.note(passId, untilMs);
         }
         last = page.at(-1) ?? null;
       } while (last !== null);
@@ -84,8 +84,8 @@ export class PassSweep {
   /** Finishes or undoes the pass if its job has ended. Returns until when (unix ms) nobody needs to ask again; null: not known. */
   private async settle({ tenantId, passId, jobId }: UnfinishedPass): Promise<number | null> {
     const { clock, directory, passes } = this.ports;
-    const waitsUntilMs = this.waiting.get(passId) ?? 0;
-    if (waitsUntilMs > clock.nowMs()) return waitsUntilMs;
+    const waitsUntilMs = this.waiting.untilMs(passId);
+    if (waitsUntilMs !== null) return waitsUntilMs;
     const tenant = await directory.byId(tenantId);
     if (tenant === null) return null;
     const job = await this.job(tenant, jobId);

@@ -2,6 +2,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { EventReader } from "../../domain/event-store.ts";
 import { isFinal } from "../../domain/job.ts";
+import { KnownWaits } from "../../domain/known-waits.ts";
 import type { PayloadRef, PayloadStore, StoredRef } from "../../domain/payload-store.ts";
 import type { FrontQueue } from "../../domain/queue.ts";
 import { Repeated } from "../../domain/repeated.ts";
@@ -32,8 +33,6 @@ const UNQUEUED_MS = 15 * 60_000;
 
 /** A job that waits for its time is looked at this often: it may be cancelled, or its tenant deleted. */
 const WAITING_LOOK_MS = 60 * 60_000;
-/** Of more than these each sweep asks the queue: some 10 MB. */
-const WAITING_MAX = 100_000;
 
 /**
  * Removes stored payloads, and files of jobs, whose job has ended or never existed: its accept was refused, or its process died
@@ -46,10 +45,11 @@ const WAITING_MAX = 100_000;
  */
 export class PayloadSweep {
   private readonly sweeps: Repeated;
-  /** Jobs that wait for a time, and until when (unix ms) nobody needs to ask for them. */
-  private waiting = new Map<string, number>();
+  /** Jobs that wait for a time. */
+  private waiting: KnownWaits;
 
   constructor(private readonly ports: PayloadSweepPorts) {
+    this.waiting = new KnownWaits(ports.clock);
     this.sweeps = new Repeated(() => this.sweep(), ports.clock, SWEEP_MS);
   }
 
@@ -65,9 +65,9 @@ export class PayloadSweep {
 
   /** Checks all payloads once. */
   async sweep(): Promise<void> {
-    const { payloads, telemetry } = this.ports;
+    const { clock, payloads, telemetry } = this.ports;
     let kept = 0;
-    const waiting = new Map<string, number>();
+    const waiting = new KnownWaits(clock);
     const unjudged = new Unjudged(telemetry, "a large payload could not be judged, and stays");
     try {
       for await (const piece of payloads.all()) {
@@ -80,7 +80,7 @@ export class PayloadSweep {
           });
           if (untilMs === null) continue;
           kept += 1;
-          if (untilMs > 0 && waiting.size < WAITING_MAX) waiting.set(jobId, untilMs);
+          if (untilMs > 0) waiting.note(jobId, untilMs);
         }
       }
       this.waiting = waiting;
@@ -93,14 +93,9 @@ export class PayloadSweep {
 
   /** Removes it if it is not needed. Returns as `neededUntilMs`. */
   private async settle(found: StoredRef): Promise<number | null> {
-    const untilMs = this.waitsUntilMs(found) ?? (await this.neededUntilMs(found));
+    const untilMs = this.waiting.untilMs(found.jobId) ?? (await this.neededUntilMs(found));
     if (untilMs === null) await this.ports.payloads.removeFound(found);
     return untilMs;
-  }
-
-  private waitsUntilMs({ jobId }: PayloadRef): number | null {
-    const untilMs = this.waiting.get(jobId) ?? 0;
-    return untilMs > this.ports.clock.nowMs() ? untilMs : null;
   }
 
   /** Null: it is not needed. 0: it is, for a time that nobody knows. */

@@ -26,7 +26,7 @@ export type Verdict =
 
 /** `wasBrokenOff`: this process ended the delivery, not its relay and not its deadline. */
 export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
-  const ofItsEnd = outcome.relay === undefined ? "unasked" : "answer";
+  const isAsked = outcome.relay !== undefined;
   switch (outcome.kind) {
     case "away":
       return "away";
@@ -34,11 +34,12 @@ export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
       return "answer";
     case "failed":
     case "suppressed":
-      return ofItsEnd;
+      return isAsked ? "answer" : "unasked";
     case "retry":
-      if (outcome.isUncounted) return outcome.relay === undefined ? "unasked" : "nothing";
+      if (outcome.isUncounted) return isAsked ? "nothing" : "unasked";
       if (outcome.isSilence) return "silence";
-      return wasBrokenOff ? "nothing" : ofItsEnd;
+      if (wasBrokenOff) return "nothing";
+      return isAsked ? "answer" : "unasked";
   }
 }
 

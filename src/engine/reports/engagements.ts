@@ -1,3 +1,4 @@
+import { Counts } from "../../domain/counts.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
@@ -28,7 +29,7 @@ const TENANT_SHARES = 4;
  */
 export class Engagements {
   private readonly pending = new Set<string>();
-  private readonly pendingOf = new Map<string, number>();
+  private readonly pendingOf = new Counts();
 
   constructor(private readonly ports: EngagementsPorts) {}
 
@@ -38,11 +39,10 @@ export class Engagements {
     const name = `${type} ${tenantId} ${jobId} ${url ?? ""}`;
     if (this.pending.has(name)) return;
     const { engagementsPendingMax: most } = engineLimits;
-    const own = this.pendingOf.get(tenantId) ?? 0;
-    if (this.pending.size >= most || own >= most / TENANT_SHARES)
+    if (this.pending.size >= most || this.pendingOf.of(tenantId) >= most / TENANT_SHARES)
       return telemetry.count("engagements_dropped", { type });
     this.pending.add(name);
-    this.pendingOf.set(tenantId, own + 1);
+    this.pendingOf.add(tenantId);
     const result = url === null ? {} : { url };
     // Never rejects.
     void reports
@@ -52,8 +52,6 @@ export class Engagements {
 
   private forget(name: string, tenantId: string): void {
     this.pending.delete(name);
-    const own = (this.pendingOf.get(tenantId) ?? 1) - 1;
-    if (own > 0) this.pendingOf.set(tenantId, own);
-    else this.pendingOf.delete(tenantId);
+    this.pendingOf.remove(tenantId);
   }
 }

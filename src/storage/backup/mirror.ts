@@ -1,8 +1,8 @@
 import { constants, copyFile, lstat, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { eachOf } from "./each-of.ts";
 import { unlessMissing } from "./missing.ts";
 
-const AT_A_TIME = 64;
 /** File systems note times in steps of up to two seconds. */
 const DOUBT_MS = 2_000;
 
@@ -39,10 +39,7 @@ export class Mirror {
       if (entry.isDirectory()) await this.folder(join(path, entry.name), signal);
       else if (entry.isFile()) files.push(join(path, entry.name));
     }
-    for (let at = 0; at < files.length; at += AT_A_TIME) {
-      signal?.throwIfAborted();
-      await Promise.all(files.slice(at, at + AT_A_TIME).map((file) => this.file(file).catch(unlessMissing)));
-    }
+    await eachOf(files, (file) => this.file(file).catch(unlessMissing), signal);
     await Promise.all(Array.from(gone, (name) => rm(join(to, name), { recursive: true, force: true })));
   }
 

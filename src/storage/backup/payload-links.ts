@@ -4,10 +4,10 @@ import { basename, dirname, join } from "node:path";
 import { hasCode } from "../../domain/has-code.ts";
 import { ASIDE, lookAtStored } from "../set-aside.ts";
 import { UNFINISHED } from "../whole-file.ts";
-import { isMissing, unlessMissing } from "./missing.ts";
+import { eachOf } from "./each-of.ts";
+import { unlessMissing } from "./missing.ts";
 import { isLeftOut, STAGING } from "./parts.ts";
 
-const LINKS_AT_A_TIME = 64;
 const PAYLOADS = "payloads";
 /** In the staging folder: what was stored since the links were begun. Stores, also of other processes, link into it while it exists. */
 const STORED_SINCE = "payloads.since";
@@ -86,16 +86,5 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-async function eachOf(names: readonly string[], work: (name: string) => Promise<unknown>): Promise<void> {
-  for (let at = 0; at < names.length; at += LINKS_AT_A_TIME) {
-    await Promise.all(names.slice(at, at + LINKS_AT_A_TIME).map(work));
-  }
+  return (await readdir(folder).catch(unlessMissing)) ?? [];
 }

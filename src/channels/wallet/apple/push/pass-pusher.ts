@@ -1,4 +1,5 @@
 import { type Clock, sleep, type Timer } from "../../../../domain/clock.ts";
+import { Counts } from "../../../../domain/counts.ts";
 import { FairTurns } from "../../../../domain/fair-turns.ts";
 import type { Random } from "../../../../domain/random.ts";
 import type { Telemetry } from "../../../../domain/telemetry.ts";
@@ -41,7 +42,7 @@ export class PassPusher {
   /** Pushes that are not in flight: ready, or waiting for a retry. */
   private readonly pending = new Map<string, Push>();
   /** How many of them each tenant has. */
-  private readonly pendingOf = new Map<string, number>();
+  private readonly pendingOf = new Counts();
   private readonly pausedUntilMs = new Map<string, number>();
   private stopped = false;
 
@@ -105,20 +106,18 @@ export class PassPusher {
   }
 
   private hasRoom(tenantId: string): boolean {
-    return (this.pendingOf.get(tenantId) ?? 0) < walletLimits.apnsPendingMax - this.pending.size;
+    return this.pendingOf.of(tenantId) < walletLimits.apnsPendingMax - this.pending.size;
   }
 
   private keep(push: Push): void {
     this.pending.set(push.key, push);
-    this.pendingOf.set(push.tenantId, (this.pendingOf.get(push.tenantId) ?? 0) + 1);
+    this.pendingOf.add(push.tenantId);
   }
 
   /** Whether it was pending. */
   private leave({ key, tenantId }: Push): boolean {
     if (!this.pending.delete(key)) return false;
-    const left = (this.pendingOf.get(tenantId) ?? 1) - 1;
-    if (left === 0) this.pendingOf.delete(tenantId);
-    else this.pendingOf.set(tenantId, left);
+    this.pendingOf.remove(tenantId);
     return true;
   }
 
