@@ -225,6 +225,11 @@ function warningsOf(server: RedisFacts, asCluster: boolean): readonly string[] {
       `${at} has "appendfsync ${server.appendFsync}": a power cut there loses what was accepted last; set "appendfsync always".`,
     );
   }
+  if (server.hasAppendOnlyFile !== false && server.loadsTornFile === true) {
+    warnings.push(
+      `${at} has "aof-load-truncated yes": after a crash in the middle of a write it can start with half of that write, or forget what followed; set "aof-load-truncated no".`,
+    );
+  }
   if (asCluster && server.replicas === 0) {
     warnings.push(`${at} has no replica: while it is down, its share of the tenants cannot send.`);
   }

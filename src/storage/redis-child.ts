@@ -5,7 +5,8 @@ import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
 import { type RedisListener, RedisProcess, redisConfig } from "./redis-process.ts";
-import { cutZeroTail, endOrphans } from "./redis-recovery.ts";
+import { endOrphans } from "./redis-recovery.ts";
+import { cutTornTail } from "./torn-tail.ts";
 
 export interface RedisChildOptions {
   /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */
@@ -61,7 +62,7 @@ export async function startRedisChild(options: RedisChildOptions): Promise<Redis
  * R1. At most one redis-server uses the folder: each start first ends any left by an earlier one.
  * R2. The child does not outlive us: where the kernel can, it kills the child with the thread that started it; where it cannot,
  *     R1 does so at the next start.
- * R3. Nothing in the folder is repaired except a tail of zero bytes, after copying the file.
+ * R3. Nothing in the folder is repaired except the tail that a crash tore, which is kept elsewhere.
  * R4. After `stop`, nothing is started any more.
  */
 class SupervisedRedis implements RedisChild {
@@ -129,10 +130,10 @@ class SupervisedRedis implements RedisChild {
     if (orphans > 0) telemetry.log("warn", "ended a redis-server that an earlier run left behind", { folder });
     const process = await this.spawn();
     if (process !== null) return process;
-    const cut = this.stopping.signal.aborted ? null : await cutZeroTail(folder, clock.nowMs());
+    const cut = this.stopping.signal.aborted ? null : await cutTornTail(folder);
     if (cut === null) throw this.refusal();
     telemetry.count("redis_tails_cut");
-    telemetry.log("warn", "cut the zero bytes that a power loss left at the end of the queue's file", { ...cut });
+    telemetry.log("warn", "cut off what a crash left of the last write to the queue's file", { ...cut });
     const repaired = await this.spawn();
     if (repaired === null) throw this.refusal();
     return repaired;
@@ -150,7 +151,7 @@ class SupervisedRedis implements RedisChild {
   private refusal(): RedisChildError {
     return new RedisChildError(
       `redis-server does not start in ${this.options.folder}. Its files are left as they are: Waybill repairs nothing ` +
-        `but a tail of zero bytes. Copy the folder before anything else is tried. It said:\n${this.process?.lastWords() ?? ""}`,
+        `but a last write that a crash tore. Copy the folder before anything else is tried. It said:\n${this.process?.lastWords() ?? ""}`,
     );
   }
 }

@@ -146,8 +146,8 @@ export function redisConfig(folder: string, listener: RedisListener): string {
     "appendonly yes",
     "appendfsync always",
     "no-appendfsync-on-rewrite no",
-    // A command truncated by a power loss was never acknowledged. Any other damage stops the start.
-    "aof-load-truncated yes",
+    // What a crash tore is cut off by us, because Redis leaves a part of it (`torn-tail.ts`). Other damage stops the start.
+    "aof-load-truncated no",
     'save ""',
 
     // A full Redis refuses new jobs; it never evicts old ones, and does not exhaust the machine's memory.

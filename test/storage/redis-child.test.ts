@@ -141,20 +141,20 @@ test("a server that answers on the child's socket is ended in order, wherever it
   expect(await connect(child.address).ping()).toBe("PONG");
 });
 
-test("a tail of zero bytes is cut off, with a copy kept, and everything before it is there", async () => {
+const CUT = "cut off what a crash left of the last write to the queue's file";
+
+test("a tail of zero bytes is cut off, and everything before it is there", async () => {
   const folder = await freshFolder();
   const first = await start(folder);
   await connect(first.address).set("key", "acknowledged");
   await first.stop();
   const { size } = await stat(increment(folder));
-  await appendFile(increment(folder), Buffer.alloc(150_000));
+  await appendFile(increment(folder), Buffer.alloc(300_000));
   const log = new Log();
   const child = await start(folder, log);
   expect(await connect(child.address).get("key")).toBe("acknowledged");
-  expect(log.messages).toEqual(["cut the zero bytes that a power loss left at the end of the queue's file"]);
+  expect(log.messages).toEqual([CUT]);
   expect((await readFile(increment(folder))).subarray(0, size).at(-1)).toBe(0x0a);
-  const backup = (await readdir(join(folder, "appendonlydir"))).find((name) => name.endsWith(".backup")) ?? "";
-  expect((await stat(join(folder, "appendonlydir", backup))).size).toBe(size + 150_000);
 });
 
 test("a command cut short by a power loss is dropped, and everything before it is there", async () => {
@@ -162,13 +162,72 @@ test("a command cut short by a power loss is dropped, and everything before it i
   const first = await start(folder);
   const redis = connect(first.address);
   await redis.set("key", "acknowledged");
+  const { size: whole } = await stat(increment(folder));
   await redis.set("other", "x".repeat(1000));
   await first.stop();
   const { size } = await stat(increment(folder));
+  const torn = (await readFile(increment(folder))).subarray(whole, size - 500);
   await truncate(increment(folder), size - 500);
   await appendFile(increment(folder), Buffer.alloc(4096));
   const child = await start(folder);
   expect(await connect(child.address).mget("key", "other")).toEqual(["acknowledged", null]);
+  expect(await readFile(join(folder, "torn-tail.aof"))).toEqual(torn);
+});
+
+/** Where a write of several commands is torn: what the file ends with. */
+const TEARS: readonly (readonly [name: string, end: (transaction: string) => number])[] = [
+  ["within the command that opens it", () => "*1\r\n$5\r\nMU".length],
+  ["behind the command that opens it", () => "*1\r\n$5\r\nMULTI\r\n".length],
+  ["within its first command", (text) => text.indexOf("hash") + 1],
+  ["behind its first command", (text) => text.indexOf("*", text.indexOf("hash"))],
+  ["within a later command", (text) => text.indexOf("torn", text.indexOf("RPUSH")) + 100_000],
+  ["behind its last command", (text) => text.lastIndexOf("*")],
+  ["within the command that ends it", (text) => text.lastIndexOf("\r")],
+];
+
+for (const [name, endOf] of TEARS) {
+  test(`a transaction torn ${name} leaves nothing, also after what follows it and another crash`, async () => {
+    const folder = await freshFolder();
+    const first = await start(folder);
+    const redis = connect(first.address);
+    await redis.set("key", "acknowledged");
+    const { size: whole } = await stat(increment(folder));
+    const write =
+      "redis.call('HSET','hash','a',ARGV[1]) redis.call('RPUSH','list',ARGV[1]) redis.call('SET','k',ARGV[1])";
+    await redis.eval(write, 0, "torn".repeat(100_000));
+    await first.stop();
+    const file = await readFile(increment(folder), "latin1");
+    expect(file.slice(whole)).toStartWith("*1\r\n$5\r\nMULTI\r\n");
+    await truncate(increment(folder), whole + endOf(file.slice(whole)));
+
+    const second = await start(folder);
+    const again = connect(second.address);
+    expect(await again.exists("hash", "list", "k")).toBe(0);
+    await again.rpush("list", "whole");
+    await again.set("later", "acknowledged");
+    process.kill(second.pid, "SIGKILL");
+    await second.stop();
+
+    const third = connect((await start(folder)).address);
+    expect(await third.mget("key", "later", "k")).toEqual(["acknowledged", "acknowledged", null]);
+    expect(await third.lrange("list", 0, -1)).toEqual(["whole"]);
+    expect(await third.exists("hash")).toBe(0);
+  });
+}
+
+test("a file in which a former release left half a transaction is read as it was, and cut at its end alone", async () => {
+  const folder = await freshFolder();
+  const first = await start(folder);
+  await connect(first.address).set("key", "acknowledged");
+  await first.stop();
+  const command = (...words: string[]) =>
+    `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
+  const half = command("MULTI") + command("SET", "half", "torn");
+  const whole = command("MULTI") + command("SET", "later", "acknowledged") + command("EXEC");
+  await appendFile(increment(folder), half + whole + half);
+  const child = await start(folder);
+  expect(await connect(child.address).mget("key", "later")).toEqual(["acknowledged", "acknowledged"]);
+  expect(await readFile(increment(folder), "latin1")).toEndWith(half + whole);
 });
 
 test("a file that is damaged in the middle stops the start with its name, and is left as it is", async () => {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { cutTornTail } from "../../src/storage/torn-tail.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
@@ -131,7 +132,8 @@ async function startNode(folder: string, settings: readonly string[]): Promise<C
       // biome-ignore format: a command line
       ["redis-server", "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--cluster-enabled", "yes",
         "--cluster-port", String(busPort), "--cluster-node-timeout", String(NODE_TIMEOUT_MS),
-        "--appendonly", "yes", "--appendfsync", "always", "--save", "", ...settings],
+        "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no",
+        "--save", "", ...settings],
       { stdout: "ignore", stderr: "ignore" },
     );
   let server = spawn();
@@ -153,6 +155,7 @@ async function startNode(folder: string, settings: readonly string[]): Promise<C
     pause: () => server.kill("SIGSTOP"),
     resume: () => server.kill("SIGCONT"),
     async restart() {
+      await cutTornTail(folder);
       server = spawn();
       await eventually("a node answers again", isUp);
     },

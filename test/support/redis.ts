@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
+import { cutTornTail } from "../../src/storage/torn-tail.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
@@ -27,7 +28,8 @@ export async function startRedis(extra: readonly string[] = []): Promise<RedisSe
     Bun.spawn(
       // biome-ignore format: a command line
       ["redis-server", "--port", String(port), "--cluster-port", String(busPort), "--unixsocket", path, "--dir", folder,
-        "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--maxmemory-policy", "noeviction", ...extra],
+        "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no",
+        "--save", "", "--maxmemory-policy", "noeviction", ...extra],
       { stdout: "ignore", stderr: "ignore" },
     );
   let server = spawn();
@@ -48,6 +50,7 @@ export async function startRedis(extra: readonly string[] = []): Promise<RedisSe
       await server.exited;
     },
     async restart() {
+      await cutTornTail(folder);
       server = spawn();
       await eventually("redis answers again", isUp);
     },

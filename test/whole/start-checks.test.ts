@@ -96,6 +96,7 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
 
   test.each([
     [["--appendfsync", "everysec"], "appendfsync everysec"],
+    [["--aof-load-truncated", "yes"], "aof-load-truncated yes"],
     [["--rename-command", "CONFIG", ""], "does not say when it syncs"],
   ])("warn about a Redis with %j, and work with it", async (settings, warning) => {
     const environment = await dispatcher(await newRedis(...settings));

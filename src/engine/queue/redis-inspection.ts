@@ -16,6 +16,8 @@ export interface RedisFacts {
   readonly evictionPolicy: string | null;
   /** Null also if the command CONFIG is forbidden. */
   readonly appendFsync: string | null;
+  /** Whether it starts with a file whose last write a crash tore (`aof-load-truncated`). Null also if CONFIG is forbidden. */
+  readonly loadsTornFile: boolean | null;
   readonly replicas: number;
 }
 
@@ -105,14 +107,19 @@ async function factsOf(node: Redis): Promise<RedisFacts> {
     isReplica: info.get("role") === "slave",
     hasAppendOnlyFile: info.has("aof_enabled") ? info.get("aof_enabled") === "1" : null,
     evictionPolicy: info.get("maxmemory_policy") ?? null,
-    appendFsync: await appendFsyncOf(node),
+    appendFsync: await settingOf(node, "appendfsync"),
+    loadsTornFile: isOn(await settingOf(node, "aof-load-truncated")),
     replicas: Number(info.get("connected_slaves") ?? 0),
   };
 }
 
+function isOn(setting: string | null): boolean | null {
+  return setting === null ? null : setting === "yes";
+}
+
 /** Hosted servers often forbid CONFIG. */
-async function appendFsyncOf(node: Redis): Promise<string | null> {
-  const reply: unknown = await node.config("GET", "appendfsync").catch(() => null);
+async function settingOf(node: Redis, name: string): Promise<string | null> {
+  const reply: unknown = await node.config("GET", name).catch(() => null);
   return Array.isArray(reply) && typeof reply[1] === "string" ? reply[1] : null;
 }
 
