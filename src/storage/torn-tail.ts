@@ -49,11 +49,19 @@ async function kept(file: string, { redisFolder, ...part }: { start: number; end
   const copy = join(redisFolder, "torn-tail.aof");
   try {
     await pipeline(createReadStream(file, part), createWriteStream(copy, { mode: 0o600 }));
-    const handle = await open(copy, "r+");
-    await handle.sync().finally(() => handle.close());
+    await synced(copy);
     return copy;
   } catch {
     return null;
+  }
+}
+
+async function synced(file: string): Promise<void> {
+  const handle = await open(file, "r+");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 
