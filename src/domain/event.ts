@@ -13,6 +13,12 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/**
+ * What readers' programs report by following links. A gateway does that, too, while it refuses the message, so such a report does
+ * not show that the provider has it.
+ */
+export const isByReader = (type: EventType): boolean => type === "opened" || type === "clicked";
+
 /** A fact about a job. Its id contains its time (`eventTimeMs`). */
 export interface DeliveryEvent {
   readonly eventId: number;

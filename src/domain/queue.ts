@@ -143,11 +143,11 @@ export interface Observation {
 
 /**
  * `recorded`: the job's history now contains it. `kept`: the job has not ended; the report waits with it, one per type
- * (`clicked`: and link), and joins its history at its end. A kept report means that the provider has the message: a job
- * that waits for another try ends with success at once (`recorded`), a job that would be retried or given up later ends
- * with success then, and `pull` marks a job with such a report that it hands out again (`QueuedJob.isReported`). Only a
- * delivery that was in flight by then may still hand the message over a second time. `duplicate`: the job already has
- * this event (for `clicked`: for this link), or such a report waits with it.
+ * (`clicked`: and link), and joins its history at its end. Unless it is a reader's (`isByReader`), it means that the provider has
+ * the message: a job that waits for another try ends with success at once (`recorded`), a job that would be retried or given up
+ * later ends with success then, and `pull` marks a job with such a report that it hands out again (`QueuedJob.isReported`). Only
+ * a delivery that was in flight by then may still hand the message over a second time. A reader's decides nothing. `duplicate`:
+ * the job already has this event (for `clicked`: for this link), or such a report waits with it.
  */
 export type ObserveResult = "recorded" | "duplicate" | "unknown" | "kept";
 
@@ -286,7 +286,7 @@ export type Settlement =
       readonly further?: readonly FurtherEvent[];
       /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
       readonly providerRef?: string;
-      /** Its tries ended without a clear answer. If a report waits with the job, its provider has it: success. */
+      /** Its tries ended without a clear answer. If a report waits with the job, but not a reader's, its provider has it: success. */
       readonly isGivenUp?: true;
       /** For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer. */
       readonly cause?: FailureCause;

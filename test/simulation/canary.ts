@@ -250,6 +250,18 @@ export const CANARIES: readonly Canary[] = [
     replace: "kept: job.kept",
   },
   {
+    name: "a gateway that follows links ends a job that waits for a retry",
+    file: `${MEMORY_QUEUE}-observe.ts`,
+    find: " || isByReader(type))",
+    replace: ")",
+  },
+  {
+    name: "a gateway's click during a try that is refused is taken for the relay's report",
+    file: `${MEMORY_QUEUE}-shard.ts`,
+    find: "kept.some(({ type }) => !isByReader(type))",
+    replace: "kept.length > 0",
+  },
+  {
     name: "a waiting report becomes an event although the same event exists",
     file: `${MEMORY_QUEUE}-settle.ts`,
     find: "    if (hasEvent(record, report)) continue;\n",

@@ -1,4 +1,4 @@
-import type { EventType } from "../../src/domain/event.ts";
+import { type EventType, isByReader } from "../../src/domain/event.ts";
 import { jobTimeMs } from "../../src/domain/ids.ts";
 import { isFinal, type JobRecord, type JobStatus, type JobStep, TRANSITIONS } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
@@ -330,7 +330,7 @@ export class JobChecker {
     truth.status = record.status;
   }
 
-  private checkEnding({ told, tries, isExcused }: JobTruth, record: JobRecord): void {
+  private checkEnding({ told, tries, handOvers, answeredIn, isExcused }: JobTruth, record: JobRecord): void {
     const { jobId, status, result, attempts } = record;
     const [ending, ...others] = inPresentLife(record)
       .filter(({ type }) => ENDING_TYPES.has(type))
@@ -338,6 +338,9 @@ export class JobChecker {
     // A provider may say of a message that we could not hand over that it was sent, and of one that we did that it failed.
     const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
     this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
+    const wasTaken = handOvers > 0 || answeredIn !== null;
+    const isTaken = wasTaken || [...told].some((type) => !isByReader(type)) || isExcused;
+    this.watch.demand(status !== "success" || isTaken, "taken", () => `${jobId} was taken by nobody`);
     // What ends without a try (its recipient is suppressed, its hold is over) counts as one, also where a report makes it a success.
     const isUntried = status === "suppressed" || status === "failed" || told.size > 0;
     const isCounted = attempts <= tries + (isUntried ? 1 : 0) || isExcused;

@@ -1,3 +1,4 @@
+import { isByReader } from "../../src/domain/event.ts";
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { isFinal, type SuppressionReason } from "../../src/domain/job.ts";
 import type { Observation, ObserveResult } from "../../src/domain/queue.ts";
@@ -52,7 +53,7 @@ function observeOne(shard: ShardState, { tenant, observation }: Sighting, nowMs:
   if (job === null || job.tenantId !== tenant.tenantId) return none("unknown");
   const isEarly = !isFinal(job.status);
   if (hasEvent(job, observation) || (isEarly && hasReport(job.kept, observation))) return none("duplicate");
-  if (isEarly && !shard.parked.has(jobId)) {
+  if (isEarly && (!shard.parked.has(jobId) || isByReader(type))) {
     shard.jobs.set(jobId, { ...job, kept: [...job.kept, { type, result: observation.result }] });
     return none("kept");
   }
@@ -85,7 +86,8 @@ function add(
     const sent = newEvent(shard, { type: "sent", result: {} }, nowMs);
     const attempts = Math.max(1, job.attempts);
     const ended = { status: "success", isHeldPending: false, attempts, entryId: null, result: {} } as const;
-    job = { ...job, ...ended, events: [...job.events, sent] };
+    const { kept } = job;
+    job = { ...job, ...ended, events: [...job.events, sent], kept: [] };
     const finished = {
       status: ended.status,
       attempts,
@@ -97,6 +99,11 @@ function add(
       ...(tags !== undefined && { tags }),
     };
     rows.push({ tenantId, jobId, channel, ...sent, finished });
+    for (const report of kept) {
+      const event = newEvent(shard, report, nowMs);
+      job = { ...job, events: [...job.events, event] };
+      rows.push({ tenantId, jobId, channel, ...event, finished: null });
+    }
   }
   if (!isEarly || type !== "sent") {
     const event = newEvent(shard, { type, result }, nowMs);

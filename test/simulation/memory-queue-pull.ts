@@ -6,6 +6,7 @@ import {
   enqueue,
   entryText,
   isBeyond,
+  isWithProvider,
   type QueueEntry,
   type ShardState,
   storedJob,
@@ -42,7 +43,8 @@ export function pull(shard: ShardState, request: PullRequest, nowMs: number): Pu
 
 /** What a pull would say of a job now. */
 export function newsOf(shard: ShardState, { jobId, tenantId, recipient }: QueuedJob): JobNews {
-  if ((storedJob(shard, jobId)?.kept.length ?? 0) > 0) return { suppressed: null, isReported: true };
+  const stored = storedJob(shard, jobId);
+  if (stored !== null && isWithProvider(stored)) return { suppressed: null, isReported: true };
   return { suppressed: suppressedFor(shard, tenantId, recipient) };
 }
 
@@ -136,7 +138,7 @@ function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, by
     const stored = wasOut ? storedJob(shard, entry.jobId) : null;
     const retried = stored?.life === undefined ? {} : { retriedAtMs: stored.life.atMs };
     const place = { tenantId: tenantQueue.tenantId, entryId, ...retried };
-    const isReported = (stored?.kept.length ?? 0) > 0;
+    const isReported = stored !== null && isWithProvider(stored);
     if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
     if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
     return { ...entry, ...place, suppressed };

@@ -6,6 +6,7 @@ import { keepContent } from "./memory-queue-keep.ts";
 import {
   count,
   hasEvent,
+  isWithProvider,
   newEvent,
   payloadBytes,
   publish,
@@ -110,7 +111,7 @@ function lend(shard: ShardState, lending: Settling, { forMs, token }: Loan): Sto
   const { settlement, stored, found } = lending;
   if (found === null) return [];
   const { jobId, attempts, waits = 0 } = settlement.job;
-  if (stored.kept.length > 0) return end(shard, lending, SENT);
+  if (isWithProvider(stored)) return end(shard, lending, SENT);
   // It is seen to have been out, also before anything of it counts.
   const entry = { ...entryAt(found, { attempts, waits }), waits };
   const as = stored.isHeldPending ? "pending" : "running";
@@ -159,7 +160,7 @@ function settleOne(shard: ShardState, settling: Settling): StoredEventRow[] {
   const { settlement, stored, found } = settling;
   const entry = found === null ? null : entryAt(found, countOf(settlement));
   // A provider that has reported on a message has it: it is not tried again, nor given up.
-  const isReported = stored.kept.length > 0;
+  const isReported = isWithProvider(stored);
   if (settlement.kind === "retry") {
     // After a loss of the last writes its entry may be gone: the job then waits elsewhere, as before this attempt.
     if (entry === null) return [];

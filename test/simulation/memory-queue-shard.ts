@@ -1,4 +1,4 @@
-import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, nextEventId } from "../../src/domain/event.ts";
+import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, isByReader, nextEventId } from "../../src/domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
 import { encodeFallback, type Fallback } from "../../src/domain/fallback.ts";
 import type {
@@ -305,6 +305,11 @@ export function storedOf({ tenantId, channel, status, attempts, result, events, 
   const known = { tenantId, channel, status, attempts, result, events, ...(tries !== undefined && { tries }) };
   const life = began === undefined ? {} : { life: { began, atMs: 0 } };
   return { ...known, ...life, waits: 0, kept: [], isHeldPending: false, entryId: null };
+}
+
+/** Whether a report that waits for the job's end shows that the provider has it. */
+export function isWithProvider({ kept }: Pick<StoredJob, "kept">): boolean {
+  return kept.some(({ type }) => !isByReader(type));
 }
 
 export function hasEvent({ events, life }: StoredJob, report: Report): boolean {

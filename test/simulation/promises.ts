@@ -34,6 +34,7 @@ export const PROMISES = {
   lent: "a lent job is settled once, and only by the process that delivers it",
   oneEventAType: "a job has one event per type, clicks one per link",
   reportedOnce: "a message that its provider reported is not handed out again",
+  taken: "a message is sent when its provider has it, whoever has followed its links",
   reportKept: "a report that was acknowledged is in its job's history",
   idempotency: "an idempotency key names one job",
   batch: "each message of a batch under a key is queued once, and the answer names its job",

@@ -202,6 +202,7 @@ export class Provider {
     const isTaken =
       behaviour === "takes" || behaviour === "takes silently" || (behaviour === "hangs" && dice.chance(0.5));
     if (isTaken) clock.at(takesMs, () => this.take(truth));
+    else if (behaviour === "is busy") clock.at(takesMs, () => this.lookAtLinks(truth));
     const outcome = isSpelled ? plotted : this.outcomeOf(behaviour);
     if (outcome !== null) answer(outcome, takesMs + network.legMs());
   }
@@ -260,6 +261,14 @@ export class Provider {
     const { process, isFenced, isTakenOver } = term;
     const isRight = isLate || process.isToldToStop || isFenced || isTakenOver;
     watch.demand(isRight, "repeats", () => `the delivery of ${jobId} was broken off while its lease was not lost`);
+  }
+
+  /** A gateway that follows a message's links before it refuses it. */
+  private lookAtLinks({ tenant: { tenantId }, jobId }: JobTruth): void {
+    const { report, callsBack, network } = this.parts;
+    if (callsBack || network.weather.report === 0) return;
+    const result = { url: "https://example.com/1" };
+    report({ tenantId, jobId, type: "clicked", result, suppressRecipient: null }, 0);
   }
 
   private take(truth: JobTruth): void {

@@ -1,4 +1,5 @@
 import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/batch.ts";
+import { isByReader } from "../../src/domain/event.ts";
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
@@ -245,7 +246,7 @@ export class WatchedQueue {
       if (truth === undefined) continue;
       if (job.isReported) this.parts.counts.endedByReport += 1;
       if (truth.isExcused) continue;
-      const isReported = truth.told.size > 0;
+      const isReported = [...truth.told].some((type) => !isByReader(type));
       watch.demand(isReported === (job.isReported === true), "reportedOnce", () => `${job.jobId} was handed out`);
       const agrees = isReported || jobs.isSuppressed(truth) === (job.suppressed !== null);
       watch.demand(agrees, "suppressed", () => `${job.jobId} was handed out with ${job.suppressed}`);

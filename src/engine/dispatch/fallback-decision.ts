@@ -1,16 +1,18 @@
-import type { EventType } from "../../domain/event.ts";
+import { type EventType, isByReader } from "../../domain/event.ts";
 import { AWAITED, type Awaited, type Fallback } from "../../domain/fallback.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
 
 const STRENGTH: Readonly<Record<Awaited, number>> = { sent: 0, delivered: 1, read: 2, opened: 2, clicked: 3 };
 
 /** Whether the message's history has one of the events, or a stronger one. */
-export function wasReceived({ events, began = 0 }: JobRecord, unless: readonly Awaited[]): boolean {
+export function wasReceived({ events, status, began = 0 }: JobRecord, unless: readonly Awaited[]): boolean {
   const least = Math.min(...unless.map((word) => STRENGTH[word]));
   // Of copies to other recipients nothing follows for the one that the message is for.
   const own = events.filter(({ eventId, result }) => eventId > began && result["recipient"] === undefined);
   const cameBack = own.some(({ type }) => type === "bounced" || type === "failed");
   return own.some(({ type }) => {
+    // A message that nobody took has no readers: a gateway has followed its links.
+    if (status === "failed" && isByReader(type)) return false;
     const strength = strengthOf(type);
     return strength >= least && (strength >= STRENGTH.read || !cameBack);
   });

@@ -18,7 +18,7 @@ local known = {}
 local function news_of(prefix, token, tenant, job, recipient)
   if not holds_lease(prefix, 'dispatcher', token) then return false end
   local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
-  if record and has_any_kept(record) then return REPORTED end
+  if record and is_with_provider(record) then return REPORTED end
   if known[tenant] == nil then known[tenant] = suppressions_of(prefix, tenant) end
   return known[tenant] and suppressed_for(known[tenant], job, recipient) or ''
 end

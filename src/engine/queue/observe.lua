@@ -15,8 +15,8 @@
 --
 -- Returns recorded | duplicate | unknown | kept for each item.
 --
--- A parked job ends with success, because its provider has it. Any other job that has not ended gets a line that
--- settle.lua turns into an event when the job ends; the line also tells pull.lua not to hand the job out again.
+-- A parked job ends with success, because its provider has it, unless a reader reports. Any other job that has not ended gets a
+-- line that settle.lua turns into an event when the job ends; the line also tells pull.lua not to hand the job out again.
 
 local out, at = {}, 1
 local ITEM_ARGS = 7
@@ -38,7 +38,7 @@ for k = 1, #KEYS do
       answer = 'unknown'
     elseif has_event(record, type, result) or (is_early and has_kept(record, type, result)) then
       answer = 'duplicate'
-    elseif is_early and not parked then
+    elseif is_early and (not parked or is_by_reader(type)) then
       answer = 'kept'
       redis.call('HSET', bucket, field, record .. record_line(KEPT .. type, '', result))
     else
@@ -51,6 +51,8 @@ for k = 1, #KEYS do
         local _, _, text = read_parked(parked)
         local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
         attempts = math.max(1, tonumber(attempts))
+        local kept
+        lines, kept = take_kept(lines)
         local id = clock.next()
         local tries, life = record_tries(record), record_life(record)
         record = tenant .. ' ' .. channel .. STATUS_SUCCESS .. count_text(attempts, tonumber(waits) or 0)
@@ -58,6 +60,7 @@ for k = 1, #KEYS do
         local template, recipient = entry_template(text), entry_recipient_json(text)
         local ended_as = end_in_row(STATUS_SUCCESS, attempts, '', template, recipient, tries, more_in_row(life, '', entry_tags(text)))
         rows[#rows + 1] = row .. event_in_row(EVENT_SENT, id, '') .. ended_as .. ']'
+        record = with_kept(record, kept, { clock = clock, row = row, rows = rows })
       end
       if not (parked and type == EVENT_SENT) then
         local id = clock.next()

@@ -369,6 +369,23 @@ end
 
 local KEPT_LINE = '\n' .. KEPT
 local function has_any_kept(record) return record:find(KEPT_LINE, 1, true) ~= nil end
+-- A gateway may follow links while it refuses the message, so what readers report does not show that the provider has it.
+local function is_by_reader(type) return type == EVENT_OPENED or type == EVENT_CLICKED end
+-- Whether a report waits that does.
+local function is_with_provider(record)
+  return record:find(KEPT_LINE .. '[^' .. EVENT_OPENED .. EVENT_CLICKED .. ']') ~= nil
+end
+-- A record's lines without the reports that wait for its end, and these.
+local NO_REPORTS = {}
+local function take_kept(lines)
+  if not has_any_kept(lines) then return lines, NO_REPORTS end
+  local kept = {}
+  lines = lines:gsub(KEPT_LINE .. '(%a) ?([^\n]*)', function(type, result)
+    kept[#kept + 1] = { type = type, result = result }
+    return ''
+  end)
+  return lines, kept
+end
 -- Whether such a report already waits for the job's end.
 local function has_kept(record, type, result)
   if not record:find(KEPT_LINE .. type, 1, true) then return false end
@@ -398,6 +415,19 @@ local function end_in_row(status, attempts, result, template, recipient, tries, 
   row = row .. ',' .. (template == '' and 'null' or template) .. ',' .. recipient
   if more ~= '' then return row .. ',[' .. tries:gsub('\t', ',') .. '],' .. more end
   return tries == '' and row or row .. ',[' .. tries:gsub('\t', ',') .. ']'
+end
+
+-- The record of a job that has ended with the reports that waited for that, as events behind those it has; `to` has the event clock,
+-- the rows of the outbox and how the job's begin.
+local function with_kept(record, kept, to)
+  for _, report in ipairs(kept) do
+    if not has_event(record, report.type, report.result) then
+      local id = to.clock.next()
+      record = record .. record_line(report.type, id, report.result)
+      to.rows[#to.rows + 1] = to.row .. event_in_row(report.type, id, report.result) .. ']'
+    end
+  end
+  return record
 end
 
 -- When the life of a retried job began, a failed job's entry, "" not kept, and the job's tags, "" none.

@@ -217,7 +217,7 @@ local function pull(prefix, at, readers)
   local function told_of(job)
     local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
     if not record then return false, '' end
-    return has_any_kept(record), record_life(record):match(':(%d+)') or ''
+    return is_with_provider(record), record_life(record):match(':(%d+)') or ''
   end
 
   -- A new owner reads a tenant queue from its start: running jobs stay running, because a cursor never goes back.

@@ -21,8 +21,9 @@ export class Script {
   private readonly sha: string;
 
   constructor(body: string, whenFull: "refuse" | "run", constants: ScriptConstants = {}) {
-    const locals = luaLocals({ ...SHARED, ...constants });
-    this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${locals}\n${preludeLua}\n${body}`;
+    const lua = `${preludeLua}\n${body}`;
+    const locals = luaLocals({ ...SHARED, ...constants }, lua);
+    this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${locals}\n${lua}`;
     this.sha = new Bun.CryptoHasher("sha1").update(this.text).digest("hex");
   }
 
@@ -41,9 +42,12 @@ export class Script {
   }
 }
 
-function luaLocals(constants: ScriptConstants): string {
-  const literals = Object.values(constants).map((value) => (typeof value === "number" ? value : `'${value}'`));
-  return `local ${Object.keys(constants).join(", ")} = ${literals.join(", ")}`;
+/** Those that the script names: Lua allows 200 locals, and each costs a little in every call. */
+function luaLocals(constants: ScriptConstants, lua: string): string {
+  const named = new Set(lua.match(/\b[A-Z][A-Z_]*\b/g));
+  const used = Object.entries(constants).filter(([name]) => named.has(name));
+  const literals = used.map(([, value]) => (typeof value === "number" ? value : `'${value}'`));
+  return `local ${used.map(([name]) => name).join(", ")} = ${literals.join(", ")}`;
 }
 
 function isUnknownScript(error: unknown): boolean {

@@ -28,25 +28,14 @@
 -- Safe to repeat: it skips a job whose record already counts this settlement, and a lent job that no longer waits under
 -- exactly this token.
 -- Reports that waited for the job's end (observe.lua) become events after the one that ends it. A job with such a
--- report is not retried, lent or given up: its provider has it, and so it ends with success.
+-- report is not retried, lent or given up: its provider has it, and so it ends with success. Readers' reports decide nothing.
 -- The row of a failure has the job's entry, as far as there is room for it: its content is kept in case of a retry.
 
-local SHARD_ARGS, JOB_ARGS, NONE = 4, 5, {}
+local SHARD_ARGS, JOB_ARGS = 4, 5
 local RECORD = '^%S+ %l([' .. STATUSES .. '])(%d+)%+?(%d*)'
 local TEXTS = '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n?(.*)$'
 -- Most ends say no more than whose message it was.
 local NO_RESULTS, REST_OF_TEXTS = '\n\n\n', '^([^\n]*)\n([^\n]*)\n?(.*)$'
-local KEPT_REPORT = KEPT_LINE .. '(%a) ?([^\n]*)'
-
-local function take_kept(lines)
-  if not has_any_kept(lines) then return lines, NONE end
-  local kept = {}
-  lines = lines:gsub(KEPT_REPORT, function(type, result)
-    kept[#kept + 1] = { type = type, result = result }
-    return ''
-  end)
-  return lines, kept
-end
 
 -- What contents of failed jobs there is room for: some bytes in the outbox, which tenants share (each may have as much as
 -- is left), and some per tenant and day.
@@ -140,18 +129,6 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     later[#later + 1] = job
   end
 
-  -- Adds the reports that waited for a job's end after the event that ends it.
-  local function take_reports(record, row, kept)
-    for _, report in ipairs(kept) do
-      if not has_event(record, report.type, report.result) then
-        local id = clock.next()
-        record = record .. record_line(report.type, id, report.result)
-        rows[#rows + 1] = row .. event_in_row(report.type, id, report.result) .. ']'
-      end
-    end
-    return record
-  end
-
   -- Adds the events about further recipients: lines of "<type><result>".
   local function take_further(record, row, lines)
     for type, result in lines:gmatch('(%a)([^\n]*)') do
@@ -203,8 +180,8 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     elseif is_new and not is_start and (entry or not (is_retry or is_lent)) then
       settled = settled + 1
       local line_end = record:find('\n', 1, true)
-      local lines, kept = '', NONE
-      if line_end then lines, kept = take_kept(record:sub(line_end)) end
+      local all_lines = line_end and record:sub(line_end) or ''
+      local lines, kept = take_kept(all_lines)
       local is_over = not (is_retry or is_lent)
       if how == UNCOUNTED then
         waits = waits + 1
@@ -214,7 +191,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       -- A job that has been running does not look pending again; a lent job looks as it did.
       if status == STATUS_HELD_PENDING and current == STATUS_RUNNING then status = STATUS_RUNNING end
       if is_lent then status = current == STATUS_HELD_PENDING and STATUS_HELD_PENDING or STATUS_RUNNING end
-      if #kept > 0 and (not is_over or how == GIVEN_UP) then
+      if #kept > 0 and (not is_over or how == GIVEN_UP) and is_with_provider(all_lines) then
         is_over, status, type, detail, result, try = true, STATUS_SUCCESS, EVENT_SENT, '', '', ''
         attempts = math.max(1, attempts)
         reported[#reported + 1] = job
@@ -227,6 +204,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       local tries, life = record_tries(record), record_life(record)
       local all_tries = with_try(tries, try)
       if not is_over then tries = all_tries end
+      if not is_over then lines = all_lines end
       local count = count_text(attempts, waits)
       record = tenant .. ' ' .. channel .. status .. count .. end_of_head(life, tries) .. lines
       if is_over then
@@ -241,7 +219,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
         record = record .. record_line(type, event, detail)
         rows[#rows + 1] = row .. event_in_row(type, event, detail) .. ended_as .. ']'
         if further ~= '' then record = take_further(record, row, further) end
-        if #kept > 0 then record = take_reports(record, row, kept) end
+        if #kept > 0 then record = with_kept(record, kept, { clock = clock, row = row, rows = rows }) end
         if result ~= '' then record = record .. '\n' .. RESULT .. result end
       else
         -- The record of a lent job shows that it was handed out, even before any attempt counts: a report may arrive

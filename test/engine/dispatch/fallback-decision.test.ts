@@ -59,6 +59,13 @@ describe("a message was received", () => {
     }
   });
 
+  test("not by a gateway that followed its links and refused it", () => {
+    for (const type of ["opened", "clicked"] as const) {
+      expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", type) }), [type])).toBe(false);
+    }
+    expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", "read") }), ["delivered"])).toBe(true);
+  });
+
   test("by whom it is for, not by who got a copy", () => {
     const copy = { eventId: 2, type: "delivered", result: { recipient: "team@example.com" } } as const;
     expect(wasReceived(aJob({ events: [...eventsOf("sent"), copy] }), ["delivered"])).toBe(false);

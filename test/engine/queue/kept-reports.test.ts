@@ -226,6 +226,65 @@ describe("a report on a job that is back in its tenant queue", () => {
   });
 });
 
+describe("a reader's report, which a gateway makes too that follows links while it refuses the message,", () => {
+  const click = (jobId: string, url = "https://a.test") => report(jobId, "clicked", { url });
+
+  test("leaves a job that waits for a retry as it is, and joins its history at its end", async () => {
+    const { tenant, lease, recorder, jobId, job } = await inHand();
+    await queue.settle(lease, [retry(job, 0)]);
+    expect(await queue.observe(tenant, click(jobId))).toBe("kept");
+    expect(await queue.observe(tenant, click(jobId))).toBe("duplicate");
+    expect(await queue.observe(tenant, report(jobId, "opened"))).toBe("kept");
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", events: [] });
+    await queue.pull(lease, PULL);
+    const again = first(await pullOne(lease, "acme"));
+    expect(again).toMatchObject({ jobId, attempts: 1 });
+    expect(again).not.toHaveProperty("isReported");
+    await queue.settle(lease, [sent(again)]);
+    expect(await typesOf(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
+    expect((await record(recorder, null))?.rows.map(({ type }) => type)).toEqual(["sent", "clicked", "opened"]);
+  });
+
+  test("made during a try that is refused, does not end the job, and is not lost by the retry", async () => {
+    const { tenant, lease, jobId, job } = await inHand();
+    await queue.observe(tenant, click(jobId));
+    expect(await queue.settle(lease, [retry(job, 0)])).toBe("settled");
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "running", attempts: 1, events: [] });
+    await queue.pull(lease, PULL);
+    const again = first(await pullOne(lease, "acme"));
+    expect(await queue.settle(lease, [givenUp(again)])).toBe("settled");
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "failed", attempts: 2 });
+    expect(await typesOf(tenant, jobId)).toEqual(["failed", "clicked"]);
+  });
+
+  test("does not end a job that is lent, and does not keep one from being handed out again after a crash", async () => {
+    const { tenant, lease, jobId, job } = await inHand();
+    await queue.observe(tenant, click(jobId));
+    await queue.settle(lease, [{ kind: "lend", job, forMs: 0 }]);
+    expect(await queue.observe(tenant, report(jobId, "opened"))).toBe("kept");
+    expect((await queue.job(tenant, jobId))?.status).toBe("running");
+    await queue.pull(lease, PULL);
+    const again = first(await pullOne(lease, "acme"));
+    expect(again).not.toHaveProperty("isReported");
+    await queue.settle(lease, [sent(again)]);
+    expect(await typesOf(tenant, jobId)).toEqual(["sent", "clicked", "opened"]);
+  });
+
+  test("joins the history in its place when the relay's own report ends the job that waits", async () => {
+    const { tenant, lease, recorder, prefix, jobId, job } = await inHand();
+    await queue.settle(lease, [retry(job)]);
+    await queue.observe(tenant, click(jobId));
+    await queue.observe(tenant, click(jobId, "https://b.test"));
+    expect(await queue.observe(tenant, report(jobId, "delivered"))).toBe("recorded");
+    const types = ["sent", "clicked", "clicked", "delivered"] as const;
+    expect(await typesOf(tenant, jobId)).toEqual([...types]);
+    expect((await record(recorder, null))?.rows.map(({ type }) => type)).toEqual([...types]);
+    const bucket = `${prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
+    expect(await redis.client.hget(bucket, jobId.slice(12))).not.toContain("\n!");
+    expect(await queue.observe(tenant, click(jobId))).toBe("duplicate");
+  });
+});
+
 test("a report on a job that was never handed out waits, and the job is sent as usual", async () => {
   const { tenant, lease } = await world();
   const jobId = await accept(tenant);
