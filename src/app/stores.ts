@@ -1,3 +1,4 @@
+import { uptime } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
@@ -27,6 +28,7 @@ import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
 import { ParquetFiles } from "../events/parquet-files.ts";
+import { serverUpMs, settleForPowerCuts } from "../events/power-cuts.ts";
 import { TenantRemoval } from "../events/remove-tenant.ts";
 import { applyRetention } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
@@ -156,6 +158,7 @@ export async function openEventStore(
       const migrating = new ClickHouse({ client: clients.writer, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
       await migrateEventStore(migrating, targetOf(config), namesOf(options));
       await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
+      await settleForPowerCuts(migrating, targetOf(config));
     }
   } catch (error) {
     await clients.close();
@@ -191,8 +194,10 @@ function eventStoreOver(
   const engine = { writing: exporting, beside: reading };
   const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   const retention = { eventsMonths: config.eventsKeptMonths, jobsDays: config.jobsKeptDays };
+  // An engine of this machine has lost nothing since this machine is up.
+  const upMs = () => (config.clickhouseUrl === null ? Promise.resolve(uptime() * 1000) : serverUpMs(reading, target));
   const writer = (ports: FailedPayloadPorts | null) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, ...retention });
+    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, upMs, ...retention });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.

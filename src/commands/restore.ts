@@ -4,7 +4,14 @@ import { dirname, join, resolve } from "node:path";
 import { openRestoredFolder } from "../app/restored-folder.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import { BackupError, extractBackup, type Manifest, verifyBackup } from "../storage/backup/archive.ts";
+import {
+  BackupError,
+  extractBackup,
+  type Manifest,
+  onDisk,
+  treeOnDisk,
+  verifyBackup,
+} from "../storage/backup/archive.ts";
 import { PARTS } from "../storage/backup/parts.ts";
 import { NAMES, shownBytes } from "./backup.ts";
 import { UsageError } from "./command-line.ts";
@@ -57,8 +64,12 @@ export async function restore({ source, home, queued }: RestoreOptions): Promise
     } finally {
       await folder.close();
     }
+    // PostgreSQL has changed its files since, and syncs none.
+    const registry = join(unfinished, "postgres");
+    if (existsSync(registry)) await treeOnDisk(registry);
     if (existsSync(home)) rmdirSync(home);
     await rename(unfinished, home);
+    await onDisk(dirname(home));
     console.log(`${home} is restored. Start Waybill with it.`);
     if (!existsSync(join(home, "master-key"))) console.log(NO_MASTER_KEY);
     return 0;

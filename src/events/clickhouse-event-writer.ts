@@ -28,7 +28,8 @@ import type { EventStoreTarget } from "./table.ts";
 
 /**
  * Counted from a batch's newest event. The batch's first insert is younger than that event, and tables remember their last
- * 10,000 inserts, more than all recorders together make in this time: so a token this young is certainly remembered.
+ * 10,000 inserts, more than all recorders together make in this time: so a token this young is certainly remembered, unless the
+ * machine has lost its power since. A table on one server does not sync its tokens.
  */
 const TOKEN_SURE_MS = 30_000;
 /**
@@ -47,6 +48,8 @@ const SET_ASIDE_MAX = 10;
 export interface EventWriterOptions extends Partial<Retention> {
   /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
   readonly ports?: FailedPayloadPorts | null;
+  /** For how long (ms) the event store's machine has had power; by default for ever. */
+  upMs?(): Promise<number>;
 }
 
 interface Unsettled {
@@ -66,7 +69,8 @@ interface Unsettled {
  * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
  * - Nothing is stored: it is inserted under its tokens and looked up once more.
  * - Everything is stored, including derived rows: nothing is done.
- * - A part is stored and the batch is younger than `TOKEN_SURE_MS`: it is inserted under its tokens, which completes it.
+ * - A part is stored and the batch is younger than `TOKEN_SURE_MS`, and than the last loss of power: it is inserted under its tokens,
+ *   which completes it.
  * - A part is stored and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then the
  *   missing rows of the derived tables. If only job states are missing, they are inserted at once.
  *   Events and states of jobs that have expired are not missing: after an outage longer than the retention, a batch would
@@ -76,13 +80,15 @@ export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
   private readonly ports: FailedPayloadPorts | null;
   private readonly retention: Retention;
+  private readonly upMs: () => Promise<number>;
 
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
-    { ports = null, ...retention }: EventWriterOptions = {},
+    { ports = null, upMs = () => Promise.resolve(Number.POSITIVE_INFINITY), ...retention }: EventWriterOptions = {},
   ) {
+    this.upMs = upMs;
     this.ports = ports;
     this.retention = { ...RETENTION_DEFAULT, ...retention };
   }
@@ -116,7 +122,7 @@ export class ClickHouseEventWriter implements EventWriter {
     const outcome = { wereThere, setAside: 0 };
     if (wereThere && (await this.isWhole(rows, before))) return outcome;
     const ageMs = this.clock.nowMs() - eventTimeMs(Math.max(...rows.map(({ eventId }) => eventId)));
-    if (!wereThere || ageMs < TOKEN_SURE_MS) {
+    if (!wereThere || ageMs < Math.min(TOKEN_SURE_MS, await this.upMs())) {
       await this.insertAll(token, rows);
       if (await this.isWhole(rows, await this.look(rows))) return outcome;
     }

@@ -6,14 +6,16 @@ export interface RecipientQuotes {
   readonly part: string;
 }
 
-/** The last character of what stands for another one, in JSON or in a link, belongs to no word. */
-const ESCAPED = String.raw`\\[bfnrt]|\\u[0-9a-f]{4}|%[0-9a-f]{2}`;
+/** The last character of what stands for another one, in JSON or in a link, belongs to no word; but `%2B`, say, is of a local part. */
+const ESCAPED = String.raw`\\[bfnrt]|\\u[0-9a-f]{4}|%(?:[0-13-46-9a-f][0-9a-f]|2[0-9acf]|5[0-9a-e])`;
 /** Thai, Japanese and Chinese have no blanks, also before an address. */
 const WITHOUT_BLANKS = "[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]";
 /** Local parts can have others, such as `=` and `/`; in texts these stand before an address far more often. */
 const OF_LOCAL_PART = String.raw`\pL\pM\pN_+\-`;
 /** Dots and apostrophes are inside of a local part (`o'hara`) or around an address (`'ann@…'`). */
 const BEFORE_ADDRESS = String.raw`(?:(?:^|[^${OF_LOCAL_PART}.']|${WITHOUT_BLANKS}|${ESCAPED})[.']*|\.\.)`;
+/** A reply of several lines has a hyphen before all but the last: `550-ann@…`. */
+const REPLY_CODE = String.raw`(?:^|[^${OF_LOCAL_PART}.'])[245][0-9]{2}-`;
 const AFTER_ADDRESS = "(?:$|[^a-z0-9.-]|[.-](?:$|[^a-z0-9]))";
 /** `00` is another way to write `+`. */
 const BEFORE_NUMBER = `(?:^|[^0-9]|${ESCAPED})(?:00)?`;
@@ -23,8 +25,10 @@ const AFTER_NUMBER = "(?:$|[^0-9])";
 export function quotesOf(recipient: string): RecipientQuotes {
   // Each level of JSON puts more backslashes before quotation marks and backslashes.
   const escaped = recipient.replace(/[\\^$.|?*+()[\]{}]/g, "\\$&").replace(/\\\\|"/g, "\\\\*$&");
-  const pattern = recipient.includes("@")
-    ? BEFORE_ADDRESS + escaped + AFTER_ADDRESS
-    : BEFORE_NUMBER + escaped + AFTER_NUMBER;
-  return { pattern: `(?i)${pattern}`, part: recipient.split(/["\\]/).at(-1) ?? "" };
+  if (!recipient.includes("@")) return { pattern: BEFORE_NUMBER + escaped + AFTER_NUMBER, part: recipient };
+  // Links have these two encoded.
+  const either = escaped.replace("@", "(?:@|%40)").replaceAll("\\+", "(?:\\+|%2B)");
+  const pattern = `(?i)(?:${BEFORE_ADDRESS}|${REPLY_CODE})${either}${AFTER_ADDRESS}`;
+  const [part = ""] = recipient.split(/["\\@+]/).toSorted((a, b) => b.length - a.length);
+  return { pattern, part };
 }

@@ -5,7 +5,7 @@ import { type Clock, sleep } from "../domain/clock.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
 import { type RedisListener, RedisProcess, redisConfig } from "./redis-process.ts";
-import { endOrphans } from "./redis-recovery.ts";
+import { endOrphans, removeLeftovers } from "./redis-recovery.ts";
 import { cutTornTail } from "./torn-tail.ts";
 
 export interface RedisChildOptions {
@@ -128,6 +128,7 @@ class SupervisedRedis implements RedisChild {
     const { folder, clock, telemetry } = this.options;
     const orphans = await endOrphans(folder, this.listener.kind === "socket" ? this.listener.path : null, clock);
     if (orphans > 0) telemetry.log("warn", "ended a redis-server that an earlier run left behind", { folder });
+    await removeLeftovers(folder, clock);
     const process = await this.spawn();
     if (process !== null) return process;
     const cut = this.stopping.signal.aborted ? null : await cutTornTail(folder);

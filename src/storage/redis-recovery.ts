@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { type Clock, sleep } from "../domain/clock.ts";
 
@@ -76,5 +77,25 @@ function kill(pid: number): void {
     process.kill(pid, "SIGKILL");
   } catch {
     // It has just ended by itself.
+  }
+}
+
+/** What Redis was writing anew when it was killed: it removes such a file of a helper that it ends itself, never an older one. */
+const REWRITE = /^temp-(?:rewriteaof-(?:bg-)?\d+\.aof|\d+\.rdb)$/;
+/** What was cut off a file at its end, by former releases with all that was before it. */
+const CUT_OFF = /^(?:torn-tail\.aof|appendonly\.aof\.\d+\.incr\.aof\.\d+\.backup)$/;
+const CUT_OFF_KEPT_MS = 7 * 86_400_000;
+
+/**
+ * Removes copies of queued messages that a crash has left, and those that were made of torn files, some days later. No redis-server
+ * may run there.
+ */
+export async function removeLeftovers(folder: string, clock: Clock): Promise<void> {
+  for (const place of [folder, join(folder, "appendonlydir")]) {
+    for (const name of await readdir(place).catch(() => [])) {
+      const file = join(place, name);
+      const isOld = async () => clock.nowMs() - (await stat(file)).mtimeMs > CUT_OFF_KEPT_MS;
+      if (REWRITE.test(name) || (CUT_OFF.test(name) && (await isOld()))) await rm(file, { force: true });
+    }
   }
 }

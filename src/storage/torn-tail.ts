@@ -77,12 +77,21 @@ async function lengthWithoutZeroTail(handle: FileHandle, size: number): Promise<
   const chunk = Buffer.alloc(CHUNK_BYTES);
   for (let end = size; end > 0; ) {
     const start = Math.max(0, end - CHUNK_BYTES);
-    const { bytesRead } = await handle.read(chunk, 0, end - start, start);
-    const last = chunk.subarray(0, bytesRead).findLastIndex((byte) => byte !== 0);
+    await readWhole(handle, chunk.subarray(0, end - start), start);
+    const last = chunk.subarray(0, end - start).findLastIndex((byte) => byte !== 0);
     if (last >= 0) return start + last + 1;
     end = start;
   }
   return 0;
+}
+
+/** Fills the buffer from that place of the file: what a short read leaves out must not be taken for zeros. */
+async function readWhole(handle: FileHandle, into: Buffer, from: number): Promise<void> {
+  for (let done = 0; done < into.length; ) {
+    const { bytesRead } = await handle.read(into, done, into.length - done, from + done);
+    if (bytesRead === 0) throw new Error("the append-only file became shorter while it was read");
+    done += bytesRead;
+  }
 }
 
 /** Where the last command ends that is whole and in no unfinished transaction; null: the file is damaged before its end. */
@@ -181,9 +190,9 @@ class AppendOnlyFile {
 
   private async load(): Promise<void> {
     if (this.chunkAt + this.chunkBytes === this.size && this.place >= this.chunkAt) return;
-    const wanted = Math.min(CHUNK_BYTES, this.size - this.place);
     this.chunkAt = this.place;
-    this.chunkBytes = (await this.handle.read(this.chunk, 0, wanted, this.place)).bytesRead;
+    this.chunkBytes = Math.min(CHUNK_BYTES, this.size - this.place);
+    await readWhole(this.handle, this.chunk.subarray(0, this.chunkBytes), this.place);
   }
 }
 

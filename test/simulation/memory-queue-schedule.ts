@@ -3,6 +3,7 @@ import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.t
 import {
   count,
   isBeyond,
+  isWithProvider,
   laterPlace,
   newEvent,
   payloadBytes,
@@ -46,7 +47,7 @@ export function cancel(shard: ShardState, concerning: Concerning, ask: () => voi
   if (isFinal(job.status)) {
     return job.status === "suppressed" && job.result?.["reason"] === "canceled" ? "canceled" : "ended";
   }
-  if (job.kept.length > 0 || shard.parked.get(jobId)?.lentUnder !== undefined) return "begun";
+  if (isWithProvider(job) || shard.parked.get(jobId)?.lentUnder !== undefined) return "begun";
   const entry = takeParked(shard, jobId) ?? takeQueued(shard, job, jobId);
   if (entry === null) {
     ask();
@@ -68,9 +69,11 @@ export function cancel(shard: ShardState, concerning: Concerning, ask: () => voi
     ...(tags !== undefined && { tags }),
   } as const;
   const ended = { status: "suppressed", isHeldPending: false, attempts, waits, entryId: null, result } as const;
-  shard.jobs.set(jobId, { ...job, ...ended, events: [...job.events, event] });
+  const kept = job.kept.map((report) => newEvent(shard, report, nowMs));
+  shard.jobs.set(jobId, { ...job, ...ended, events: [...job.events, event, ...kept], kept: [] });
   count(shard, tenantId, -1, payloadBytes(entry));
-  publish(shard, [{ tenantId, jobId, channel, ...event, finished }], nowMs);
+  const rows = kept.map((report) => ({ tenantId, jobId, channel, ...report, finished: null }));
+  publish(shard, [{ tenantId, jobId, channel, ...event, finished }, ...rows], nowMs);
   return "canceled";
 }
 

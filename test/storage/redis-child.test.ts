@@ -1,7 +1,19 @@
 import { afterEach, expect, test } from "bun:test";
-import { appendFile, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Redis } from "ioredis";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { systemClock as clock } from "../../src/runtime/system-clock.ts";
@@ -228,6 +240,25 @@ test("a file in which a former release left half a transaction is read as it was
   const child = await start(folder);
   expect(await connect(child.address).mget("key", "later")).toEqual(["acknowledged", "acknowledged"]);
   expect(await readFile(increment(folder), "latin1")).toEndWith(half + whole);
+});
+
+test("copies of the queue that a crash left are removed: a rewrite's at once, what was cut off after a week", async () => {
+  const folder = await freshFolder();
+  await (await start(folder)).stop();
+  const files = join(folder, "appendonlydir");
+  const [rewrites, cutOff] = [
+    [join(folder, "temp-rewriteaof-123.aof"), join(folder, "temp-rewriteaof-bg-123.aof"), join(folder, "temp-9.rdb")],
+    [join(folder, "torn-tail.aof"), join(files, "appendonly.aof.1.incr.aof.1763830000000.backup")],
+  ];
+  for (const file of [...rewrites, ...cutOff]) await writeFile(file, "x");
+  await (await start(folder)).stop();
+  const left = async () =>
+    [...(await readdir(folder)), ...(await readdir(files))].filter((name) => /temp|torn|backup/.test(name));
+  expect(await left()).toEqual(cutOff.map((file) => basename(file)));
+  const week = new Date(Date.now() - 8 * 86_400_000);
+  for (const file of cutOff) await utimes(file, week, week);
+  await (await start(folder)).stop();
+  expect(await left()).toEqual([]);
 });
 
 test("a file that is damaged in the middle stops the start with its name, and is left as it is", async () => {

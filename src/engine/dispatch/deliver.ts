@@ -91,10 +91,12 @@ async function endOf<T>(
   }
 }
 
-/** A delivery that was aborted at its deadline got no answer, however its channel words it. */
+/** A delivery that was aborted at its deadline got no answer from whom it had asked, however its channel words it. */
 function asSilence<T>(end: T | Outcome): T | Outcome {
   const isRetry = typeof end === "object" && end !== null && "kind" in end && end.kind === "retry";
-  return isRetry && !end.isUncounted ? { ...end, isSilence: true } : end;
+  if (!isRetry || end.isUncounted) return end;
+  // A channel that does not heed its abort does not say whom it has asked.
+  return end.relay !== undefined || end === UNANSWERED ? { ...end, isSilence: true } : end;
 }
 
 /** Aborts a delivery at its deadline, and stops waiting for it some time after an abort by anybody. */

@@ -12,7 +12,7 @@ export function wasReceived({ events, status, began = 0 }: JobRecord, unless: re
   const cameBack = own.some(({ type }) => type === "bounced" || type === "failed");
   return own.some(({ type }) => {
     // A message that nobody took has no readers: a gateway has followed its links.
-    if (status === "failed" && isByReader(type)) return false;
+    if (status !== "success" && isByReader(type)) return false;
     const strength = strengthOf(type);
     return strength >= least && (strength >= STRENGTH.read || !cameBack);
   });

@@ -26,7 +26,7 @@ if not is_unfinished(status) then
   local is_canceled = status == STATUS_SUPPRESSED and record:find('\n' .. RESULT .. REASON, 1, true)
   return is_canceled and CANCELED or ENDED
 end
-if has_any_kept(record) then return BEGUN end
+if is_with_provider(record) then return BEGUN end
 
 local tenant_queue, text = tenant .. '/' .. channel, nil
 local parked = redis.call('HGET', prefix .. ':parked', job)
@@ -48,17 +48,22 @@ else
 end
 
 local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
+local kept
+lines, kept = take_kept(lines)
 -- Like any other end: its number is that of one more settlement.
 attempts = attempts + 1
 local clock = event_clock(prefix)
 local id, tries, life = clock.next(), record_tries(record), record_life(record)
 local head = tenant .. ' ' .. channel .. STATUS_SUPPRESSED .. count_text(attempts, tonumber(waits) or 0)
-local event = record_line(EVENT_SUPPRESSED, id, REASON)
-redis.call('HSET', bucket, field, head .. end_of_head(life, tries) .. lines .. event .. '\n' .. RESULT .. REASON)
 local more = more_in_row(life, '', entry_tags(text))
 local ended_as =
   end_in_row(STATUS_SUPPRESSED, attempts, REASON, entry_template(text), entry_recipient_json(text), tries, more)
-add_rows(prefix, { row_of(tenant, job, channel) .. event_in_row(EVENT_SUPPRESSED, id, REASON) .. ended_as .. ']' })
+local row = row_of(tenant, job, channel)
+local rows = { row .. event_in_row(EVENT_SUPPRESSED, id, REASON) .. ended_as .. ']' }
+record = head .. end_of_head(life, tries) .. lines .. record_line(EVENT_SUPPRESSED, id, REASON)
+record = with_kept(record, kept, { clock = clock, row = row, rows = rows })
+redis.call('HSET', bucket, field, record .. '\n' .. RESULT .. REASON)
+add_rows(prefix, rows)
 clock.save()
 local ended = {}
 count_ended(ended, tenant, payload_bytes(text))

@@ -16,7 +16,8 @@
 --           then one letter each:
 --             status: a final one, STATUS_RUNNING or STATUS_HELD_PENDING (a retry, the latter of a job that could not
 --                     be screened yet), START (screened and running), LEND
---             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), else -
+--             how:    UNCOUNTED (a wait that costs no attempt), GIVEN_UP (without a clear answer), ERASED (its recipient is:
+--                     the history gets no reports, which may name them), else -
 --             type:   of the event, - none
 --   5       "<event result>\n<job result>\n<template>\n<recipient>\n<try>" ("" if all are empty): JSON text, but a
 --           retry's or loan's event result is the ms until it is due; behind them "\n<tags>" if it has tags; of a final
@@ -182,6 +183,7 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
       local line_end = record:find('\n', 1, true)
       local all_lines = line_end and record:sub(line_end) or ''
       local lines, kept = take_kept(all_lines)
+      if how == ERASED then kept = NO_REPORTS end
       local is_over = not (is_retry or is_lent)
       if how == UNCOUNTED then
         waits = waits + 1

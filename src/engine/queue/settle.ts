@@ -16,7 +16,7 @@ import settleLua from "./settle.lua" with { type: "text" };
 import { type OwnerCallPorts, ShardCalls } from "./shard-calls.ts";
 
 /** What a settlement says beside a final status, or instead of one. */
-const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u" } as const;
+const WORD = { START: "g", LEND: "l", UNCOUNTED: "w", GIVEN_UP: "u", ERASED: "e" } as const;
 const NONE = "-";
 
 const script = new Script(settleLua, "run", {
@@ -125,8 +125,9 @@ function furtherLines(settlement: Settlement): string {
 function encodeOutcome(settlement: Settlement): readonly [letters: string, detail: string, result: string] {
   switch (settlement.kind) {
     case "final": {
-      const { status, event, result, isGivenUp } = settlement;
-      const letters = STATUS_LETTER[status] + (isGivenUp ? WORD.GIVEN_UP : NONE) + EVENT_LETTER[event.type];
+      const { status, event, result, isGivenUp, job } = settlement;
+      const how = isGivenUp ? WORD.GIVEN_UP : job.suppressed === "erased" ? WORD.ERASED : NONE;
+      const letters = STATUS_LETTER[status] + how + EVENT_LETTER[event.type];
       return [letters, encodeResult(event.result), encodeResult(result)];
     }
     case "retry": {

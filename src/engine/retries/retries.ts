@@ -100,11 +100,17 @@ export class Retries implements JobRetries {
   private async retryPiece(tenant: Tenant, jobIds: readonly string[], outcomes: Map<string, RetryOutcome>) {
     const found = await this.failures(tenant, jobIds);
     const prepared: Prepared[] = [];
-    for (const jobId of jobIds) {
-      const failure = found.get(jobId);
-      const ready = failure === undefined ? await this.whyNot(tenant, jobId) : await this.prepare(tenant, failure);
-      if ("kind" in ready) outcomes.set(jobId, ready);
-      else prepared.push(ready);
+    try {
+      for (const jobId of jobIds) {
+        const failure = found.get(jobId);
+        const ready = failure === undefined ? await this.whyNot(tenant, jobId) : await this.prepare(tenant, failure);
+        if ("kind" in ready) outcomes.set(jobId, ready);
+        else prepared.push(ready);
+      }
+    } catch (error) {
+      // Nothing of the piece is queued.
+      await Promise.allSettled(prepared.map((one) => this.giveBack(tenant, one)));
+      throw error;
     }
     if (prepared.length === 0) return;
     const results = await this.queue(tenant, prepared);

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -155,7 +155,7 @@ export async function extractBackup(file: string, folder: string): Promise<Manif
     else await pipeline(content, createWriteStream(target, { mode: 0o600, flags: "wx" }));
   });
   // Together, at the end: the disk then has most of them already.
-  for (let at = 0; at < written.length; at += 16) await Promise.all(written.slice(at, at + 16).map(onDisk));
+  await allOnDisk(written);
   return manifest;
 }
 
@@ -292,7 +292,19 @@ class Counts {
   }
 }
 
-async function onDisk(path: string): Promise<void> {
+/** Whatever is below the folder, and the folder itself. */
+export async function treeOnDisk(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const found = entries.filter((entry) => entry.isFile() || entry.isDirectory());
+  await allOnDisk([folder, ...found.map(({ parentPath, name }) => join(parentPath, name))]);
+}
+
+async function allOnDisk(paths: readonly string[]): Promise<void> {
+  for (let at = 0; at < paths.length; at += 16) await Promise.all(paths.slice(at, at + 16).map(onDisk));
+}
+
+/** Of a folder: the names in it. */
+export async function onDisk(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();

@@ -60,8 +60,10 @@ describe("a message was received", () => {
   });
 
   test("not by a gateway that followed its links and refused it", () => {
-    for (const type of ["opened", "clicked"] as const) {
-      expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", type) }), [type])).toBe(false);
+    for (const status of ["failed", "suppressed"] as const) {
+      for (const type of ["opened", "clicked"] as const) {
+        expect(wasReceived(aJob({ status, events: eventsOf(status, type) }), [type])).toBe(false);
+      }
     }
     expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", "read") }), ["delivered"])).toBe(true);
   });

@@ -55,6 +55,23 @@ test("an erased recipient's jobs end as suppressed wherever they wait, others ar
   expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId: again, suppressed: null });
 });
 
+test("reports that waited with an erased recipient's job, which may name them, do not enter the history", async () => {
+  const at = await world();
+  const jobId = await accept(at.tenant);
+  const job = first(await pullOne(at.lease, "acme"));
+  const click = { jobId, type: "clicked", result: { url: "https://a.test/?who=ann%40example.com" } } as const;
+  await queue.observe(at.tenant, { ...click, suppress: null, known: null });
+  await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 3_600_000, status: "running" }]);
+  await queue.eraseJobs(at.tenant, ANN);
+  await pullOne(at.lease, "nobody");
+  const erased = first(await pullOne(at.lease, "acme"));
+  await queue.settle(at.lease, [suppressed(erased)]);
+  expect((await queue.job(at.tenant, jobId))?.events.map(({ type }) => type)).toEqual(["suppressed"]);
+  expect((await record(at.recorder, null))?.rows.map(({ type }) => type)).toEqual(["suppressed"]);
+  const bucket = `${at.prefix}:jobs:${jobId.slice(0, 8)}${jobId.slice(9, 12)}`;
+  expect(await redis.client.hget(bucket, jobId.slice(12))).not.toContain("ann");
+});
+
 test("a job that ended and is not recorded yet is reported, and so is one in flight", async () => {
   const at = await world();
   await accept(at.tenant);

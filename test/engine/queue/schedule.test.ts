@@ -196,6 +196,23 @@ test("a job that is lent, that its provider has, or that has ended, cannot be ca
   expect(await Promise.all(answers)).toEqual(["begun", "begun", "ended"]);
 });
 
+test("a job that a gateway has only looked into can be cancelled, and its click joins its history", async () => {
+  const at = await world();
+  const jobId = await accept(at.tenant);
+  const job = first(await pullOne(at.lease, "acme"));
+  const click = { jobId, type: "clicked", result: { url: "https://a.test" }, suppress: null, known: null } as const;
+  expect(await queue.observe(at.tenant, click)).toBe("kept");
+  await queue.settle(at.lease, [retryIn(job, MINUTE_MS)], null);
+  expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
+  expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
+  const ended = await queue.job(at.tenant, jobId);
+  expect(ended).toMatchObject({ status: "suppressed", result: { reason: "canceled" } });
+  expect(ended?.events.map(({ type, result }) => [type, result])).toEqual([
+    ["suppressed", { reason: "canceled" }],
+    ["clicked", { url: "https://a.test" }],
+  ]);
+});
+
 test("a purge makes a scheduled job due, a moment later than others", async () => {
   const at = await world();
   const scheduled = await later(at.tenant);

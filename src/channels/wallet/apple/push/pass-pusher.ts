@@ -75,7 +75,8 @@ export class PassPusher {
 
   /** Resolves when the device was tried, or will not be tried. */
   private enter(tenantId: string, signer: PushSigner, token: string): Promise<void> {
-    const key = `${signer.id} ${token}`;
+    // Of each tenant by itself: behind another's, a push would wait for that one's turns. A device takes two for one.
+    const key = `${tenantId} ${signer.id} ${token}`;
     const known = this.pending.get(key);
     if (known?.timer === null) return known.tried;
     if (this.stopped || (known === undefined && !this.hasRoom(tenantId))) {

@@ -1,0 +1,52 @@
+import type { ClickHouse } from "./clickhouse.ts";
+import { FAILED_PAYLOADS, sealedTarget } from "./failed-payloads.ts";
+import { selectSettings } from "./statement-settings.ts";
+import { type EventStoreTarget, localName, onCluster } from "./table.ts";
+
+const LOOK_TIMEOUT_MS = 60_000;
+
+/**
+ * Of tables whose inserts are synced. A merge is not by default, and the parts that it replaces are removed minutes later, after a
+ * restart at once: a power cut would take rows that were stored long ago.
+ */
+const SYNCED_MERGES = "min_rows_to_fsync_after_merge = 1";
+/**
+ * Of sums, which are not synced. A power cut leaves empty files of some seconds of them, a part a second and table; with more than
+ * a hundred such parts the engine would refuse to open the table, and then takes no event.
+ */
+const LOST_PARTS = "max_suspicious_broken_parts = 1000000, max_suspicious_broken_parts_bytes = 1000000000000";
+
+const SYNCED = ["events", "jobs", "events_by_type", "refused_rows"] as const;
+const SUMS = ["events_hourly", "events_daily", "events_by_minute"] as const;
+
+/**
+ * For how long (ms) the server runs: its machine has had power for at least as long. For ever in a cluster, whose tokens are in Keeper,
+ * which syncs them. Rejects with `UnavailableError`.
+ */
+export async function serverUpMs(clickhouse: ClickHouse, target: EventStoreTarget): Promise<number> {
+  if (target.cluster !== null) return Number.POSITIVE_INFINITY;
+  const [row] = await clickhouse.rows(`SELECT uptime() SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`);
+  return Number(row?.[0]) * 1000;
+}
+
+/**
+ * Gives the tables, which exist, what a power cut needs. A table that has it is left alone. Rejects with `TransportError` or
+ * `UnavailableError`, and can be repeated.
+ */
+export async function settleForPowerCuts(clickhouse: ClickHouse, target: EventStoreTarget): Promise<void> {
+  const sealed = sealedTarget(target);
+  const wanted = [
+    ...SYNCED.map((name) => ({ of: target, name, settings: SYNCED_MERGES })),
+    ...SUMS.map((name) => ({ of: target, name, settings: LOST_PARTS })),
+    { of: sealed, name: FAILED_PAYLOADS.name, settings: SYNCED_MERGES },
+  ];
+  const rows = await clickhouse.rows(
+    `SELECT concat(database, '.', name), engine_full FROM system.tables WHERE database IN ('${target.database}', '${sealed.database}') SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,
+  );
+  const engines = new Map(rows.map(([table, engine]) => [table, String(engine)]));
+  for (const { of, name, settings } of wanted) {
+    const table = `${of.database}.${localName(of, name)}`;
+    if (engines.get(table)?.includes(settings)) continue;
+    await clickhouse.command(`ALTER TABLE ${table}${onCluster(of.cluster)} MODIFY SETTING ${settings}`);
+  }
+}
