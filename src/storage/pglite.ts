@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
@@ -30,10 +30,10 @@ export interface UnfinishedCopy {
  * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s; later
  * starts take half a second).
  *
- * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also never waits
- * for the disk. A change survives the death of this process, because the operating system has it by then; a power loss can lose
- * the last seconds of changes. `close` writes a checkpoint, so the next start has nothing to replay. If that is not enough, use
- * a PostgreSQL server.
+ * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also waits for the
+ * disk at checkpoints alone. A change survives the death of this process, because the operating system has it by then; a power
+ * loss can lose the last seconds of changes. `close` writes a checkpoint, so the next start has nothing to replay. If that is not
+ * enough, use a PostgreSQL server.
  */
 export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
@@ -81,25 +81,79 @@ async function closeClient(client: PGlite): Promise<void> {
 
 /** Emscripten's request to change a file's attributes in its file system over Node's. */
 type SetAttributes = (file: unknown, attributes: { readonly mode?: number }) => void;
+/** A file in it, and a file that is open. */
+interface File {
+  readonly name: string;
+}
+interface OpenFile {
+  readonly node: File;
+}
+type Write = (file: OpenFile, ...what: readonly unknown[]) => number;
+
+interface NodeFiles {
+  /** The operations of library_nodefs.js, for files by name and for open files. */
+  readonly node_ops: { setattr: SetAttributes };
+  readonly stream_ops: { setattr: SetAttributes; write: Write };
+  realPath(file: File): string;
+}
 
 /**
- * Keeps PGlite's files on disk private to their owner. Emscripten sets a file's mode right after creating it, which overrides
- * our umask.
+ * Keeps PGlite's files on disk private to their owner: Emscripten sets a file's mode right after creating it, which overrides
+ * our umask. And syncs them where PostgreSQL says that they are whole (`sync` gets their paths): PGlite runs it without fsync.
  */
 export class PrivateNodeFs extends NodeFS {
+  constructor(
+    folder: string,
+    private readonly sync: (path: string) => void = onDisk,
+  ) {
+    super(folder);
+  }
+
   override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
     const { emscriptenOpts } = await super.init(...args);
-    const preRun = [...(emscriptenOpts.preRun ?? []), maskModes];
+    const syncs = ({ NODEFS }: { readonly NODEFS: object }) => syncBeforeControl(NODEFS as NodeFiles, this.sync);
+    const preRun = [...(emscriptenOpts.preRun ?? []), maskModes, syncs];
     return { emscriptenOpts: { ...emscriptenOpts, preRun } };
   }
 }
 
 function maskModes({ NODEFS }: { readonly NODEFS: object }): void {
-  // The two operation tables of Emscripten's library_nodefs.js, for files by name and for open files.
-  const tables = NODEFS as { node_ops: { setattr: SetAttributes }; stream_ops: { setattr: SetAttributes } };
-  for (const table of [tables.node_ops, tables.stream_ops]) {
+  const { node_ops, stream_ops } = NODEFS as NodeFiles;
+  for (const table of [node_ops, stream_ops]) {
     const { setattr } = table;
     table.setattr = (file, attributes) =>
       setattr(file, attributes.mode === undefined ? attributes : { ...attributes, mode: attributes.mode & ~0o077 });
+  }
+}
+
+/**
+ * `pg_control` says from which checkpoint on to replay. On the disk before what it says is whole, it would name a checkpoint that a
+ * power loss has taken, and the database would not open any more. So whatever was written before it is synced first, then itself.
+ */
+function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void {
+  const written = new Set<File>();
+  const { write } = files.stream_ops;
+  files.stream_ops.write = (file, ...what) => {
+    const { node } = file;
+    if (node.name !== "pg_control") {
+      written.add(node);
+      return write(file, ...what);
+    }
+    for (const each of written) sync(files.realPath(each));
+    written.clear();
+    const bytes = write(file, ...what);
+    sync(files.realPath(node));
+    return bytes;
+  };
+}
+
+function onDisk(path: string): void {
+  // It may have been removed since.
+  if (!existsSync(path)) return;
+  const file = openSync(path, "r");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }
