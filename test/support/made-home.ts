@@ -80,7 +80,12 @@ async function run(command: readonly string[]): Promise<void> {
 async function hashOfAll(): Promise<string> {
   const target = { database: "waybill", cluster: null };
   const steps = [eventStoreFoundation(target), eventStoreMigrations(target)];
-  const sources = ["../../src/events/migrate-event-store.ts", "../../src/events/retention.ts", "make-home.ts"];
+  const sources = [
+    "../../src/events/migrate-event-store.ts",
+    "../../src/events/retention.ts",
+    "../../src/events/power-cuts.ts",
+    "make-home.ts",
+  ];
   const texts = await Promise.all(sources.map((file) => Bun.file(join(import.meta.dir, file)).text()));
   const all = [await schemaHash(), pglitePackage.version, chdbPackage.version, steps, texts];
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(all)).digest("hex").slice(0, 16);
