@@ -64,7 +64,7 @@ export async function restore({ source, home, queued }: RestoreOptions): Promise
     } finally {
       await folder.close();
     }
-    // PostgreSQL has changed its files since, and syncs none.
+    // PostgreSQL has changed its files since, and syncs them at checkpoints alone.
     const registry = join(unfinished, "postgres");
     if (existsSync(registry)) await treeOnDisk(registry);
     if (existsSync(home)) rmdirSync(home);

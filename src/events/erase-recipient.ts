@@ -158,7 +158,8 @@ SETTINGS ${this.settings()}`,
 
 /** Whether the column's text quotes the recipient, whose `RecipientQuotes` are bound. */
 function quoting(column: string): string {
-  return `(positionCaseInsensitiveUTF8(${column}, {part:String}) > 0 AND match(${column}, {pattern:String}))`;
+  const has = (part: string) => `positionCaseInsensitiveUTF8(${column}, {${part}:String}) > 0`;
+  return `(${has("part")} AND ${has("otherPart")} AND match(${column}, {pattern:String}))`;
 }
 
 function ofJobs(tenantId: string, jobs: readonly string[]): string {

@@ -6,15 +6,16 @@ import { type EventStoreTarget, localName, onCluster } from "./table.ts";
 const LOOK_TIMEOUT_MS = 60_000;
 
 /**
- * Of tables whose inserts are synced. A merge is not by default, and the parts that it replaces are removed minutes later, after a
- * restart at once: a power cut would take rows that were stored long ago.
+ * A merge is not synced by default, and the parts that it replaces are removed minutes later, after a restart at once: a power cut
+ * would take rows that were stored long ago.
  */
 const SYNCED_MERGES = "min_rows_to_fsync_after_merge = 1";
 /**
- * Of sums, which are not synced. A power cut leaves empty files of some seconds of them, a part a second and table; with more than
- * a hundred such parts the engine would refuse to open the table, and then takes no event.
+ * Of sums, whose inserts are not synced. A power cut leaves empty files of some seconds of them, a part a second and table; with more
+ * than a hundred such parts the engine would refuse to open the table, and then takes no event. Parts that are broken and not empty
+ * still stop it, from a gigabyte on.
  */
-const LOST_PARTS = "max_suspicious_broken_parts = 1000000, max_suspicious_broken_parts_bytes = 1000000000000";
+const LOST_PARTS = `max_suspicious_broken_parts = 1000000, ${SYNCED_MERGES}`;
 
 const SYNCED = ["events", "jobs", "events_by_type", "refused_rows"] as const;
 const SUMS = ["events_hourly", "events_daily", "events_by_minute"] as const;
@@ -46,7 +47,8 @@ export async function settleForPowerCuts(clickhouse: ClickHouse, target: EventSt
   const engines = new Map(rows.map(([table, engine]) => [table, String(engine)]));
   for (const { of, name, settings } of wanted) {
     const table = `${of.database}.${localName(of, name)}`;
-    if (engines.get(table)?.includes(settings)) continue;
+    const has = engines.get(table) ?? "";
+    if (settings.split(", ").every((setting) => `${has},`.includes(`${setting},`))) continue;
     await clickhouse.command(`ALTER TABLE ${table}${onCluster(of.cluster)} MODIFY SETTING ${settings}`);
   }
 }

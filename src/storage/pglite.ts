@@ -27,8 +27,8 @@ export interface UnfinishedCopy {
 }
 
 /**
- * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s; later
- * starts take half a second).
+ * Opens PostgreSQL inside this process, with its data in `folder`, which is created if missing (that takes about 5 s, longer on a
+ * disk that syncs slowly; later starts take half a second).
  *
  * It takes no lock on the folder: two processes on one folder destroy it, so the caller must hold a lock. It also waits for the
  * disk at checkpoints alone. A change survives the death of this process, because the operating system has it by then; a power
@@ -139,12 +139,22 @@ function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void
       written.add(node);
       return write(file, ...what);
     }
-    for (const each of written) sync(files.realPath(each));
+    for (const each of written) attempt(() => sync(files.realPath(each)));
     written.clear();
     const bytes = write(file, ...what);
-    sync(files.realPath(node));
+    attempt(() => sync(files.realPath(node)));
     return bytes;
   };
+}
+
+/**
+ * A file that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL would end its only session over the error, and the
+ * registry with it; a disk that is dying says so at the next read or write.
+ */
+function attempt(work: () => void): void {
+  try {
+    work();
+  } catch {}
 }
 
 function onDisk(path: string): void {

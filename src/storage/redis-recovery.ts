@@ -80,7 +80,7 @@ function kill(pid: number): void {
   }
 }
 
-/** What Redis was writing anew when it was killed: it removes such a file of a helper that it ends itself, never an older one. */
+/** What a helper of Redis was writing when it was killed. Redis removes it only if it ends the helper itself. */
 const REWRITE = /^temp-(?:rewriteaof-(?:bg-)?\d+\.aof|\d+\.rdb)$/;
 /** What was cut off a file at its end, by former releases with all that was before it. */
 const CUT_OFF = /^(?:torn-tail\.aof|appendonly\.aof\.\d+\.incr\.aof\.\d+\.backup)$/;

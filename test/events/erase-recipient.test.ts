@@ -215,6 +215,7 @@ test.each<[recipient: string, quoting: readonly string[], others: readonly strin
       "https://shop.example/?to=%3Cann%40example.com%3E",
       `550-${ANN} has no mailbox here`,
       `smtp;550-${ANN}: no`,
+      JSON.stringify(`no\n550-${ANN}\n550 gone`),
     ],
     [
       `jo${ANN}`,
@@ -232,6 +233,8 @@ test.each<[recipient: string, quoting: readonly string[], others: readonly strin
       "https://shop.example/?who=jo%2Bann%40example.com",
       "https://shop.example/?who=jo%2Eann%40example.com",
       `jo550-${ANN}`,
+      "https://shop.example/?who=o%27ann%40example.com",
+      "https://shop.example/?who=j%C3%B8ann%40example.com",
     ],
   ],
   [
@@ -244,7 +247,16 @@ test.each<[recipient: string, quoting: readonly string[], others: readonly strin
   ['"ann \\"b"@x.org', ['<"ann \\"b"@x.org>', JSON.stringify('"ann \\"b"@x.org')], ['"ann b"@x.org', "@x.org"]],
   [
     "4917012345",
-    ["4917012345", "+4917012345", "004917012345", "tel:4917012345;", "n=%204917012345", "4917012345@wa", "4917012345."],
+    [
+      "4917012345",
+      "+4917012345",
+      "004917012345",
+      "tel:4917012345;",
+      "n=%204917012345",
+      "tel=%C2%A04917012345",
+      "4917012345@wa",
+      "4917012345.",
+    ],
     ["49170123456", "14917012345", "0104917012345", "491701234"],
   ],
 ])("%s is found wherever it is quoted, and not as a part of another", async (recipient, quoting, others) => {

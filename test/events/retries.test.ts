@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { CHANNELS } from "../../src/app/channels.ts";
+import { UnavailableError } from "../../src/domain/errors.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { QueuedJob } from "../../src/domain/job.ts";
 import { ANY_JOB } from "../../src/domain/job-search.ts";
@@ -227,6 +228,28 @@ test("what is charged is charged once more, and given back where the job is not 
   charged = [];
   expect(await outcomeOf(jobId)).toEqual({ kind: "retried" });
   expect(charged).toEqual([jobId]);
+  await failAll();
+  await record();
+});
+
+test("what was charged for some jobs of a call is given back when another one cannot be made ready", async () => {
+  charged = [];
+  const jobIds = [await accept(), await accept()];
+  await failAll();
+  await record();
+  let calls = 0;
+  take = async (job) => {
+    calls += 1;
+    if (calls === 2) throw new UnavailableError("the registry is away");
+    return charge(job);
+  };
+  try {
+    await expect(retries.retry(tenant, jobIds)).rejects.toThrow("the registry is away");
+    expect([calls, charged]).toEqual([2, []]);
+  } finally {
+    take = charge;
+  }
+  expect([...(await retries.retry(tenant, jobIds)).values()]).toEqual([{ kind: "retried" }, { kind: "retried" }]);
   await failAll();
   await record();
 });

@@ -50,14 +50,17 @@ end
 local attempts, waits, lines = record:match('^%S+ %a%a(%d+)%+?(%d*)[^\n]*(.*)$')
 local kept
 lines, kept = take_kept(lines)
+-- The history does not take in anew who was erased.
+local is_erased = redis.call('HEXISTS', prefix .. ':suppressed:' .. tenant, ERASED_JOB .. job) == 1
+if is_erased then kept = NO_REPORTS end
 -- Like any other end: its number is that of one more settlement.
 attempts = attempts + 1
 local clock = event_clock(prefix)
 local id, tries, life = clock.next(), record_tries(record), record_life(record)
 local head = tenant .. ' ' .. channel .. STATUS_SUPPRESSED .. count_text(attempts, tonumber(waits) or 0)
-local more = more_in_row(life, '', entry_tags(text))
-local ended_as =
-  end_in_row(STATUS_SUPPRESSED, attempts, REASON, entry_template(text), entry_recipient_json(text), tries, more)
+local more = more_in_row(life, '', is_erased and '' or entry_tags(text))
+local recipient = is_erased and '' or entry_recipient_json(text)
+local ended_as = end_in_row(STATUS_SUPPRESSED, attempts, REASON, entry_template(text), recipient, tries, more)
 local row = row_of(tenant, job, channel)
 local rows = { row .. event_in_row(EVENT_SUPPRESSED, id, REASON) .. ended_as .. ']' }
 record = head .. end_of_head(life, tries) .. lines .. record_line(EVENT_SUPPRESSED, id, REASON)

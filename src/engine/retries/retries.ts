@@ -134,8 +134,14 @@ export class Retries implements JobRetries {
     if (charge.kind === "refused") return charge;
     const isCharged = charge.kind === "taken";
     if (content.stored === undefined || content.payload === "") return { retry: { job, content }, isCharged };
-    await payloads.put({ tenantId: tenant.tenantId, jobId: job.jobId }, Buffer.from(content.payload));
-    return { retry: { job, content: { ...content, payload: "" } }, isCharged };
+    const stored: Prepared = { retry: { job, content: { ...content, payload: "" } }, isCharged };
+    try {
+      await payloads.put({ tenantId: tenant.tenantId, jobId: job.jobId }, Buffer.from(content.payload));
+    } catch (error) {
+      await this.giveBack(tenant, stored);
+      throw error;
+    }
+    return stored;
   }
 
   private async giveBack({ tenantId }: Tenant, { retry, isCharged }: Prepared): Promise<void> {

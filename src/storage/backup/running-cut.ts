@@ -48,8 +48,9 @@ export interface Cut {
  *     So a start on the copy recovers as it does after a crash, and every promise for crashes holds for it.
  * B2. No insert into the event store is under way at that instant, and the tokens that its tables remember are copied too: a
  *     batch that the queue still holds is either wholly stored, or not at all, or is completed under its token.
- * B3. Nothing is held longer than `PAUSE_MS` (the event store from the end of its statements under way), whatever does not answer: work that takes longer is left to end by itself, while
- *     the stores go on. Redis ends its pause even if this process dies.
+ * B3. Nothing is held longer than `PAUSE_MS` (the event store from the end of its statements under way), whatever does not
+ *     answer: work that takes longer is left to end by itself, while the stores go on. Redis ends its pause even if this process
+ *     dies.
  * B4. Nothing outside the staging folder changes, except that the event store hard-links its parts there.
  * B5. It rejects only when what it left to end by itself has ended.
  */

@@ -72,6 +72,20 @@ test("reports that waited with an erased recipient's job, which may name them, d
   expect(await redis.client.hget(bucket, jobId.slice(12))).not.toContain("ann");
 });
 
+test("a job that is cancelled after its recipient was erased does not name them either", async () => {
+  const at = await world();
+  const jobId = await accept(at.tenant);
+  const job = first(await pullOne(at.lease, "acme"));
+  const click = { jobId, type: "clicked", result: { url: "https://a.test/?who=ann%40example.com" } } as const;
+  await queue.observe(at.tenant, { ...click, suppress: null, known: null });
+  await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 3_600_000, status: "running" }]);
+  await queue.eraseJobs(at.tenant, ANN);
+  expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
+  const rows = (await record(at.recorder, null))?.rows ?? [];
+  expect(rows.map(({ type, finished }) => [type, finished?.recipient])).toEqual([["suppressed", undefined]]);
+  expect(JSON.stringify(rows)).not.toMatch(/ann(@|%40)/);
+});
+
 test("a job that ended and is not recorded yet is reported, and so is one in flight", async () => {
   const at = await world();
   await accept(at.tenant);

@@ -75,7 +75,7 @@ export class PassPusher {
 
   /** Resolves when the device was tried, or will not be tried. */
   private enter(tenantId: string, signer: PushSigner, token: string): Promise<void> {
-    // Of each tenant by itself: behind another's, a push would wait for that one's turns. A device takes two for one.
+    // Each tenant's by itself, or it would wait for another tenant's turns: a device may get a push for each.
     const key = `${tenantId} ${signer.id} ${token}`;
     const known = this.pending.get(key);
     if (known?.timer === null) return known.tried;
