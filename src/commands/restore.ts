@@ -4,15 +4,9 @@ import { dirname, join, resolve } from "node:path";
 import { openRestoredFolder } from "../app/restored-folder.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import {
-  BackupError,
-  extractBackup,
-  type Manifest,
-  onDisk,
-  treeOnDisk,
-  verifyBackup,
-} from "../storage/backup/archive.ts";
+import { BackupError, extractBackup, type Manifest, verifyBackup } from "../storage/backup/archive.ts";
 import { PARTS } from "../storage/backup/parts.ts";
+import { onDisk, treeOnDisk } from "../storage/on-disk.ts";
 import { NAMES, shownBytes } from "./backup.ts";
 import { UsageError } from "./command-line.ts";
 

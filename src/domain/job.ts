@@ -137,7 +137,10 @@ export interface QueuedJob {
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
   readonly suppressed: EndReason | null;
-  /** According to a report that is not a reader's, its provider has it: it is not handed over again, and any retry ends it with success. */
+  /**
+   * According to a report that is not a reader's, its provider has it: it is not handed over again, and any retry ends it with
+   * success.
+   */
   readonly isReported?: true;
   /** Its channel has to check its content before the first attempt; until then it is pending. */
   readonly needsScreening?: true;

@@ -286,7 +286,9 @@ export type Settlement =
       readonly further?: readonly FurtherEvent[];
       /** The provider's id of the message, which its reports name: `ProviderReferences` then knows the job. */
       readonly providerRef?: string;
-      /** Its tries ended without a clear answer. If a report waits with the job, but not a reader's, its provider has it: success. */
+      /**
+       * Its tries ended without a clear answer. If a report waits with the job, but not a reader's, its provider has it: success.
+       */
       readonly isGivenUp?: true;
       /** For metrics and logs, not for the queue; absent: the provider refused it, or the tries got no clear answer. */
       readonly cause?: FailureCause;

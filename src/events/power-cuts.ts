@@ -1,7 +1,8 @@
+import { alterTables } from "./alter-tables.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { FAILED_PAYLOADS, sealedTarget } from "./failed-payloads.ts";
 import { selectSettings } from "./statement-settings.ts";
-import { type EventStoreTarget, localName, onCluster } from "./table.ts";
+import type { EventStoreTarget } from "./table.ts";
 
 const LOOK_TIMEOUT_MS = 60_000;
 
@@ -30,25 +31,17 @@ export async function serverUpMs(clickhouse: ClickHouse, target: EventStoreTarge
   return Number(row?.[0]) * 1000;
 }
 
-/**
- * Gives the tables, which exist, what a power cut needs. A table that has it is left alone. Rejects with `TransportError` or
- * `UnavailableError`, and can be repeated.
- */
+/** Gives the tables, which exist, what a power cut needs. Rejects as `alterTables` does, and can be repeated. */
 export async function settleForPowerCuts(clickhouse: ClickHouse, target: EventStoreTarget): Promise<void> {
-  const sealed = sealedTarget(target);
-  const wanted = [
-    ...SYNCED.map((name) => ({ of: target, name, settings: SYNCED_MERGES })),
-    ...SUMS.map((name) => ({ of: target, name, settings: LOST_PARTS })),
-    { of: sealed, name: FAILED_PAYLOADS.name, settings: SYNCED_MERGES },
-  ];
-  const rows = await clickhouse.rows(
-    `SELECT concat(database, '.', name), engine_full FROM system.tables WHERE database IN ('${target.database}', '${sealed.database}') SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,
-  );
-  const engines = new Map(rows.map(([table, engine]) => [table, String(engine)]));
-  for (const { of, name, settings } of wanted) {
-    const table = `${of.database}.${localName(of, name)}`;
-    const has = engines.get(table) ?? "";
-    if (settings.split(", ").every((setting) => `${has},`.includes(`${setting},`))) continue;
-    await clickhouse.command(`ALTER TABLE ${table}${onCluster(of.cluster)} MODIFY SETTING ${settings}`);
-  }
+  const having = (settings: string, of: EventStoreTarget, table: string) => ({
+    of,
+    table,
+    change: `MODIFY SETTING ${settings}`,
+    isIn: (engine: string) => settings.split(", ").every((setting) => `${engine},`.includes(`${setting},`)),
+  });
+  await alterTables(clickhouse, [
+    ...SYNCED.map((table) => having(SYNCED_MERGES, target, table)),
+    ...SUMS.map((table) => having(LOST_PARTS, target, table)),
+    having(SYNCED_MERGES, sealedTarget(target), FAILED_PAYLOADS.name),
+  ]);
 }

@@ -1,7 +1,7 @@
 import { assert } from "../domain/errors.ts";
+import { alterTables } from "./alter-tables.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import { selectSettings } from "./statement-settings.ts";
-import { checked, type EventStoreTarget, localName, onCluster } from "./table.ts";
+import { checked, type EventStoreTarget } from "./table.ts";
 
 /** How long the event store keeps events and jobs. The sums by hour and day stay: they hold no personal data. */
 export interface Retention {
@@ -35,12 +35,10 @@ export const jobsTtl = (days: number) => `toDateTime(UUIDv7ToDateTime(job_id, 'U
 /** Not taken from the job's id, which was made by one machine's clock: a job that seems years old would expire at once. */
 const JOB_ENDED = "toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC')";
 
-const LOOK_TIMEOUT_MS = 60_000;
 const SHORT_MONTH_MS = 3 * 86_400_000;
 
 /**
- * Sets the tables' TTL to the configured retention. A table that already has it is left alone: an ALTER would rewrite the
- * metadata of every part. Rows are removed by whole parts, one month at a time, once a part's last row has expired.
+ * Sets the tables' TTL to the configured retention. A table that already has it is left alone. Rows are removed by whole parts, one month at a time, once a part's last row has expired.
  */
 export async function applyRetention(
   clickhouse: ClickHouse,
@@ -48,24 +46,17 @@ export async function applyRetention(
   retention: Retention,
 ): Promise<void> {
   const { eventsMonths, jobsDays } = retention;
-  const { database, cluster } = checked(target);
+  checked(target);
   for (const span of [eventsMonths, jobsDays]) assert(Number.isInteger(span) && span > 0, "a time to live is whole");
-  const wanted = [
-    { name: "events", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
-    { name: "events_by_type", ttl: eventsTtl(eventsMonths), shown: `toIntervalMonth(${eventsMonths})` },
-    {
-      name: "jobs",
-      ttl: `${JOB_ENDED} + INTERVAL ${jobsDays} DAY`,
-      shown: `${JOB_ENDED} + toIntervalDay(${jobsDays})`,
-    },
-  ];
-  const rows = await clickhouse.rows(
-    `SELECT name, engine_full FROM system.tables WHERE database = '${database}' SETTINGS ${selectSettings(target, LOOK_TIMEOUT_MS)}`,
-  );
-  const engines = new Map(rows.map(([name, engine]) => [name, String(engine)]));
-  for (const { name, ttl, shown } of wanted) {
-    const local = localName(target, name);
-    if (engines.get(local)?.includes(shown)) continue;
-    await clickhouse.command(`ALTER TABLE ${database}.${local}${onCluster(cluster)} MODIFY TTL ${ttl}`);
-  }
+  const ttl = (table: string, expression: string, shown: string) => ({
+    of: target,
+    table,
+    change: `MODIFY TTL ${expression}`,
+    isIn: (engine: string) => engine.includes(shown),
+  });
+  await alterTables(clickhouse, [
+    ttl("events", eventsTtl(eventsMonths), `toIntervalMonth(${eventsMonths})`),
+    ttl("events_by_type", eventsTtl(eventsMonths), `toIntervalMonth(${eventsMonths})`),
+    ttl("jobs", `${JOB_ENDED} + INTERVAL ${jobsDays} DAY`, `${JOB_ENDED} + toIntervalDay(${jobsDays})`),
+  ]);
 }

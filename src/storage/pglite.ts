@@ -148,7 +148,7 @@ function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void
 }
 
 /**
- * A file that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL would end its only session over the error, and the
+ * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL would end its only session over the error, and the
  * registry with it; a disk that is dying says so at the next read or write.
  */
 function attempt(work: () => void): void {
@@ -158,8 +158,6 @@ function attempt(work: () => void): void {
 }
 
 function onDisk(path: string): void {
-  // It may have been removed since.
-  if (!existsSync(path)) return;
   const file = openSync(path, "r");
   try {
     fsyncSync(file);

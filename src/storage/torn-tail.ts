@@ -2,6 +2,8 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { appendOnlyNames } from "./backup/parts.ts";
+import { onDisk } from "./on-disk.ts";
 
 export interface CutTail {
   readonly file: string;
@@ -49,27 +51,17 @@ async function kept(file: string, { redisFolder, ...part }: { start: number; end
   const copy = join(redisFolder, "torn-tail.aof");
   try {
     await pipeline(createReadStream(file, part), createWriteStream(copy, { mode: 0o600 }));
-    await synced(copy);
+    await onDisk(copy);
     return copy;
   } catch {
     return null;
   }
 }
 
-async function synced(file: string): Promise<void> {
-  const handle = await open(file, "r+");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The last increment that the manifest names (`file <name> seq <n> type i`), or null. */
+/** The last increment that the manifest names, or null. */
 async function lastIncrement(folder: string): Promise<string | null> {
   const manifest = await readFile(join(folder, "appendonly.aof.manifest"), "utf8").catch(() => "");
-  const increments = Array.from(manifest.matchAll(/^file (appendonly\.aof\.\d+\.incr\.aof) seq \d+ type i\b/gm));
-  const name = increments.at(-1)?.[1];
+  const name = appendOnlyNames(manifest).findLast((each) => each.endsWith(".incr.aof"));
   return name === undefined ? null : join(folder, name);
 }
 

@@ -263,8 +263,8 @@ export const CANARIES: readonly Canary[] = [
   },
   {
     name: "a waiting report becomes an event although the same event exists",
-    file: `${MEMORY_QUEUE}-settle.ts`,
-    find: "    if (hasEvent(record, report)) continue;\n",
+    file: `${MEMORY_QUEUE}-shard.ts`,
+    find: "    if (hasEvent(job, report)) continue;\n",
     replace: "",
     seed: 4,
   },

@@ -88,6 +88,11 @@ export interface JobCheckerOptions {
   isPurged(truth: JobTruth): boolean;
 }
 
+/** Whether a report shows that the provider has it. */
+export function isReported({ told }: Pick<JobTruth, "told">): boolean {
+  return [...told].some((type) => !isByReader(type));
+}
+
 /** The truth about jobs and their events, kept beside the queue and compared with it wherever a job is touched. */
 export class JobChecker {
   readonly jobs = new Map<string, JobTruth>();
@@ -339,7 +344,7 @@ export class JobChecker {
     const agrees = ending === ENDING[status] && others.every((type) => told.has(type));
     this.watch.demand(agrees, "eventAndStatus", () => `${jobId} is ${status} with [${[ending, ...others].join(", ")}]`);
     const wasTaken = handOvers > 0 || answeredIn !== null;
-    const isTaken = wasTaken || [...told].some((type) => !isByReader(type)) || isExcused;
+    const isTaken = wasTaken || isReported({ told }) || isExcused;
     this.watch.demand(status !== "success" || isTaken, "taken", () => `${jobId} was taken by nobody`);
     // What ends without a try (its recipient is suppressed, its hold is over) counts as one, also where a report makes it a success.
     const isUntried = status === "suppressed" || status === "failed" || told.size > 0;

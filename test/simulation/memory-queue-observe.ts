@@ -15,6 +15,7 @@ import {
   type StoredJob,
   storedJob,
   storedOf,
+  withKept,
 } from "./memory-queue-shard.ts";
 
 export interface Sighting {
@@ -87,7 +88,8 @@ function add(
     const attempts = Math.max(1, job.attempts);
     const ended = { status: "success", isHeldPending: false, attempts, entryId: null, result: {} } as const;
     const { kept } = job;
-    job = { ...job, ...ended, events: [...job.events, sent], kept: [] };
+    const told = withKept(shard, { ended: { ...job, ...ended, events: [...job.events, sent] }, jobId, kept }, nowMs);
+    job = told.job;
     const finished = {
       status: ended.status,
       attempts,
@@ -98,12 +100,7 @@ function add(
       ...(job.life !== undefined && { began: job.life.began }),
       ...(tags !== undefined && { tags }),
     };
-    rows.push({ tenantId, jobId, channel, ...sent, finished });
-    for (const report of kept) {
-      const event = newEvent(shard, report, nowMs);
-      job = { ...job, events: [...job.events, event] };
-      rows.push({ tenantId, jobId, channel, ...event, finished: null });
-    }
+    rows.push({ tenantId, jobId, channel, ...sent, finished }, ...told.rows);
   }
   if (!isEarly || type !== "sent") {
     const event = newEvent(shard, { type, result }, nowMs);

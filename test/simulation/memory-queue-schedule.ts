@@ -14,6 +14,7 @@ import {
   storedJob,
   tenantQueueName,
   waitsFromMs,
+  withKept,
 } from "./memory-queue-shard.ts";
 
 interface Concerning {
@@ -69,11 +70,11 @@ export function cancel(shard: ShardState, concerning: Concerning, ask: () => voi
     ...(tags !== undefined && { tags }),
   } as const;
   const ended = { status: "suppressed", isHeldPending: false, attempts, waits, entryId: null, result } as const;
-  const kept = job.kept.map((report) => newEvent(shard, report, nowMs));
-  shard.jobs.set(jobId, { ...job, ...ended, events: [...job.events, event, ...kept], kept: [] });
+  const all = { ended: { ...job, ...ended, events: [...job.events, event] }, jobId, kept: job.kept };
+  const told = withKept(shard, all, nowMs);
+  shard.jobs.set(jobId, told.job);
   count(shard, tenantId, -1, payloadBytes(entry));
-  const rows = kept.map((report) => ({ tenantId, jobId, channel, ...report, finished: null }));
-  publish(shard, [{ tenantId, jobId, channel, ...event, finished }, ...rows], nowMs);
+  publish(shard, [{ tenantId, jobId, channel, ...event, finished }, ...told.rows], nowMs);
   return "canceled";
 }
 

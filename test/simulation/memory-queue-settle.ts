@@ -5,7 +5,6 @@ import type { Lease, Settled, Settlement } from "../../src/domain/queue.ts";
 import { keepContent } from "./memory-queue-keep.ts";
 import {
   count,
-  hasEvent,
   isWithProvider,
   newEvent,
   payloadBytes,
@@ -16,6 +15,7 @@ import {
   shardTimeMs,
   storedJob,
   tenantQueueName,
+  withKept,
 } from "./memory-queue-shard.ts";
 
 /** The settlements of a lease, and the shard's time as its owner estimates it. */
@@ -234,7 +234,7 @@ function end(shard: ShardState, settling: Settling, ending: Ending): StoredEvent
   const attempts = Math.max(1, counted);
   const written = newEvent(shard, ending.event, nowMs);
   const opening = { ...stored, tenantId, channel, attempts, waits, isHeldPending: false, entryId: null, kept: [] };
-  let record: StoredJob = { ...opening, status, events: [...stored.events, written], result };
+  const ended: StoredJob = { ...opening, status, events: [...stored.events, written], result };
   const finished = {
     status,
     attempts,
@@ -246,15 +246,9 @@ function end(shard: ShardState, settling: Settling, ending: Ending): StoredEvent
     ...(tags !== undefined && { tags }),
     ...(status === "failed" && keepContent(shard, { ...settling, job: settlement.job }, attempts + waits)),
   };
-  const rows: StoredEventRow[] = [{ tenantId, jobId, channel, ...written, finished }];
-  for (const report of stored.kept) {
-    if (hasEvent(record, report)) continue;
-    const event = newEvent(shard, report, nowMs);
-    record = { ...record, events: [...record.events, event] };
-    rows.push({ tenantId, jobId, channel, ...event, finished: null });
-  }
+  const { job, rows } = withKept(shard, { ended, jobId, kept: stored.kept }, nowMs);
   // What nobody remembers was not counted.
   if (shard.jobs.has(jobId)) count(shard, tenantId, -1, payloadBytes(settlement.job));
-  shard.jobs.set(jobId, record);
-  return rows;
+  shard.jobs.set(jobId, job);
+  return [{ tenantId, jobId, channel, ...written, finished }, ...rows];
 }

@@ -332,6 +332,24 @@ export function newEvent(shard: ShardState, { type, result }: Report, nowMs: num
   return { eventId: shard.lastEventId, type, result };
 }
 
+/** A job that has ended, with the reports that waited for that as events behind those it has, and their rows. */
+export function withKept(
+  shard: ShardState,
+  { ended, jobId, kept }: { readonly ended: StoredJob; readonly jobId: string; readonly kept: readonly Report[] },
+  nowMs: number,
+): { readonly job: StoredJob; readonly rows: readonly StoredEventRow[] } {
+  const { tenantId, channel } = ended;
+  const rows: StoredEventRow[] = [];
+  let job: StoredJob = { ...ended, kept: [] };
+  for (const report of kept) {
+    if (hasEvent(job, report)) continue;
+    const event = newEvent(shard, report, nowMs);
+    job = { ...job, events: [...job.events, event] };
+    rows.push({ tenantId, jobId, channel, ...event, finished: null });
+  }
+  return { job, rows };
+}
+
 /** Attempts and waits as the queue writes them. */
 export function countText({ attempts, waits }: { readonly attempts: number; readonly waits?: number }): string {
   return waits === undefined ? `${attempts}` : `${attempts}+${waits}`;

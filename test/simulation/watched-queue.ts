@@ -1,5 +1,4 @@
 import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/batch.ts";
-import { isByReader } from "../../src/domain/event.ts";
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
@@ -26,7 +25,7 @@ import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.t
 import type { Tenant, TenantRef } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { FairnessChecker } from "./fairness-checker.ts";
-import type { JobChecker } from "./job-checker.ts";
+import { isReported, type JobChecker } from "./job-checker.ts";
 import type { LeaseChecker } from "./lease-checker.ts";
 import type { SettleCall } from "./memory-queue-settle.ts";
 import type { QueueState } from "./memory-queue-state.ts";
@@ -246,9 +245,9 @@ export class WatchedQueue {
       if (truth === undefined) continue;
       if (job.isReported) this.parts.counts.endedByReport += 1;
       if (truth.isExcused) continue;
-      const isReported = [...truth.told].some((type) => !isByReader(type));
-      watch.demand(isReported === (job.isReported === true), "reportedOnce", () => `${job.jobId} was handed out`);
-      const agrees = isReported || jobs.isSuppressed(truth) === (job.suppressed !== null);
+      const wasReported = isReported(truth);
+      watch.demand(wasReported === (job.isReported === true), "reportedOnce", () => `${job.jobId} was handed out`);
+      const agrees = wasReported || jobs.isSuppressed(truth) === (job.suppressed !== null);
       watch.demand(agrees, "suppressed", () => `${job.jobId} was handed out with ${job.suppressed}`);
     }
     return result;

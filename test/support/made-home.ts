@@ -83,6 +83,7 @@ async function hashOfAll(): Promise<string> {
   const sources = [
     "../../src/events/migrate-event-store.ts",
     "../../src/events/retention.ts",
+    "../../src/events/alter-tables.ts",
     "../../src/events/power-cuts.ts",
     "make-home.ts",
   ];

@@ -368,7 +368,6 @@ local function has_event(record, type, result)
 end
 
 local KEPT_LINE = '\n' .. KEPT
-local function has_any_kept(record) return record:find(KEPT_LINE, 1, true) ~= nil end
 -- A gateway may follow links while it refuses the message, so what readers report does not show that the provider has it.
 local function is_by_reader(type) return type == EVENT_OPENED or type == EVENT_CLICKED end
 -- Whether a report waits that does.
@@ -378,7 +377,7 @@ end
 -- A record's lines without the reports that wait for its end, and these.
 local NO_REPORTS = {}
 local function take_kept(lines)
-  if not has_any_kept(lines) then return lines, NO_REPORTS end
+  if not lines:find(KEPT_LINE, 1, true) then return lines, NO_REPORTS end
   local kept = {}
   lines = lines:gsub(KEPT_LINE .. '(%a) ?([^\n]*)', function(type, result)
     kept[#kept + 1] = { type = type, result = result }

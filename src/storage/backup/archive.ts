@@ -1,12 +1,13 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdCompress, createZstdDecompress } from "node:zlib";
 import { extract, type Pack, pack } from "tar-stream";
 import { hasCode } from "../../domain/has-code.ts";
+import { allOnDisk, onDisk } from "../on-disk.ts";
 import { type Entry, PARTS, type Part, partOf } from "./parts.ts";
 
 /** The layout of backup files. A reader refuses one that it does not know. */
@@ -289,26 +290,5 @@ class Counts {
     const found = this.parts.get(part);
     if (found === undefined) throw new Error(`there is no part ${part}`);
     return found;
-  }
-}
-
-/** Whatever is below the folder, and the folder itself. */
-export async function treeOnDisk(folder: string): Promise<void> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const found = entries.filter((entry) => entry.isFile() || entry.isDirectory());
-  await allOnDisk([folder, ...found.map(({ parentPath, name }) => join(parentPath, name))]);
-}
-
-async function allOnDisk(paths: readonly string[]): Promise<void> {
-  for (let at = 0; at < paths.length; at += 16) await Promise.all(paths.slice(at, at + 16).map(onDisk));
-}
-
-/** Of a folder: the names in it. */
-export async function onDisk(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -55,7 +55,8 @@ test("an erased recipient's jobs end as suppressed wherever they wait, others ar
   expect(first(await pullOne(lease, "acme"))).toMatchObject({ jobId: again, suppressed: null });
 });
 
-test("reports that waited with an erased recipient's job, which may name them, do not enter the history", async () => {
+/** An erased recipient's job that waits for a retry, with a click that names them. */
+async function clickedAndErased() {
   const at = await world();
   const jobId = await accept(at.tenant);
   const job = first(await pullOne(at.lease, "acme"));
@@ -63,6 +64,11 @@ test("reports that waited with an erased recipient's job, which may name them, d
   await queue.observe(at.tenant, { ...click, suppress: null, known: null });
   await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 3_600_000, status: "running" }]);
   await queue.eraseJobs(at.tenant, ANN);
+  return { at, jobId };
+}
+
+test("reports that waited with an erased recipient's job, which may name them, do not enter the history", async () => {
+  const { at, jobId } = await clickedAndErased();
   await pullOne(at.lease, "nobody");
   const erased = first(await pullOne(at.lease, "acme"));
   await queue.settle(at.lease, [suppressed(erased)]);
@@ -73,13 +79,7 @@ test("reports that waited with an erased recipient's job, which may name them, d
 });
 
 test("a job that is cancelled after its recipient was erased does not name them either", async () => {
-  const at = await world();
-  const jobId = await accept(at.tenant);
-  const job = first(await pullOne(at.lease, "acme"));
-  const click = { jobId, type: "clicked", result: { url: "https://a.test/?who=ann%40example.com" } } as const;
-  await queue.observe(at.tenant, { ...click, suppress: null, known: null });
-  await queue.settle(at.lease, [{ kind: "retry", job, delayMs: 3_600_000, status: "running" }]);
-  await queue.eraseJobs(at.tenant, ANN);
+  const { at, jobId } = await clickedAndErased();
   expect(await queue.cancel(at.tenant, jobId)).toBe("canceled");
   const rows = (await record(at.recorder, null))?.rows ?? [];
   expect(rows.map(({ type, finished }) => [type, finished?.recipient])).toEqual([["suppressed", undefined]]);
