@@ -77,6 +77,41 @@ test("an empty text takes the template's away", () => {
   expect(JSON.stringify(ticket({ logo_text: "" }))).not.toContain("Acme Arena");
 });
 
+/** Apple's names of the files: https://developer.apple.com/documentation/walletpasses/creating-the-source-for-a-pass */
+test.each([
+  ["logo_base64", "logo.png"],
+  ["logo_2x_base64", "logo@2x.png"],
+  ["logo_3x_base64", "logo@3x.png"],
+  ["strip_base64", "strip.png"],
+  ["strip_2x_base64", "strip@2x.png"],
+  ["strip_3x_base64", "strip@3x.png"],
+  ["thumbnail_base64", "thumbnail.png"],
+  ["thumbnail_2x_base64", "thumbnail@2x.png"],
+  ["thumbnail_3x_base64", "thumbnail@3x.png"],
+  ["background_base64", "background.png"],
+  ["footer_base64", "footer.png"],
+])("%s becomes the file %s", (member, file) => {
+  const { content } = taken(apple({ [member]: ICON }));
+  const images = content.type === "apple" ? Object.keys(content.images) : [];
+  expect(images.filter((name) => !name.startsWith("icon"))).toEqual([file]);
+});
+
+test("where and when a pass is shown, and how a field is aligned, reach the pass as they were given", () => {
+  const places = [{ latitude: -34.6, longitude: -58.4, altitude: 25, relevant_text: "You are near" }];
+  const members = {
+    relevant_date: "2026-11-26T20:00:00-03:00",
+    locations: places,
+    primary_fields: [{ key: "seat", value: "12", text_alignment: "PKTextAlignmentRight" }],
+  };
+  expect(taken(apple({ style: "generic", ...members })).content).toMatchObject({
+    pass: {
+      relevantDate: "2026-11-26T20:00:00-03:00",
+      locations: [{ latitude: -34.6, longitude: -58.4, altitude: 25, relevantText: "You are near" }],
+      generic: { primaryFields: [{ key: "seat", value: "12", textAlignment: "PKTextAlignmentRight" }] },
+    },
+  });
+});
+
 const BARCODE = { message: "1", format: "PKBarcodeFormatQR" };
 const OTHER = { message: "2", format: "PKBarcodeFormatAztec" };
 
