@@ -125,7 +125,7 @@ export const SETTINGS = {
     default: null,
     generated: { file: "operator-token", make: () => randomBytes(32).toString("base64url") },
     secret: true,
-    meaning: "bearer token of `/dash/api`",
+    meaning: `bearer token of \`/dash/api\`: ${TOKEN_CHARS_MIN} characters at least, and more where \`HOST\` is not loopback (docs/tls.md)`,
     ...bearerToken,
   },
   metricsToken: {
@@ -183,8 +183,7 @@ export const SETTINGS = {
     default: null,
     generated: { file: "webhook-secret", make: () => randomBytes(32).toString("base64url") },
     secret: true,
-    meaning:
-      "verify token and HMAC key of `/webhook/whatsapp`; a comma-separated list rotates it (any of them is taken)",
+    meaning: `verify token and HMAC key of \`/webhook/whatsapp\`, ${TOKEN_CHARS_MIN} characters at least; a comma-separated list rotates it (any of them is taken)`,
     expected: `at least ${TOKEN_CHARS_MIN} characters, or several such secrets separated by commas`,
     parse: (text) => list(text, (secret) => (secret.length >= TOKEN_CHARS_MIN ? secret : undefined)),
   },
