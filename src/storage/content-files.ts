@@ -7,7 +7,7 @@ import { isJobId, jobTimeMs } from "../domain/ids.ts";
 import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
 import { noteStored } from "./backup/payload-links.ts";
 import { readStored, removeUnlessNewer, writtenMs } from "./set-aside.ts";
-import { writeWholeFile } from "./whole-file.ts";
+import { UNFINISHED, writeWholeFile } from "./whole-file.ts";
 
 /** How many jobs `all` returns at a time. */
 const PIECE = 500;
@@ -115,8 +115,11 @@ export class ContentFiles implements ContentStore {
     } finally {
       this.listed = new Map();
     }
-    // Left by a process that died before its job had a link, or while a backup had one.
-    for (const name of names) if (SHARED.test(name)) await this.removeUnused(join(this.folder, name), this.unusedMs);
+    // Left by a process that died before its job had a link or while it wrote, or while a backup had a link.
+    for (const name of names) {
+      if (!SHARED.test(name) && !name.endsWith(UNFINISHED)) continue;
+      await this.removeUnused(join(this.folder, name), this.unusedMs);
+    }
   }
 
   async close(): Promise<void> {
@@ -150,7 +153,7 @@ export class ContentFiles implements ContentStore {
     return { ...ref, storedMs, ageMs: Date.now() - storedMs };
   }
 
-  /** The shared name, if no job has a link and it is that old. */
+  /** The shared name, or the draft, if no job has a link and it is that old. */
   private async removeUnused(path: string, ageMs = 0): Promise<void> {
     const found = await stat(path).catch(() => null);
     if (found === null || found.nlink > 1 || (ageMs > 0 && Date.now() - found.ctimeMs < ageMs)) return;

@@ -11,6 +11,7 @@ import { systemRandom } from "../../src/runtime/system-random.ts";
 import { ContentFiles } from "../../src/storage/content-files.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { contents } from "../../src/storage/tables.ts";
+import { UNFINISHED } from "../../src/storage/whole-file.ts";
 import { eventually } from "../support/eventually.ts";
 import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
@@ -167,18 +168,18 @@ describe.each(Object.keys(OPEN))("files of jobs in %s", (kind) => {
   });
 });
 
-test("a shared name that a process left when it died goes with a sweep once it is old, and takes no job's file with it", async () => {
+test("what a process left when it died goes with a sweep once it is old, and takes no job's file with it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "waybill-contents-"));
   const [store, later] = [await ContentFiles.open(folder), await ContentFiles.open(folder, 0)];
-  const shared = async () => (await readdir(folder)).filter((name) => name.startsWith("shared."));
   try {
     const job = ref();
     await store.put(job, [A]);
     await writeFile(join(folder, `shared.${B.sha256}.acme`), B.body);
+    await writeFile(join(folder, `${ref().jobId}.acme.${B.sha256}.0a${UNFINISHED}`), "ha");
     await jobsOf(store);
-    expect(await shared()).toHaveLength(2);
+    expect(await readdir(folder)).toHaveLength(4);
     await jobsOf(later);
-    expect(await shared()).toEqual([`shared.${A.sha256}.acme`]);
+    expect((await readdir(folder)).toSorted()).toEqual([`${job.jobId}.acme.${A.sha256}`, `shared.${A.sha256}.acme`]);
     expect(await store.get(job, A.sha256)).toEqual(Buffer.from(A.body));
   } finally {
     await Promise.all([store.close(), later.close()]);

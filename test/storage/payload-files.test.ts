@@ -21,7 +21,7 @@ test("the next start removes files that a crash left unfinished, and keeps finis
   const before = await PayloadFiles.open(home);
   await before.put(REF, Buffer.from("whole"));
   await before.close();
-  await writeFile(join(home, "019a0000-0000-7000-8000-000000000002.acme.unfinished"), "ha");
+  await writeFile(join(home, "019a0000-0000-7000-8000-000000000002.acme.0a.unfinished"), "ha");
   const after = await PayloadFiles.open(home);
   expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
   expect(Buffer.from((await after.get(REF)) ?? []).toString()).toBe("whole");
@@ -54,6 +54,16 @@ test("a payload gets its name only once it is fully written, and a failed write 
   await expect(store.put(REF, Buffer.from("x"))).rejects.toBeInstanceOf(UnavailableError);
   expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
   await store.close();
+});
+
+test("who stores the same payload at the same time takes no other's draft away", async () => {
+  const home = join(folder, "together");
+  const stores = [await PayloadFiles.open(home), await PayloadFiles.join(home)];
+  const payload = Buffer.alloc(300_000, "x");
+  await Promise.all(Array.from({ length: 20 }, (_, i) => stores[i % 2]?.put(REF, payload)));
+  expect(await readdir(home)).toEqual([`${REF.jobId}.acme`]);
+  expect(Buffer.from((await stores[0]?.get(REF)) ?? []).equals(payload)).toBe(true);
+  for (const store of stores) await store.close();
 });
 
 test("others on the machine cannot read them", async () => {

@@ -445,12 +445,13 @@ export class RedisQueue
 
   async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
     const prefix = shardPrefix(shard);
-    await this.owner
+    const replies = await this.owner
       .pipeline()
       .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
       .hdel(`${prefix}:tenants`, tenantId)
       .exec()
       .catch((error: unknown) => Promise.reject(redisFailure(error)));
+    for (const [error] of replies ?? []) if (error) throw redisFailure(error);
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

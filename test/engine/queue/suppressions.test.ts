@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import { FENCED, type Lease } from "../../../src/domain/queue.ts";
+import { shardPrefix } from "../../../src/engine/queue/keys.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
@@ -98,4 +99,16 @@ test("only the shard's owner fills its index", async () => {
   expect(await queue.loadSuppressions(stale, [ann], true)).toBe(FENCED);
   expect(await reasonFor(acme, ann.address)).toBeNull();
   expect(await queue.loadSuppressions(lease, [], false)).toBe("loading");
+});
+
+test("a tenant that the queue could not remove is not taken for removed", async () => {
+  const tenants = `${shardPrefix(acme.shard)}:tenants`;
+  await redis.client.del(tenants);
+  // Redis refuses commands for hashes on it, as it would while it was read-only, say.
+  await redis.client.set(tenants, "no hash");
+  await expect(queue.removeTenant(acme)).rejects.toThrow("WRONGTYPE");
+  await redis.client.del(tenants);
+  await queue.putSuppression(acme, ann.address, "manual");
+  await queue.removeTenant(acme);
+  expect(await reasonFor(acme, ann.address)).toBeNull();
 });
