@@ -38,7 +38,8 @@ const JOB_ENDED = "toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC')";
 const SHORT_MONTH_MS = 3 * 86_400_000;
 
 /**
- * Sets the tables' TTL to the configured retention. A table that already has it is left alone. Rows are removed by whole parts, one month at a time, once a part's last row has expired.
+ * Sets the tables' TTL to the configured retention. A table that already has it is left alone. Rows are removed by whole parts, one
+ * month at a time, once a part's last row has expired.
  */
 export async function applyRetention(
   clickhouse: ClickHouse,

@@ -116,10 +116,8 @@ export class ContentFiles implements ContentStore {
       this.listed = new Map();
     }
     // Left by a process that died before its job had a link or while it wrote, or while a backup had a link.
-    for (const name of names) {
-      if (!SHARED.test(name) && !name.endsWith(UNFINISHED)) continue;
-      await this.removeUnused(join(this.folder, name), this.unusedMs);
-    }
+    const left = names.filter((name) => SHARED.test(name) || name.endsWith(UNFINISHED));
+    for (const name of left) await this.removeUnused(join(this.folder, name), this.unusedMs);
   }
 
   async close(): Promise<void> {

@@ -148,8 +148,8 @@ function syncBeforeControl(files: NodeFiles, sync: (path: string) => void): void
 }
 
 /**
- * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL would end its only session over the error, and the
- * registry with it; a disk that is dying says so at the next read or write.
+ * A file may have been removed since it was written. One that cannot be synced is as safe as PGlite itself leaves it. PostgreSQL
+ * would end its only session over the error, and the registry with it; a disk that is dying says so at the next read or write.
  */
 function attempt(work: () => void): void {
   try {

@@ -3,12 +3,17 @@ import { open, rename, rm } from "node:fs/promises";
 /** How the name of a file that is still being written ends. */
 export const UNFINISHED = ".unfinished";
 
+/** A name for a draft of the file that nobody else has. */
+export function draftOf(path: string): string {
+  return `${path}.${crypto.randomUUID()}${UNFINISHED}`;
+}
+
 /**
  * The file gets its name only once it is completely on disk. The name itself is on disk once its folder is synced. Others may write
  * the same file meanwhile, also in other processes: each has a draft of its own, and the last one counts.
  */
 export async function writeWholeFile(path: string, bytes: Uint8Array): Promise<void> {
-  const draft = `${path}.${crypto.randomUUID()}${UNFINISHED}`;
+  const draft = draftOf(path);
   try {
     const file = await open(draft, "w", 0o600);
     try {

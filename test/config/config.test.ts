@@ -310,7 +310,7 @@ test("the documentation's table has a row for every setting", () => {
   const rows = configTable().split("\n");
   expect(rows).toContain("| `PORT` | `3000` | port of the HTTP listener, which every role has; `0` takes a free one |");
   expect(rows).toContain(
-    "| `METRICS_TOKEN` | none: `/metrics` answers programs of this machine alone | bearer token of `/metrics`, from wherever it is asked for |",
+    "| `OPERATOR_TOKEN` | generated, in `WAYBILL_HOME/operator-token` | bearer token of `/dash/api`: 16 characters at least, and more where `HOST` is not loopback (docs/tls.md) |",
   );
   for (const row of rows) expect(row.split("|")).toHaveLength(5);
   for (const name of ["REDIS_URL", "MASTER_KEY", "SMTP_URL", "SHARDS"])

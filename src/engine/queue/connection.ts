@@ -1,4 +1,4 @@
-import { Cluster, Redis } from "ioredis";
+import { type ChainableCommander, Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -98,4 +98,13 @@ export function redisFailure(error: unknown): Error {
     return new UnavailableError(`the queue refuses writes: ${error.message}`, { cause: error });
   }
   return new TransportError("the queue did not answer", { cause: error });
+}
+
+/** What each command of the pipeline answered. Rejects if any of them failed, which the pipeline itself only tells beside its answer. */
+export async function answersOf(pipeline: ChainableCommander): Promise<readonly unknown[]> {
+  const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
+  return (replies ?? []).map(([error, answer]) => {
+    if (error) throw redisFailure(error);
+    return answer;
+  });
 }

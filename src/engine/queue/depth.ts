@@ -2,7 +2,7 @@ import { Cluster, type Redis } from "ioredis";
 import { isJobId, lifeBeganMs } from "../../domain/ids.ts";
 import type { RedisMemory, ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import type { ChannelLetters } from "./codec.ts";
-import { type RedisConnection, redisFailure } from "./connection.ts";
+import { answersOf, type RedisConnection, redisFailure } from "./connection.ts";
 import depthLua from "./depth.lua" with { type: "text" };
 import { shardPrefix } from "./keys.ts";
 import { Script } from "./script.ts";
@@ -21,21 +21,17 @@ export async function depthOf(
   shard: number,
 ): Promise<ShardDepth> {
   const prefix = shardPrefix(shard);
-  const replies = await connection
-    .pipeline()
-    .scard(`${prefix}:ready`)
-    .scard(`${prefix}:held`)
-    // Not SMEMBERS: a set may name a hundred thousand tenants.
-    .srandmember(`${prefix}:ready`, TENANT_QUEUES_MAX)
-    .srandmember(`${prefix}:held`, TENANT_QUEUES_MAX)
-    .zcard(`${prefix}:later`)
-    .xrange(`${prefix}:outbox`, "-", "+", "COUNT", 1)
-    .exec()
-    .catch((error: unknown) => Promise.reject(redisFailure(error)));
-  const [ready, held, someReady, someHeld, parked, outbox] = (replies ?? []).map(([error, value]) => {
-    if (error) throw redisFailure(error);
-    return value;
-  });
+  const [ready, held, someReady, someHeld, parked, outbox] = await answersOf(
+    connection
+      .pipeline()
+      .scard(`${prefix}:ready`)
+      .scard(`${prefix}:held`)
+      // Not SMEMBERS: a set may name a hundred thousand tenants.
+      .srandmember(`${prefix}:ready`, TENANT_QUEUES_MAX)
+      .srandmember(`${prefix}:held`, TENANT_QUEUES_MAX)
+      .zcard(`${prefix}:later`)
+      .xrange(`${prefix}:outbox`, "-", "+", "COUNT", 1),
+  );
   const names = [...new Set([...namesIn(someReady), ...namesIn(someHeld)])].slice(0, TENANT_QUEUES_MAX);
   return {
     shard,

@@ -54,7 +54,7 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import { type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
 import { HeardNews, NEWS_CHANNELS } from "./heard-news.ts";
@@ -268,16 +268,12 @@ export class RedisQueue
       encodeTenantQueue(this.letters, { tenantId: tenant.tenantId, channel }),
     );
     // The cursors first: a job that is settled in between is final by its record, it never looks pending again.
-    const replies = await this.front
-      .pipeline()
-      .hmget(`${prefix}:cursor`, ...tenantQueues)
-      .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId))
-      .exec()
-      .catch((error: unknown) => Promise.reject(redisFailure(error)));
-    const [cursors, text] = (replies ?? []).map(([error, value]) => {
-      if (error) throw redisFailure(error);
-      return value;
-    });
+    const [cursors, text] = await answersOf(
+      this.front
+        .pipeline()
+        .hmget(`${prefix}:cursor`, ...tenantQueues)
+        .hget(`${prefix}:jobs:${jobBucket(jobId)}`, jobField(jobId)),
+    );
     if (typeof text !== "string" || !Array.isArray(cursors)) return null;
     const job = decodeRecord(this.letters, jobId, text, (channel) => String(cursors[names.indexOf(channel)] ?? ""));
     if (job.tenantId !== tenant.tenantId) return null;
@@ -445,13 +441,12 @@ export class RedisQueue
 
   async removeTenant({ tenantId, shard }: TenantRef): Promise<void> {
     const prefix = shardPrefix(shard);
-    const replies = await this.owner
-      .pipeline()
-      .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
-      .hdel(`${prefix}:tenants`, tenantId)
-      .exec()
-      .catch((error: unknown) => Promise.reject(redisFailure(error)));
-    for (const [error] of replies ?? []) if (error) throw redisFailure(error);
+    await answersOf(
+      this.owner
+        .pipeline()
+        .del(`${prefix}:suppressed:${tenantId}`, `${prefix}:rate:${tenantId}`)
+        .hdel(`${prefix}:tenants`, tenantId),
+    );
   }
 
   hastenParked(tenant: TenantRef, channels: readonly ChannelName[]): Promise<number> {

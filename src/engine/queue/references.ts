@@ -5,7 +5,7 @@ import { limits } from "../../domain/limits.ts";
 import type { JobAddress, Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
-import { type RedisConnection, redisFailure } from "./connection.ts";
+import { answersOf, type RedisConnection } from "./connection.ts";
 import rememberLua from "./remember.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
@@ -149,11 +149,10 @@ export class References {
       Array.from(calls.values(), async (asked) => {
         const pipeline = this.reader.pipeline();
         for (const { place } of asked) for (const hour of hours) pipeline.hgetBuffer(keyOf(place, hour), place.field);
-        const replies = await pipeline.exec().catch((error: unknown) => Promise.reject(redisFailure(error)));
+        const answers = await answersOf(pipeline);
         asked.forEach(({ at }, i) => {
-          for (const [error, value] of replies?.slice(i * hours.length, (i + 1) * hours.length) ?? []) {
-            if (error) throw redisFailure(error);
-            if (value instanceof Buffer) found[at] ??= decodeAddress(value);
+          for (const answer of answers.slice(i * hours.length, (i + 1) * hours.length)) {
+            if (answer instanceof Buffer) found[at] ??= decodeAddress(answer);
           }
         });
       }),

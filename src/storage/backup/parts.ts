@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { UNFINISHED } from "../whole-file.ts";
 import { isMissing } from "./missing.ts";
 
 /** What a backup holds. */
@@ -99,7 +100,7 @@ export function isLeftOut(path: string): boolean {
   return (
     LEFT_OUT.has(path) ||
     SHARED_CONTENT.test(path) ||
-    path.endsWith(".unfinished") ||
+    path.endsWith(UNFINISHED) ||
     /\/(tmp_|delete_tmp_)[^/]*$/.test(path)
   );
 }

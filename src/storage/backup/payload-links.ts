@@ -3,7 +3,7 @@ import { constants, copyFile, link, mkdir, readdir, rename } from "node:fs/promi
 import { basename, dirname, join } from "node:path";
 import { hasCode } from "../../domain/has-code.ts";
 import { ASIDE, lookAtStored } from "../set-aside.ts";
-import { UNFINISHED } from "../whole-file.ts";
+import { draftOf } from "../whole-file.ts";
 import { eachOf } from "./each-of.ts";
 import { unlessMissing } from "./missing.ts";
 import { isLeftOut, STAGING } from "./parts.ts";
@@ -63,7 +63,7 @@ export async function noteStored(path: string): Promise<void> {
   const note = join(notes, basename(path));
   // A note of an earlier storing is replaced at once, so that there is never none. If it is the same file already, the draft
   // stays, and is left out.
-  const draft = `${note}.${crypto.randomUUID()}${UNFINISHED}`;
+  const draft = draftOf(note);
   const isNoted = await lookAtStored(path, (name) => linkOrCopy(name, draft).then(() => true));
   if (isNoted) await rename(draft, note).catch(unlessMissing);
 }

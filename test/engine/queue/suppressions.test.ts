@@ -103,7 +103,6 @@ test("only the shard's owner fills its index", async () => {
 
 test("a tenant that the queue could not remove is not taken for removed", async () => {
   const tenants = `${shardPrefix(acme.shard)}:tenants`;
-  await redis.client.del(tenants);
   // Redis refuses commands for hashes on it, as it would while it was read-only, say.
   await redis.client.set(tenants, "no hash");
   await expect(queue.removeTenant(acme)).rejects.toThrow("WRONGTYPE");
