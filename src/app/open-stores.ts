@@ -10,6 +10,7 @@ import type { Chdb } from "../storage/chdb.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import type { EmbeddedPostgres } from "../storage/pglite.ts";
+import { Vacuum } from "../storage/vacuum.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
@@ -83,6 +84,7 @@ export async function openStores(
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
   const { postgres } = database.value;
+  if (postgres !== null) shutdown.start("history", "vacuum", new Vacuum({ db: postgres.db, clock, telemetry }));
   const chdb = eventStore.value?.chdb ?? null;
   return {
     queue,

@@ -4,6 +4,7 @@ import { type Done, done, type Missing } from "../domain/store-result.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import type { RegistryChanges } from "../storage/registry-changes.ts";
+import { rowsOf } from "../storage/rows-of.ts";
 import { tenants } from "../storage/tables.ts";
 import type { LeavingTenant } from "./registry.ts";
 import { keys } from "./tables.ts";
@@ -95,13 +96,6 @@ async function tablesOfTenants(transaction: AnyDb): Promise<readonly string[]> {
   return rowsOf(found)
     .map((row) => String(row["name"]))
     .filter((name) => !KEPT.includes(name));
-}
-
-/** The drivers answer with the rows, or with an object that has them. */
-function rowsOf(answer: unknown): readonly Readonly<Record<string, unknown>>[] {
-  const rows: unknown = Array.isArray(answer) ? answer : Reflect.get(Object(answer), "rows");
-  // A SELECT or RETURNING answers with objects by column name.
-  return Array.isArray(rows) ? (rows as readonly Readonly<Record<string, unknown>>[]) : [];
 }
 
 function leavingOf({ id, shard, deletedAt, removedAt }: typeof tenants.$inferSelect): LeavingTenant {
