@@ -147,6 +147,7 @@ export function chargesOf(channels: readonly AppChannel[], registry: { readonly 
   return {
     take: async (tenantId, job, payload) => (await charges.get(job.channel)?.take(tenantId, job, payload)) ?? FREE,
     giveBack: async (tenantId, job) => charges.get(job.channel)?.giveBack(tenantId, job),
+    discard: async (tenantId, job) => charges.get(job.channel)?.discard(tenantId, job),
   };
 }
 

@@ -3,6 +3,7 @@ import { SenderDomainRepository } from "../channels/email/domains/sender-domain-
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
+import type { PassRepositoryOptions } from "../channels/wallet/pass-repository.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import { PassesInTurn } from "../channels/wallet/passes-in-turn.ts";
 import type { Clock } from "../domain/clock.ts";
@@ -139,9 +140,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
     senderDomain,
-    passes: new PassesInTurn(tools),
-    devices: new DeviceRepository(database, clock),
-    googleClasses: new GoogleClassRepository(database, clock),
+    ...walletOf(tools),
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),
@@ -154,6 +153,16 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     contents,
     probe: { name: "registry", check: () => database.read(async (db) => void (await db.select().from(registryState))) },
     ...together([snapshots, operatorUses, keyUses]),
+  };
+}
+
+function walletOf(tools: Omit<PassRepositoryOptions, "devices">) {
+  const { database, clock } = tools;
+  const devices = new DeviceRepository(database, clock);
+  return {
+    passes: new PassesInTurn({ ...tools, devices }),
+    devices,
+    googleClasses: new GoogleClassRepository(database, clock),
   };
 }
 

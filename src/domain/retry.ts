@@ -64,6 +64,8 @@ export interface RetryCharges {
   take(tenantId: string, job: ChargedJob, payload: string): Promise<RetryCharge>;
   /** Gives back what was taken, because the job was certainly not queued. Safe to repeat. */
   giveBack(tenantId: string, job: ChargedJob): Promise<void>;
+  /** Gives back what accepting the job took, and removes what it stored, because nobody can try the job again. Safe to repeat. */
+  discard(tenantId: string, job: ChargedJob): Promise<void>;
 }
 
 /**

@@ -101,7 +101,7 @@ export class SimCluster {
       clock,
     });
     const payloads = { remove: () => Promise.resolve() };
-    const charges = { giveBack: () => Promise.resolve() };
+    const charges = { discard: () => Promise.resolve() };
     this.schedule = new JobScheduler({ queue, eventStore: reader, payloads, charges, clock, telemetry });
     this.reports = new DeliveryReports({ queue, directory, eventStore: reader, clock, telemetry });
   }

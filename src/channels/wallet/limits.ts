@@ -22,6 +22,12 @@ export const walletLimits = {
   /** Longer than an accept can be in flight: a pass whose job is unknown by then has none. */
   passUnfinishedMs: 15 * 60_000,
   passSweepMs: 60_000,
+  /** What a tenant's failed passes may take in the registry, their images included; the oldest go first. */
+  failedPassBytesMax: 64 * 1024 * 1024,
+  /** As long as the content of failed jobs: a retry needs both. */
+  failedPassKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /** Versions of a pass whose makers are remembered, at least; twice as many at most. */
+  passVersionsKept: 100,
   /**
    * Passes that tenants have stored or changed (`CallTurns`), per process: they leave some of the registry's ten connections to others,
    * and a burst of a tenant's own waits rather than being refused.

@@ -3,7 +3,7 @@ import { isJsonObject } from "../../domain/json.ts";
 import { googleIssuerOf } from "../../domain/platform.ts";
 import { type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import type { PassDesk } from "../../http/sending/carried-pass.ts";
-import { newPass, type PassTakingPorts, requireCredentials, requireOwn, storeOnce, undoCreate } from "./pass-taking.ts";
+import { discard, newPass, type PassTakingPorts, requireCredentials, requireOwn, storeOnce } from "./pass-taking.ts";
 import { NO_TOKENS } from "./refusals.ts";
 import { acceptPass } from "./request/accept-pass.ts";
 import { CarriedPass } from "./request/pass-schema.ts";
@@ -44,7 +44,7 @@ export function passDesk(ports: PassDeskPorts): PassDesk {
             const pass = newPass(ports, tenant, accepted, { passId, jobId });
             return storeOnce(ports, tenant, { pass, idempotency, at: AT });
           },
-          undo: (jobId) => undoCreate(ports, { tenantId: tenant.tenantId, jobId }),
+          undo: (jobId) => discard(ports, { tenantId: tenant.tenantId, jobId }),
         },
       };
     },

@@ -33,9 +33,21 @@ export async function addImages(transaction: AnyDb, owner: PassOwner, content: P
 /** Stores the images that a pass gets, and removes those that it had as the last. */
 export async function changeImages(transaction: AnyDb, owner: PassOwner, content: PassContent, sent: Images) {
   const hashes = hashesOf(content);
-  const gone = await endUses(transaction, owner, hashes);
+  const gone = await endUses(transaction, [owner.passId], hashes);
   const stored = await held(transaction, owner, [...hashes, ...gone], "update");
   await store(transaction, owner, { hashes, stored, sent });
+  await removeUnused(transaction, owner, gone);
+}
+
+/** Removes the images that only these passes of the tenant have. */
+export async function removeImages(transaction: AnyDb, tenantId: string, passIds: readonly string[]) {
+  const gone = await endUses(transaction, passIds, []);
+  await held(transaction, { tenantId }, gone, "update");
+  await removeUnused(transaction, { tenantId }, gone);
+}
+
+/** Removes those that no pass has any more. They must be held. */
+async function removeUnused(transaction: AnyDb, { tenantId }: Pick<PassOwner, "tenantId">, gone: readonly string[]) {
   if (gone.length === 0) return;
   const uses = transaction
     .select({ one: sql`1` })
@@ -44,7 +56,7 @@ export async function changeImages(transaction: AnyDb, owner: PassOwner, content
   // A statement of its own: it sees the uses of those for whom `held` has waited.
   await transaction
     .delete(passImages)
-    .where(and(eq(passImages.tenantId, owner.tenantId), inArray(passImages.hash, gone), notExists(uses)));
+    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...gone]), notExists(uses)));
 }
 
 /** Why the pass cannot change to this content; null: it can. One that has more than is allowed, from before, may get smaller. */
@@ -83,19 +95,19 @@ function filesOf(content: PassContent): readonly string[] {
   return content.type === "apple" ? Object.values(content.images) : [];
 }
 
-/** The hashes of which the pass has no use any more. */
-async function endUses(transaction: AnyDb, { passId }: PassOwner, hashes: readonly string[]): Promise<string[]> {
+/** Ends the passes' uses of all images but these. Returns the hashes of those that they had, each once. */
+async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: readonly string[]): Promise<string[]> {
   const ended = await transaction
     .delete(passImageUses)
-    .where(and(eq(passImageUses.passId, passId), notInArray(passImageUses.hash, [...hashes])))
+    .where(and(inArray(passImageUses.passId, [...passIds]), notInArray(passImageUses.hash, [...hashes])))
     .returning({ hash: passImageUses.hash });
-  return ended.map(({ hash }) => hash);
+  return [...new Set(ended.map(({ hash }) => hash))];
 }
 
 /** Which of them are stored; they stay so until the commit, and nobody else begins (`update`) or ends a use of them. */
 async function held(
   transaction: AnyDb,
-  { tenantId }: PassOwner,
+  { tenantId }: Pick<PassOwner, "tenantId">,
   hashes: readonly string[],
   how: "key share" | "update",
 ): Promise<ReadonlySet<string>> {

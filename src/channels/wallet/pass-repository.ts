@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, isNull, lt, ne, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
@@ -6,11 +6,14 @@ import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
 import { tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
+import { FailedPasses } from "./failed-passes.ts";
+import { walletLimits } from "./limits.ts";
 import { addImages, changeImages, haveSameImages, imagesProblem } from "./pass-images.ts";
 import type {
   NewPass,
   Pass,
   PassBundle,
+  PassDevices,
   PassStore,
   PassUpdate,
   RedoneCreate,
@@ -23,6 +26,7 @@ import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 export interface PassRepositoryOptions {
   readonly database: Database;
   readonly vault: Vault;
+  readonly devices: Pick<PassDevices, "removeOfPasses">;
   readonly clock: Clock;
 }
 
@@ -56,7 +60,11 @@ const BUNDLE = { bytes: passes.bundle, version: passes.bundleVersion, modifiedAt
  *     reader of a tag has seen all bundles with smaller ones.
  */
 export class PassRepository implements PassStore {
-  constructor(private readonly options: PassRepositoryOptions) {}
+  private readonly failed: FailedPasses;
+
+  constructor(private readonly options: PassRepositoryOptions) {
+    this.failed = new FailedPasses(options);
+  }
 
   async create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens"> {
     try {
@@ -102,14 +110,25 @@ export class PassRepository implements PassStore {
     });
   }
 
-  undoCreate(tenantId: string, jobId: string): Promise<void> {
+  async undoCreate(tenantId: string, jobId: string): Promise<void> {
+    if (await this.undo(tenantId, jobId)) await this.failed.note(tenantId, jobId);
+  }
+
+  async discard(tenantId: string, jobId: string): Promise<void> {
+    await this.undo(tenantId, jobId);
+    await this.failed.removeOf(tenantId, jobId);
+  }
+
+  /** Resolves to whether it was there to be undone. */
+  private undo(tenantId: string, jobId: string): Promise<boolean> {
     return this.options.database.write(async (transaction) => {
+      const createdAt = this.now();
       const undone = await transaction
         .update(passes)
-        .set({ state: "failed" })
+        .set({ state: "failed", createdAt, bundle: null })
         .where(and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId), eq(passes.state, "creating")))
         .returning({ id: passes.id });
-      if (undone.length === 0) return;
+      if (undone.length === 0) return false;
       const [tenant] = await transaction
         .update(tenants)
         .set({ tokens: sql`${tenants.tokens} + ${PRICE}::bigint` })
@@ -120,7 +139,8 @@ export class PassRepository implements PassStore {
       const reason = "wallet pass was not created";
       await transaction
         .insert(tokenMovements)
-        .values({ tenantId, kind: "refund", amount: PRICE, reason, jobId, balance, createdAt: this.now() });
+        .values({ tenantId, kind: "refund", amount: PRICE, reason, jobId, balance, createdAt });
+      return true;
     });
   }
 
@@ -197,6 +217,7 @@ export class PassRepository implements PassStore {
       await transaction
         .insert(passVersions)
         .values({ passId, version, jobId, notificationKind, notifyMessage, createdAt });
+      if (version % walletLimits.passVersionsKept === 0) await forgetVersions(transaction, passId, version);
       if (isImageChange) await changeImages(transaction, pass, content, update.images);
       return { ...pass, version, content };
     });
@@ -257,7 +278,8 @@ export class PassRepository implements PassStore {
       const kept = bundleOf(row);
       if (kept !== null && kept.version >= version) return kept;
       const nowSeconds = Math.floor(this.options.clock.nowMs() / 1000);
-      const modifiedAt = Math.max(nowSeconds, (kept?.modifiedAt ?? 0) + 1);
+      // Of a bundle that went with a failed try, too.
+      const modifiedAt = Math.max(nowSeconds, (row.modifiedAt ?? 0) + 1);
       const updateTag = await nextTag(transaction, row.passTypeId);
       await transaction
         .update(passes)
@@ -282,6 +304,10 @@ export class PassRepository implements PassStore {
         .orderBy(asc(storedAt), asc(passes.id))
         .limit(UNFINISHED_ROWS),
     );
+  }
+
+  removeFailed(beforeMs: number): Promise<boolean> {
+    return this.failed.removeOld(beforeMs);
   }
 
   private async one(which: ReturnType<typeof and>): Promise<Pass | null> {
@@ -310,7 +336,6 @@ export class PassRepository implements PassStore {
 
 type PassRow = Pick<typeof passes.$inferSelect, keyof typeof COLUMNS>;
 
-/** Where the registry stores the token that a pass's devices present. */
 /** Where the token of an Apple pass belongs, with which phones ask for it. */
 export function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
@@ -328,6 +353,12 @@ async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
     .returning({ balance: tenants.tokens });
   if (charged === undefined) throw new NoTokens();
   return charged.balance;
+}
+
+/** An update costs nothing: without a bound, they would fill the registry. */
+async function forgetVersions(transaction: AnyDb, passId: string, latest: number): Promise<void> {
+  const isOld = lte(passVersions.version, latest - walletLimits.passVersionsKept);
+  await transaction.delete(passVersions).where(and(eq(passVersions.passId, passId), isOld));
 }
 
 async function nextTag(transaction: AnyDb, passTypeId: string): Promise<number> {

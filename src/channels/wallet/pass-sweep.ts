@@ -12,7 +12,7 @@ import { walletLimits } from "./limits.ts";
 import type { PassStore, UnfinishedPass } from "./passes.ts";
 
 export interface PassSweepPorts {
-  readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "finishCreate">;
+  readonly passes: Pick<PassStore, "unfinished" | "undoCreate" | "discard" | "finishCreate" | "removeFailed">;
   readonly directory: TenantDirectory;
   readonly queue: Pick<FrontQueue, "job">;
   /** Must be able to read the event store: a job found in neither queue nor event store is taken as never queued. */
@@ -27,7 +27,7 @@ const WAITING_LOOK_MS = 10 * 60_000;
 /**
  * Undoes passes that were stored and charged for a job that never existed: a process died between the two steps, or
  * never learned whether the job was queued. Every process with the event store sweeps, and skips what another has
- * already done.
+ * already done. Passes that failed go when their jobs cannot be tried again any more.
  *
  * S1. A pass is undone only when it is older than any accept in flight can be, and neither queue nor event store knows
  *     its job, or they report it as failed.
@@ -75,9 +75,13 @@ export class PassSweep {
         last = page.at(-1) ?? null;
       } while (last !== null);
       this.waiting = waiting;
+      const failedBeforeMs = clock.nowMs() - walletLimits.failedPassKeptMs;
+      while (!this.sweeps.isStopping && !(await passes.removeFailed(failedBeforeMs)));
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";
-      telemetry.log(level, "passes without a job could not be looked for", { error: String(error) });
+      telemetry.log(level, "passes without a job, or with a failed one, could not be looked for", {
+        error: String(error),
+      });
     }
   }
 
@@ -93,13 +97,17 @@ export class PassSweep {
       return job.dueMs === undefined ? null : Math.min(job.dueMs, clock.nowMs() + WAITING_LOOK_MS);
     }
     if (job?.status === "success") await passes.finishCreate(passId);
-    else await this.undo(tenantId, passId, jobId);
+    else await this.undo({ tenantId, passId, jobId }, job);
     return null;
   }
 
-  private async undo(tenantId: string, passId: string, jobId: string): Promise<void> {
+  private async undo(
+    { tenantId, passId, jobId }: Omit<UnfinishedPass, "storedAt">,
+    job: JobRecord | null,
+  ): Promise<void> {
     const { passes, telemetry } = this.ports;
-    await passes.undoCreate(tenantId, jobId);
+    // Only a failed job can be tried again.
+    await (job?.status === "failed" ? passes.undoCreate(tenantId, jobId) : passes.discard(tenantId, jobId));
     telemetry.count("passes_undone");
     telemetry.log("warn", "undid a pass that has no job", { tenant: tenantId, pass: passId, job: jobId });
   }

@@ -18,7 +18,7 @@ import type { AcceptedPass } from "./request/accept-pass.ts";
 /** What taking a pass for a job needs. */
 export interface PassTakingPorts {
   readonly wallet: {
-    readonly passes: Pick<PassStore, "create" | "undoCreate" | "holder">;
+    readonly passes: Pick<PassStore, "create" | "discard" | "holder">;
     readonly google: Pick<GooglePasses, "linkProblem">;
     readonly classes: Pick<GoogleClasses, "isUsable">;
   };
@@ -135,12 +135,12 @@ function serialUsed({ content }: NewPass, at: string): ApiError {
   return new ApiError(400, `${at}pass_data.${field} was used before: every pass needs one of its own`);
 }
 
-/** If it cannot be undone now, the sweep undoes it. */
-export async function undoCreate(
+/** Gives back a pass whose job was not queued. If that is impossible now, the sweep does it. */
+export async function discard(
   { telemetry, wallet }: PassTakingPorts,
   { tenantId, jobId }: Pick<NewPass, "tenantId" | "jobId">,
 ): Promise<void> {
-  await wallet.passes.undoCreate(tenantId, jobId).catch((error: unknown) => {
+  await wallet.passes.discard(tenantId, jobId).catch((error: unknown) => {
     telemetry.log("warn", "a pass without a job is left to the sweep", { job_id: jobId, error: String(error) });
   });
 }

@@ -76,13 +76,15 @@ export interface PassStore {
    */
   create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens">;
   /**
-   * Gives back what `create` took and frees the serial, because the job failed or was never accepted. Safe to repeat;
-   * has no effect if the job created no pass or has finished one.
+   * Gives back what `create` took and frees the serial, because the job failed. The pass is kept for a while, in case its job is tried
+   * again. Safe to repeat; has no effect if the job created no pass or has finished one.
    */
   undoCreate(tenantId: string, jobId: string): Promise<void>;
+  /** Does the same for a job that nobody can try again, cancelled or never accepted: nothing of the pass is kept. Safe to repeat. */
+  discard(tenantId: string, jobId: string): Promise<void>;
   /**
    * Takes the token and the serial again for a job that failed to create its pass and is tried again, both or neither.
-   * `none`: it creates no pass. `not_failed`: its pass has not failed. `serial_used`: another pass has the serial by now.
+   * `none`: it creates no pass, or its pass is not kept any more. `not_failed`: its pass has not failed. `serial_used`: another pass has the serial by now.
    */
   redoCreate(tenantId: string, jobId: string): Promise<RedoneCreate>;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
@@ -114,6 +116,8 @@ export interface PassStore {
    * none: that was the last page.
    */
   unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]>;
+  /** Removes passes that failed before `beforeMs` (Unix), if there are any: a page of them. Resolves to whether none is left. */
+  removeFailed(beforeMs: number): Promise<boolean>;
 }
 
 export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | "no_tokens";
@@ -199,4 +203,6 @@ export interface PassDevices {
   forget(passTypeId: string, pushToken: string, goneAtMs: number | null): Promise<void>;
   /** Takes the passes of a deleted tenant off some of their devices. Resolves to whether none is left. */
   removeOfTenant(tenantId: string): Promise<boolean>;
+  /** Takes the passes off all of their devices. */
+  removeOfPasses(passIds: readonly string[]): Promise<void>;
 }

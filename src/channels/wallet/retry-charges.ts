@@ -6,6 +6,7 @@ import { parsePayload } from "./payload.ts";
 const FREE = { kind: "free" } as const;
 const TAKEN = { kind: "taken" } as const;
 const NOT_FAILED = refused("its pass has not failed");
+const NOT_KEPT = refused("its pass is not kept any more");
 const NOT_GIVEN_BACK = refused("the token of its pass is not given back yet, which takes some minutes: try again then");
 const WHY_NOT = {
   no_tokens: refused("no token is left: a wallet pass costs 1, also when its job is tried again"),
@@ -13,31 +14,34 @@ const WHY_NOT = {
 } as const;
 
 /** A pass's token, which its job's failure gave back. An update costs nothing. */
-export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate">): RetryCharges {
+export function walletCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate" | "discard">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
       if (parsePayload(payload)?.action === "update") return FREE;
       const done = await passes.redoCreate(tenantId, jobId);
-      if (done === "none" || done === "not_failed") return NOT_FAILED;
+      if (done === "none") return NOT_KEPT;
+      if (done === "not_failed") return NOT_FAILED;
       return done === "done" ? TAKEN : WHY_NOT[done];
     },
     giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),
+    discard: (tenantId, { jobId }) => passes.discard(tenantId, jobId),
   };
 }
 
 /** The token of the pass that a message carries. A message without one costs none. */
-export function carriedPassCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate">): RetryCharges {
+export function carriedPassCharges(passes: Pick<PassStore, "redoCreate" | "undoCreate" | "discard">): RetryCharges {
   return {
     async take(tenantId, { jobId }, payload) {
       // A payload that is stored elsewhere is "", and does not say whether it carries one.
       if (payload !== "" && !carriesPass(payload)) return FREE;
       const done = await passes.redoCreate(tenantId, jobId);
-      if (done === "none") return payload === "" ? FREE : NOT_GIVEN_BACK;
+      if (done === "none") return payload === "" ? FREE : NOT_KEPT;
       // Its failure is yet to give the token back, or another retry has it: that one's job must keep it.
       if (done === "not_failed") return NOT_GIVEN_BACK;
       return done === "done" ? TAKEN : WHY_NOT[done];
     },
     giveBack: (tenantId, { jobId }) => passes.undoCreate(tenantId, jobId),
+    discard: (tenantId, { jobId }) => passes.discard(tenantId, jobId),
   };
 }
 

@@ -13,13 +13,13 @@ import { schedulable, takeSchedule } from "../../http/sending/schedule.ts";
 import { SEND_FAILS, sends } from "../../http/sending/send-endpoint.ts";
 import { readSend } from "../../http/sending/serve-send.ts";
 import {
+  discard,
   newPass,
   type PassTakingPorts,
   requireCredentials,
   requireOwn,
   type Storing,
   storeOnce,
-  undoCreate,
 } from "./pass-taking.ts";
 import { encodePayload } from "./payload.ts";
 import { NO_TOKENS, orRefuse } from "./refusals.ts";
@@ -187,7 +187,7 @@ async function queueJob(
   exchange: Exchange,
   { tenant, pass, idempotency, template, dueMs }: Queueing,
 ): Promise<Response> {
-  const undo = () => undoCreate(ports, pass);
+  const undo = () => discard(ports, pass);
   const { passId, jobId } = pass;
   const payload = encodePayload({ action: "create", passId, version: 1 });
   // Nobody unsubscribes from passes: the recipient is the pass itself.

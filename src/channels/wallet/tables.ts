@@ -6,7 +6,7 @@ import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts"
 /**
  * Wallet passes. A serial is unique per tenant, except among passes whose creation failed. `bundle` is the signed file of
  * `bundleVersion`; `updateTag` changes with it (see `passTypes`). A Google pass that a message carries has no bundle, but a
- * `bundleVersion` once Google has it.
+ * `bundleVersion` once Google has it. `createdAt` is when the pass was stored, when its job was last tried again, or when it failed.
  */
 export const passes = pgTable(
   "passes",
@@ -37,10 +37,12 @@ export const passes = pgTable(
     uniqueIndex("passes_by_job").on(table.jobId),
     index("passes_by_pass_type").on(table.passTypeId, table.serial).where(sql`${table.passTypeId} is not null`),
     index("passes_creating").on(table.createdAt).where(sql`${table.state} = 'creating'`),
+    index("passes_failed").on(table.createdAt).where(sql`${table.state} = 'failed'`),
+    index("passes_failed_of_tenant").on(table.tenantId, table.createdAt).where(sql`${table.state} = 'failed'`),
   ],
 );
 
-/** One row per version of a pass: who made it and why. */
+/** One row for each of the latest versions of a pass: who made it and why. */
 export const passVersions = pgTable(
   "pass_versions",
   {

@@ -21,7 +21,7 @@ export interface RetriesPorts {
   readonly queue: Pick<FrontQueue, "job"> & RetryQueue;
   readonly eventStore: Pick<EventReader, "job"> & FailedJobs;
   readonly payloads: Pick<PayloadStore, "put" | "get">;
-  readonly charges: RetryCharges;
+  readonly charges: Pick<RetryCharges, "take" | "giveBack">;
   readonly clock: Clock;
 }
 

@@ -14,7 +14,7 @@ export interface JobSchedulePorts {
   readonly queue: WaitingJobs & Pick<FrontQueue, "job">;
   readonly eventStore: Pick<EventReader, "job">;
   readonly payloads: Pick<PayloadStore, "remove">;
-  readonly charges: Pick<RetryCharges, "giveBack">;
+  readonly charges: Pick<RetryCharges, "discard">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -94,7 +94,7 @@ export class JobScheduler implements JobSchedule {
   private async giveBack({ tenantId }: TenantRef, { jobId, channel }: JobRecord): Promise<void> {
     const { payloads, charges, telemetry } = this.ports;
     try {
-      await charges.giveBack(tenantId, { jobId, channel });
+      await charges.discard(tenantId, { jobId, channel });
       await payloads.remove({ tenantId, jobId });
     } catch (error) {
       const level = isOutage(error) ? "warn" : "error";

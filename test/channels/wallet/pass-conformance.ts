@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
+import { FailedPasses } from "../../../src/channels/wallet/failed-passes.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { NewPass, PassStore, PassUpdate, UnfinishedPass } from "../../../src/channels/wallet/passes.ts";
-import { passImages } from "../../../src/channels/wallet/tables.ts";
+import { passDevices, passImages, passVersions } from "../../../src/channels/wallet/tables.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
-import type { OpenDatabase } from "../../../src/storage/database.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { Database, type OpenDatabase } from "../../../src/storage/database.ts";
 import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
@@ -258,6 +262,100 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(await passes.find("poor", poor.passId)).toMatchObject({ state: "failed" });
     });
 
+    test("nothing is kept of a pass whose job was cancelled or never queued, but what other passes have", async () => {
+      const tenantId = "canceler";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
+      const kept = aPass({ tenantId, ...having("u1") });
+      const [canceled, failed, done] = [aPass, aPass, aPass].map((make) => make({ tenantId, ...having("u1", "u2") }));
+      for (const pass of [kept, canceled, failed, done]) await passes.create(pass ?? kept);
+      await passes.undoCreate(tenantId, failed?.jobId ?? "");
+      await passes.finishCreate(done?.passId ?? "");
+      for (const pass of [canceled, failed, done]) {
+        await Promise.all([passes, others].map((store) => store.discard(tenantId, pass?.jobId ?? "")));
+      }
+      expect(await balance(tenantId)).toBe(8);
+      const found = await Array.fromAsync([canceled, failed, done], (pass) =>
+        passes.find(tenantId, pass?.passId ?? ""),
+      );
+      expect(found.map((pass) => pass?.state)).toEqual([undefined, undefined, "ready"]);
+      expect(await imagesOf(tenantId)).toEqual(["u1", "u2"]);
+      await passes.update(tenantId, changeTo(done?.passId ?? "", "u1"));
+      expect(await imagesOf(tenantId)).toEqual(["u1"]);
+      expect(await passes.redoCreate(tenantId, failed?.jobId ?? "")).toBe("none");
+      await passes.create(aPass({ tenantId, serial: canceled?.serial ?? "", jobId: canceled?.jobId ?? "" }));
+    });
+
+    test("a tenant's failed passes and their images take its share at most, and the oldest go", async () => {
+      const tenantId = "unlucky";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 100 }));
+      const shareBytes = 64 * 1024;
+      const failed = new FailedPasses({
+        database: new Database(here.db, systemClock),
+        devices: first.devices,
+        shareBytes,
+      });
+      const large = (hash: string) => [hash, systemRandom.fill(new Uint8Array(20_000))] as const;
+      const withImages = async (...hashes: readonly string[]) => {
+        const images = new Map(hashes.map((hash) => (hash.startsWith("u") ? large(hash) : [hash, new Uint8Array(1)])));
+        const pass = aPass({ tenantId, ...having(...hashes), images });
+        await passes.create(pass);
+        return pass;
+      };
+      const fail = async (pass: NewPass) => {
+        await passes.undoCreate(tenantId, pass.jobId);
+        await failed.note(tenantId, pass.jobId);
+      };
+      const leftOf = async (all: readonly NewPass[]) => {
+        const found = await Array.fromAsync(all, ({ passId }) => passes.find(tenantId, passId));
+        return found.map((pass) => (pass === null ? "gone" : pass.state));
+      };
+      // Three of the four have room. What all of them and one that has not failed share counts once.
+      const ready = await withImages("u0");
+      const four = await Array.fromAsync([1, 2, 3, 4], (i) => withImages("u0", `u${i}`));
+      const redone = four[0] ?? ready;
+      for (const pass of four) await fail(pass);
+      expect(await leftOf([ready, ...four])).toEqual(["creating", "gone", "gone", "failed", "failed"]);
+      expect(await imagesOf(tenantId)).toEqual(["u0", "u3", "u4"]);
+      expect(await passes.redoCreate(tenantId, redone.jobId)).toBe("none");
+      expect(await passes.redoCreate(tenantId, four[2]?.jobId ?? "")).toBe("done");
+      expect([...((await passes.signable(tenantId, four[2]?.passId ?? ""))?.images.keys() ?? [])].sort()).toEqual([
+        "u0",
+        "u3",
+      ]);
+      // Many small ones, too.
+      const small = await Array.fromAsync({ length: 70 }, () => withImages());
+      for (const pass of small) await fail(pass);
+      const states = await leftOf(small);
+      expect(states.slice(0, 8)).toEqual(Array.from({ length: 8 }, () => "gone"));
+      expect(states.slice(-30)).toEqual(Array.from({ length: 30 }, () => "failed"));
+      expect(await leftOf(four)).toEqual(["gone", "gone", "creating", "gone"]);
+      expect(await imagesOf(tenantId)).toEqual(["u0", "u3"]);
+    });
+
+    test("a failed pass goes when its time is over, with its devices", async () => {
+      const tenantId = "yesterday";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
+      const [old, open] = [aPass({ tenantId, ...having("u1") }), aPass({ tenantId, ...having("u2") })];
+      const registration = { passTypeId: "pass.test.acme", pushToken: "aa" };
+      for (const [pass, deviceId] of [
+        [old, "phone-1"],
+        [open, "phone-2"],
+      ] as const) {
+        await passes.create(pass);
+        await first.devices.register({ ...registration, passId: pass.passId, deviceId });
+      }
+      const beforeMs = Date.now();
+      await passes.undoCreate(tenantId, old.jobId);
+      while (!(await passes.removeFailed(beforeMs)));
+      expect(await passes.find(tenantId, old.passId)).toMatchObject({ state: "failed" });
+      while (!(await passes.removeFailed(Date.now() + 1_000)));
+      expect(await passes.find(tenantId, old.passId)).toBeNull();
+      expect(await passes.find(tenantId, open.passId)).toMatchObject({ state: "creating" });
+      expect(await imagesOf(tenantId)).toEqual(["u2"]);
+      const phones = await here.db.select({ id: passDevices.deviceId }).from(passDevices);
+      expect(phones.map(({ id }) => id)).toEqual(["phone-2"]);
+    });
+
     test("neither a finished pass nor another job's pass is undone", async () => {
       const pass = aPass();
       await passes.create(pass);
@@ -312,6 +410,19 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(Object.keys(found?.content.type === "apple" ? found.content.pass : {})).toHaveLength(23);
       const history = await here.db.execute(`select * from pass_versions where pass_id = '${pass.passId}'`);
       expect(JSON.stringify(history).match(/match\.upcoming/g)).toHaveLength(20);
+    });
+
+    test("of a pass's versions the latest are kept", async () => {
+      const pass = aPass({ content: google, images: new Map() });
+      await passes.create(pass);
+      const keep = walletLimits.passVersionsKept;
+      for (let version = 2; version <= 2 * keep + 1; version += 1) await passes.update("acme", anUpdate(pass.passId));
+      const rows = await here.db
+        .select({ version: passVersions.version })
+        .from(passVersions)
+        .where(eq(passVersions.passId, pass.passId));
+      const versions = rows.map(({ version }) => version).sort((a, b) => a - b);
+      expect(versions).toEqual(Array.from({ length: keep + 1 }, (_, i) => keep + 1 + i));
     });
 
     test("an update that is refused while it is made changes nothing, nor does a stranger's", async () => {

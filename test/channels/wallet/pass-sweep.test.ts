@@ -84,7 +84,8 @@ test("only passes whose job is unknown, failed or cancelled are undone, and thei
   await swept.sweep();
   await swept.sweep();
   const states = await Promise.all(names.map(stateOf));
-  expect(states).toEqual(["failed", "creating", "creating", "failed", "failed", "ready", "ready"]);
+  // Of those that nobody can try again, nothing is left.
+  expect(states).toEqual([undefined, "creating", "creating", "failed", undefined, "ready", "ready"]);
   expect(await balance()).toBe(before + 3);
   await store("unknown-again");
 });
@@ -111,7 +112,7 @@ test.each(["queue", "eventStore"] as const)(
     swept.start();
     await eventually("it is undone", async () => {
       await clock.advance(walletLimits.passSweepMs);
-      return (await stateOf(name)) === "failed";
+      return (await stateOf(name)) === undefined;
     });
     await swept.stop();
   },
@@ -125,7 +126,7 @@ test("a pass whose job cannot be read is left alone, and holds up no other", asy
   ]);
   queue.unreadable = "job-a-unread";
   await swept.sweep();
-  expect([await stateOf("a-unread"), await stateOf("b-unknown")]).toEqual(["creating", "failed"]);
+  expect([await stateOf("a-unread"), await stateOf("b-unknown")]).toEqual(["creating", undefined]);
 });
 
 test("a pass whose job waits for its time is not asked for until then, and for ten minutes at most", async () => {
@@ -151,5 +152,14 @@ test("a pass whose job waits for its time is not asked for until then, and for t
   due = { ...due, status: "suppressed" };
   await clock.advance(60_000);
   await swept.sweep();
-  expect([asked, await stateOf("scheduled")]).toEqual([3, "failed"]);
+  expect([asked, await stateOf("scheduled")]).toEqual([3, undefined]);
+});
+
+test("a pass that failed goes when the content of its job is gone, too", async () => {
+  await store("given-up");
+  await registry.passes.undoCreate("acme", "job-given-up");
+  await sweep(walletLimits.failedPassKeptMs - 60_000, []).swept.sweep();
+  expect(await stateOf("given-up")).toBe("failed");
+  await sweep(walletLimits.failedPassKeptMs + 60_000, []).swept.sweep();
+  expect(await stateOf("given-up")).toBeUndefined();
 });

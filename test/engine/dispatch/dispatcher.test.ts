@@ -124,12 +124,14 @@ test("a job that waits with its owner is cancelled by any process, and one in fl
     const jobs = [await queue.job(tenant, flying), await queue.job(tenant, waiting)];
     return channel.inFlight === 1 && jobs.every((job) => job?.status === "running");
   });
-  const charges = { giveBack: async () => undefined };
+  const discarded: string[] = [];
+  const charges = { discard: async (_: string, { jobId }: { readonly jobId: string }) => void discarded.push(jobId) };
   const payloads = { remove: async () => undefined };
   const eventStore = { job: async () => null };
   const front = await connect();
   const schedule = new JobScheduler({ queue: front, eventStore, payloads, charges, clock: systemClock, telemetry });
   expect(await schedule.cancel(tenant, waiting)).toBe("canceled");
+  expect(discarded).toEqual([waiting]);
   expect(await queue.job(tenant, waiting)).toMatchObject({ status: "suppressed", result: { reason: "canceled" } });
   expect(await schedule.cancel(tenant, flying)).toBe("begun");
   release.resolve();

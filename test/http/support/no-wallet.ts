@@ -8,6 +8,7 @@ export const NO_WALLET: WalletPorts = {
   passes: {
     create: away,
     undoCreate: away,
+    discard: away,
     redoCreate: away,
     finishCreate: away,
     noteMade: away,
@@ -19,6 +20,7 @@ export const NO_WALLET: WalletPorts = {
     bundle: away,
     putBundle: away,
     unfinished: away,
+    removeFailed: away,
   },
   devices: { count: away },
   bundles: { bundleOf: away },

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, ne, notExists, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
 import { walletLimits } from "../limits.ts";
@@ -158,34 +158,51 @@ export class DeviceRepository implements PassDevices {
     });
   }
 
-  removeOfTenant(tenantId: string): Promise<boolean> {
-    return this.database.write(async (transaction) => {
-      // Any of them: to sort all for each piece would cost more. Nobody registers a pass that failed, and the index has none.
-      const some = await transaction
-        .select({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
-        .from(passes)
-        .innerJoin(passRegistrations, eq(passRegistrations.passId, passes.id))
-        .where(and(eq(passes.tenantId, tenantId), isNotNull(passes.passTypeId), ne(passes.state, "failed")))
-        .limit(REGISTRATIONS_AT_ONCE);
-      const devices = new Map(some.map((one) => [`${one.deviceId}\0${one.passTypeId}`, one]));
-      // In one order, so that no two processes wait for each other.
-      for (const [, { deviceId, passTypeId }] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
-        if (passTypeId === null) continue;
-        await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
-        const ofType = and(eq(passes.tenantId, tenantId), eq(passes.passTypeId, passTypeId));
-        const its = transaction.select({ id: passes.id }).from(passes).where(ofType);
-        await transaction
-          .delete(passRegistrations)
-          .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
-        await removeUnused(transaction, deviceId, passTypeId);
-      }
-      return some.length < REGISTRATIONS_AT_ONCE;
-    });
+  async removeOfTenant(tenantId: string): Promise<boolean> {
+    const ofTenant = eq(passes.tenantId, tenantId);
+    // Each has an index of its own.
+    for (const state of [ne(passes.state, "failed"), eq(passes.state, "failed")]) {
+      if (!(await this.database.write((transaction) => removeSome(transaction, and(ofTenant, state))))) return false;
+    }
+    return true;
+  }
+
+  async removeOfPasses(passIds: readonly string[]): Promise<void> {
+    const ofThem = inArray(passRegistrations.passId, [...passIds]);
+    if ((await this.database.read((db) => db.$count(passRegistrations, ofThem))) === 0) return;
+    const which = inArray(passes.id, [...passIds]);
+    while (!(await this.database.write((transaction) => removeSome(transaction, which))));
   }
 }
 
-/** Of a deleted tenant's passes, what one transaction looks at. */
+/** What one transaction looks at. */
 const REGISTRATIONS_AT_ONCE = 100;
+
+/** Takes those passes off some of their devices. Resolves to whether none is left. */
+async function removeSome(transaction: AnyDb, which: SQL | undefined): Promise<boolean> {
+  // Any of them: to sort all for each piece would cost more.
+  const some = await transaction
+    .select({ deviceId: passRegistrations.deviceId, passTypeId: passes.passTypeId })
+    .from(passes)
+    .innerJoin(passRegistrations, eq(passRegistrations.passId, passes.id))
+    .where(and(which, isNotNull(passes.passTypeId)))
+    .limit(REGISTRATIONS_AT_ONCE);
+  const devices = new Map(some.map((one) => [`${one.deviceId}\0${one.passTypeId}`, one]));
+  // In one order, so that no two processes wait for each other.
+  for (const [, { deviceId, passTypeId }] of [...devices].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (passTypeId === null) continue;
+    await transaction.select().from(passDevices).where(deviceOf(deviceId, passTypeId)).for("update");
+    const its = transaction
+      .select({ id: passes.id })
+      .from(passes)
+      .where(and(which, eq(passes.passTypeId, passTypeId)));
+    await transaction
+      .delete(passRegistrations)
+      .where(and(eq(passRegistrations.deviceId, deviceId), inArray(passRegistrations.passId, its)));
+    await removeUnused(transaction, deviceId, passTypeId);
+  }
+  return some.length < REGISTRATIONS_AT_ONCE;
+}
 
 /** The push token for the tenant of the registered pass. */
 const TOKEN = sql<string>`coalesce(${passRegistrations.pushToken}, ${passDevices.pushToken})`;

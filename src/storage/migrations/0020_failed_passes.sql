@@ -1,0 +1,2 @@
+CREATE INDEX "passes_failed" ON "passes" USING btree ("created_at") WHERE "passes"."state" = 'failed';--> statement-breakpoint
+CREATE INDEX "passes_failed_of_tenant" ON "passes" USING btree ("tenant_id","created_at") WHERE "passes"."state" = 'failed';
