@@ -77,7 +77,8 @@ export interface Idempotency {
 }
 
 export type AcceptResult =
-  | { readonly kind: "accepted"; readonly jobId: string; readonly rate: RateState }
+  /** `isEarlier`: another call of the same batch has queued it; absent: this call, as far as is known. */
+  | { readonly kind: "accepted"; readonly jobId: string; readonly rate: RateState; readonly isEarlier?: true }
   /** The idempotency key was used before with the same body: the first answer is repeated. */
   | { readonly kind: "replayed"; readonly jobId: string; readonly rate: RateState }
   /** The idempotency key was used before with another body. */

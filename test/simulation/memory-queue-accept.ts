@@ -94,7 +94,7 @@ export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: ()
     const requestsPerMinute = i === 0 && piece.isFirstCounted ? null : request.requestsPerMinute;
     const one = { tenant, requestsPerMinute, nowMs };
     if (key !== null && queued.has(index))
-      return { kind: "accepted", jobId: job?.jobId ?? "", rate: rateOf(shard, one) };
+      return { kind: "accepted", jobId: job?.jobId ?? "", rate: rateOf(shard, one), isEarlier: true };
     if (job === null) {
       const { limited, rate } = admit(shard, one);
       return limited ? { kind: "limited", rate } : { kind: "admitted", rate };

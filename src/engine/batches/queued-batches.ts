@@ -173,9 +173,10 @@ class BatchRun {
       noRoom = roomAfter(answer);
       if (answer.rate.limit > 0) this.rate = answer.rate;
       this.outcomes[message.index] = this.outcomeOf(message, answer);
-      if (answer.kind === "accepted") this.queued += 1;
+      if (answer.kind !== "accepted") continue;
+      this.isClaimed = true;
+      if (answer.isEarlier !== true) this.queued += 1;
     }
-    if (this.queued > 0) this.isClaimed = true;
     return noRoom;
   }
 

@@ -23,7 +23,7 @@
 --   2       "<fingerprint> <idempotency key>" ("" none); of a batch under a key the message's index, which rises
 --
 -- Returns one text per item:
---   ACCEPTED<remaining requests>     (0 if none are counted)
+--   ACCEPTED<remaining requests>     (0 if none are counted; behind it " earlier" if another call of the batch has queued it)
 --   COUNTED<remaining>               a request without a job
 --   CONFLICT<remaining>              the idempotency key belongs to another request
 --   REPLAYED<remaining> <job id>     (of a batch: the base job id that has the key)
@@ -207,7 +207,8 @@ for k = 1, #KEYS do
       if batch and batch.refusal then
         answer = batch.refusal
       elseif batch and batch.queued[index] then
-        answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
+        -- Of a repeat nobody knows whether its own first try did.
+        answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0) .. (is_repeat and '' or ' earlier')
       elseif is_repeat and entry ~= '' and call('HEXISTS', record_key(prefix, job), bucket_field(job)) == 1 then
         answer = ACCEPTED .. (is_counted and math.max(0, limit - tenant.total) or 0)
       elseif is_counted and tenant.total >= limit and not has_room(tenant, prefix .. ':rate:' .. name, limit) then

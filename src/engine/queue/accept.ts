@@ -253,7 +253,7 @@ function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admi
       : { limit: requestsPerMinute, remaining, resetSeconds: engineLimits.rateWindowMs / 1000 };
   switch (answer.charAt(0)) {
     case ANSWER.ACCEPTED:
-      return { kind: "accepted", jobId: job?.jobId ?? "", rate };
+      return { kind: "accepted", jobId: job?.jobId ?? "", rate, ...(detail !== "" && { isEarlier: true }) };
     case ANSWER.REPLAYED:
       return { kind: "replayed", jobId: detail, rate };
     case ANSWER.CONFLICT:

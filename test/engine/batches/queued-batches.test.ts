@@ -81,6 +81,19 @@ test("a tenant's batches wait for each other, and no other tenant waits behind t
   ]);
 });
 
+test("of two calls of one batch that overlap, each message is counted as queued by one", async () => {
+  const queue = new GatedQueue();
+  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" } });
+  const [here, there] = [new QueuedBatches({ queue, jobIds }), new QueuedBatches({ queue, jobIds })];
+  const results = await queue.open([here.accept(batch), there.accept(batch)]);
+  const queued = results.map((result) => (result.kind === "answered" ? result.queued : 0));
+  expect(queued.reduce((sum, one) => sum + one, 0)).toBe(6);
+  // Three pieces of the one, the other's first under a key of its own, and at least one that the first had sent as well.
+  expect(queue.asked.length).toBeGreaterThan(4);
+  const [one, other] = results.map((result) => (result.kind === "answered" ? result.outcomes : []));
+  expect(other).toEqual(one ?? []);
+});
+
 test("an answer whose refusals could not be stored is not given: the repeat gives it", async () => {
   const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
   const batch = batchOf("acme", {

@@ -97,7 +97,10 @@ function conformance(name: string, open: () => Promise<Opened>): void {
       const [tenant, key] = [newTenant(), keyOf()];
       expect(kinds(await accept(tenant, key, items(key, [0, 1, 3])))).toEqual(["accepted", "accepted", "accepted"]);
       const again = { ...key, run: jobIds.next() };
-      expect(kinds(await accept(tenant, again, items(key, [0, 1, 2, 3, 4])))).toEqual(new Array(5).fill("accepted"));
+      const repeated = await accept(tenant, again, items(key, [0, 1, 2, 3, 4]));
+      expect(kinds(repeated)).toEqual(new Array(5).fill("accepted"));
+      const earlier = repeated.kind === "answered" ? repeated.answers.map((answer) => "isEarlier" in answer) : [];
+      expect(earlier).toEqual([true, true, false, true, false]);
       expect((await queue.admit(tenant, LIMIT)).rate.remaining).toBe(LIMIT - 5 - 1);
       const known = await queue.batchUnder(tenant, key);
       const queued = known?.queued.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, i) => from + i));

@@ -103,7 +103,7 @@ export class FakeQueue
     const answers: BatchItemAnswer[] = [];
     for (const [i, { index, job }] of items.entries()) {
       if (key !== null && batch.queued.has(index))
-        answers.push({ kind: "accepted", jobId: job?.jobId ?? "", rate: COUNTED });
+        answers.push({ kind: "accepted", jobId: job?.jobId ?? "", rate: COUNTED, isEarlier: true });
       else answers.push(await this.acceptItem(tenant, i === 0 && isFirstCounted ? null : requestsPerMinute, job));
       if (key === null || answers[i]?.kind !== "accepted") continue;
       this.keys.set(slot, { fingerprint: key.fingerprint, jobId: key.baseId });
