@@ -55,8 +55,11 @@ export const walletLimits = {
   apnsRequests: { all: 400, each: 200 },
   /** Pushes that a process remembers; devices miss further ones and find out by themselves. */
   apnsPendingMax: 50_000,
-  /** How long an update waits for its pushes; they continue without it. */
-  apnsFirstRoundMs: 10_000,
+  /**
+   * How long an update waits for its pushes; they continue without it. Short, because it has one of `walletDeliveriesMax` meanwhile: a
+   * push service that is silent would hold up the passes of everybody.
+   */
+  apnsFirstRoundMs: 1_000,
   /** How long a certificate is not used after Apple has refused it. */
   apnsPauseMs: 5 * 60_000,
   apnsAnswerCharsMax: 4_096,

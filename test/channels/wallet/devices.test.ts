@@ -14,6 +14,7 @@ import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { Front } from "../../http/support/front.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type AMadePass, PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
+import { patientClock } from "../../support/patient-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { WalletDevice } from "../../support/wallet-device.ts";
@@ -54,7 +55,7 @@ beforeAll(async () => {
   bundles = new AppleBundles({ passes, signers, platform, publicUrl: front.url, telemetry, nowMs });
   const clock = systemClock;
   const connections = new ApnsConnections({ url: apns.url, ca: authority.root.certificatePem, verifies: true, clock });
-  const pusher = new PassPusher({ connections, devices, clock, random: systemRandom, telemetry });
+  const pusher = new PassPusher({ connections, devices, clock: patientClock, random: systemRandom, telemetry });
   const google = { deliver: () => Promise.reject(new Error("no pass here is Google's")) };
   channel = new WalletChannel({ passes, bundles, pusher, google, telemetry });
 }, 300_000);
