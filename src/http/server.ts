@@ -173,7 +173,10 @@ class Listener {
   private async answerCounted(request: Request): Promise<Response> {
     this.unanswered += 1;
     try {
-      return await this.answer(request);
+      const answer = await this.answer(request);
+      // Whoever keeps connections opens the next one elsewhere, before this one is closed under a request (RFC 9112, 9.6).
+      if (this.ports.whenDraining?.aborted === true) answer.headers.set("connection", "close");
+      return answer;
     } finally {
       this.unanswered -= 1;
       if (this.unanswered === 0) this.onAnswered?.();

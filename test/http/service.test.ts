@@ -132,6 +132,26 @@ describe("/ready", () => {
     expect((await front.fetch("/ready")).status).toBe(503);
     expect((await front.fetch("/health")).status).toBe(200);
   });
+
+  test("has kept connections ended once the process begins to stop", async () => {
+    const draining = new AbortController();
+    front = await Front.start({ whenDraining: draining.signal });
+    const { hostname, port } = new URL(front.url);
+    const answers: string[] = [];
+    const closed = Promise.withResolvers<void>();
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: { data: (_, bytes) => void answers.push(bytes.toString()), close: () => closed.resolve() },
+    });
+    const ask = () => socket.write(`GET /health HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`);
+    ask();
+    await eventually("it answers", () => answers.length === 1);
+    draining.abort();
+    ask();
+    await closed.promise;
+    expect(answers.map((answer) => /^connection: close\r$/im.test(answer))).toEqual([false, true]);
+  });
 });
 
 test("/metrics is Prometheus text", async () => {
