@@ -157,8 +157,9 @@ export class PassCarrier {
     await channel.giveBack?.(job);
     // Of a payload that was not fetched nobody knows whether it carries a pass.
     const mayCarry = carriesPass(job.payload) || (job.stored !== undefined && job.payload === "");
-    const isUnsent = job.suppressed !== null || this.unsent.has(job.jobId);
-    if (mayCarry && isUnsent) await this.ports.passes.giveBack(job.tenantId, job.jobId);
+    const { passes } = this.ports;
+    if (mayCarry && job.suppressed !== null) await passes.discard(job.tenantId, job.jobId);
+    else if (mayCarry && this.unsent.has(job.jobId)) await passes.giveBack(job.tenantId, job.jobId);
     this.unsent.delete(job.jobId);
   }
 }

@@ -140,7 +140,7 @@ export async function openRegistry(options: RegistryOptions): Promise<OpenRegist
     registry: registryOf(options, tools),
     domains: new DomainRepository(tools),
     senderDomain,
-    ...walletOf(tools),
+    ...walletOf({ ...tools, telemetry }),
     payloads: new PayloadRepository(database),
     jobContents: new ContentRepository(database),
     webhookDeliveries: new DeliveryRepository(tools),

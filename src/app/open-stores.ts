@@ -2,6 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { RedisQueue } from "../engine/queue/redis-queue.ts";
+import { removeExports } from "../events/parquet-files.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -10,7 +11,7 @@ import type { Chdb } from "../storage/chdb.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import type { EmbeddedPostgres } from "../storage/pglite.ts";
-import { Vacuum } from "../storage/vacuum.ts";
+import { Upkeep, type UpkeepOptions } from "../storage/upkeep.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
@@ -58,6 +59,7 @@ export async function openStores(
     const lock = FolderLock.acquire(config.home);
     shutdown.add("folder", "data folder", () => lock.release());
     await removeStaging(config.home);
+    await removeExports(config.home);
   }
   // In parallel, because each takes a good part of a second. All are awaited, so those that opened can be closed if another
   // fails.
@@ -84,7 +86,7 @@ export async function openStores(
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
   const { postgres } = database.value;
-  if (postgres !== null) shutdown.start("history", "vacuum", new Vacuum({ db: postgres.db, clock, telemetry }));
+  if (postgres !== null) await startUpkeep({ db: postgres.db, clock, telemetry }, shutdown);
   const chdb = eventStore.value?.chdb ?? null;
   return {
     queue,
@@ -97,6 +99,12 @@ export async function openStores(
       eventStore.value?.serveTo(calls);
     },
   };
+}
+
+async function startUpkeep(options: UpkeepOptions, shutdown: Shutdown): Promise<void> {
+  const upkeep = new Upkeep(options);
+  await upkeep.look();
+  shutdown.start("history", "upkeep", upkeep);
 }
 
 /** Connects to the stores of a start whose main process has opened and checked them, and serves those in its folder. */

@@ -27,7 +27,7 @@ import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
 import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
-import { ParquetFiles } from "../events/parquet-files.ts";
+import { exportsOf, ParquetFiles } from "../events/parquet-files.ts";
 import { serverUpMs, settleForPowerCuts } from "../events/power-cuts.ts";
 import { TenantRemoval } from "../events/remove-tenant.ts";
 import { applyRetention } from "../events/retention.ts";
@@ -164,7 +164,7 @@ export async function openEventStore(
     await clients.close();
     throw error;
   }
-  const eventStore = eventStoreOver(clients, { ...options, exportFolder: join(home, "export") });
+  const eventStore = eventStoreOver(clients, { ...options, exportFolder: exportsOf(home) });
   return { ...eventStore, chdb: server, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
 }
 
@@ -176,7 +176,7 @@ export function joinEventStore(
   const { config } = options;
   const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectEventStore(config);
   // A folder of its own, which it may empty.
-  return eventStoreOver(clients, { ...options, exportFolder: join(config.home, `export-${name}`) });
+  return eventStoreOver(clients, { ...options, exportFolder: exportsOf(config.home, name) });
 }
 
 const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });

@@ -81,6 +81,8 @@ export interface Batch {
   make(from: number, ids: BatchIds): MadePart | Promise<MadePart>;
   /** How a message is refused that the queue had no room for, as a text that the answer repeats. */
   refusalOf(answer: NoRoom): string;
+  /** This call has queued so many more jobs, whatever becomes of the rest and of its answer. */
+  onQueued(jobs: number): void;
 }
 
 export interface BatchIds {
@@ -109,8 +111,6 @@ export type BatchResult =
       readonly isReplay: boolean;
       /** After the last message; null: none was counted. */
       readonly rate: RateState | null;
-      /** How many jobs this call has queued. */
-      readonly queued: number;
     }
   | { readonly kind: "conflict" }
   /** Nothing was queued, for the reason that no message found room. */

@@ -67,6 +67,8 @@ export interface CarriedPasses {
   finish(passId: string): Promise<void>;
   /** Gives back token and serial of a job that certainly sent nothing. Safe to repeat; nothing happens if it has no pass. */
   giveBack(tenantId: string, jobId: string): Promise<void>;
+  /** Does the same for a job that nobody can try again: nothing of its pass is kept. */
+  discard(tenantId: string, jobId: string): Promise<void>;
 }
 
 const MEMBER = "$pass";

@@ -10,6 +10,20 @@ export interface ParquetStatement {
   readonly settings: string;
 }
 
+/** Before any process uses them: what those of a former start left, some of which may have no successor. */
+export async function removeExports(home: string): Promise<void> {
+  const names = await readdir(home);
+  const left = names.filter((name) => name === EXPORTS || name.startsWith(`${EXPORTS}-`));
+  for (const name of left) await rm(join(home, name), { recursive: true, force: true });
+}
+
+const EXPORTS = "export";
+
+/** The folder for the files of a process, in the data folder; of a child with its name. */
+export function exportsOf(home: string, name?: string): string {
+  return join(home, name === undefined ? EXPORTS : `${EXPORTS}-${name}`);
+}
+
 /**
  * Parquet by way of a file: the in-process engine writes the whole file, which is then read in chunks.
  *

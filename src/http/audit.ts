@@ -44,8 +44,9 @@ export interface AuditShown {
 
 const TEXT_CHARS_MAX = 200;
 const HIDDEN = "(not shown)";
-/** Of a body, beside those that are shown: whoever calls may invent any number. */
+/** Of a body, beside those that are shown: whoever calls may invent any number, of any length. */
 const NAMES_MAX = 30;
+const PLAIN_NAME = /^[\w-]{1,40}$/;
 
 /** Of an endpoint's declaration. */
 interface AuditedPath {
@@ -84,7 +85,8 @@ export function newTenantOf({ newTenant }: AuditShown = {}, answer: unknown): st
 
 function shownOf(body: JsonObject, names: readonly string[]): JsonObject {
   const others = Object.keys(body).filter((name) => !names.includes(name));
-  const hidden = others.slice(0, NAMES_MAX).map((name) => [cut(name), HIDDEN] as const);
+  const plain = others.filter((name) => PLAIN_NAME.test(name)).slice(0, NAMES_MAX);
+  const hidden = plain.map((name) => [name, HIDDEN] as const);
   const left = others.length - hidden.length;
   return { ...only(body, names), ...Object.fromEntries(hidden), ...(left > 0 && { "…": `${left} more` }) };
 }

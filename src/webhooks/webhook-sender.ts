@@ -347,8 +347,10 @@ export class WebhookSender {
       one.notedPositions = { ...one.notedPositions, [stream]: end.notedPosition };
       one.notBeforeMs = beganMs + pauseMs(end.kind, nextStream(one) !== null);
     }
-    if (end.progress.disabled !== null && end.kind === "on") this.drop(one);
-    await this.trimAfter(one, end.attempts);
+    const isDisabled = end.progress.disabled !== null && end.kind === "on";
+    if (isDisabled) this.drop(one);
+    // Enabled again it starts to count anew: one that is disabled at each call would never be trimmed.
+    await this.trimAfter(one, isDisabled ? TRIM_AFTER : end.attempts);
     this.idle(one);
   }
 

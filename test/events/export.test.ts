@@ -8,7 +8,7 @@ import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventExport } from "../../src/events/clickhouse-event-export.ts";
 import type { ExportFormat, ExportQuery } from "../../src/events/export-endpoint.ts";
 import { eventLimits } from "../../src/events/limits.ts";
-import { ParquetFiles } from "../../src/events/parquet-files.ts";
+import { ParquetFiles, removeExports } from "../../src/events/parquet-files.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
@@ -209,6 +209,16 @@ FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     await expect(next).rejects.toBeInstanceOf(UnavailableError);
     expect(readdirSync(left)).toEqual([]);
   }, 90_000);
+});
+
+test("what processes of a former start left of exports is removed, and nothing else", async () => {
+  const home = join(folder, "home");
+  for (const name of ["export", "export-api-7", "exported", "postgres"]) {
+    await mkdir(join(home, name), { recursive: true });
+    await writeFile(join(home, name, "1.parquet"), "half of it");
+  }
+  await removeExports(home);
+  expect(readdirSync(home).toSorted()).toEqual(["exported", "postgres"]);
 });
 
 test("a folder for Parquet files that could not be prepared is tried again by the next export", async () => {

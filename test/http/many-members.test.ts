@@ -40,6 +40,12 @@ test("the audit log shows what a call declares, and thirty names of what else it
   expect(Object.keys(shown as object)).toHaveLength(32);
 });
 
+test("the audit log counts names that no member has, and stores none of them", () => {
+  const strange = ["字".repeat(200), "x".repeat(41), "two words", ""];
+  const { body: shown } = auditedDetail({}, Object.fromEntries([...strange, "plain"].map((name) => [name, 1])), null);
+  expect(shown).toEqual({ plain: "(not shown)", "…": "4 more" });
+});
+
 test("members that are null are taken out at every depth, and the body that was given stays as it was", () => {
   const schema = Type.Object({
     a: Type.Optional(Type.String()),

@@ -203,6 +203,7 @@ export class SimCluster {
         const indexes = Array.from({ length: next - from }, (_, i) => from + i).filter((index) => !ids.isQueued(index));
         return { messages: indexes.map((index) => message(index, ids)), next };
       },
+      onQueued: () => undefined,
       refusalOf: (noRoom) => noRoom,
     };
     try {

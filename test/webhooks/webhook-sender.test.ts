@@ -291,6 +291,20 @@ test("a webhook that wants no more of what had failed is well again, and later h
   expect(receiver.eventIds).toEqual(wanted);
 });
 
+test("one that is disabled at each call is trimmed each time", async () => {
+  const receiver = world.receiver();
+  receiver.reply = () => new Response(null, { status: 410 });
+  const { id } = await world.webhook("acme", receiver.url);
+  let trimmed = 0;
+  const trim = async (one: string) => void (trimmed += one === id ? 1 : 0);
+  world.start({ store: world.storeWith({ trim }) });
+  for (const round of [1, 2]) {
+    world.record("acme", 1);
+    await eventually("it is disabled and trimmed", () => trimmed === round);
+    await must(world.stores.registry.webhooks.enable("acme", id));
+  }
+});
+
 test("410 disables at once; a redirect is not followed; Retry-After is kept to", async () => {
   const [gone, moved, target, busy] = [world.receiver(), world.receiver(), world.receiver(), world.receiver()];
   gone.reply = () => new Response(null, { status: 410 });

@@ -1,5 +1,8 @@
-import { and, asc, desc, eq, gt, inArray, lt, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
+import { alias, unionAll } from "drizzle-orm/pg-core";
+import { isOutage } from "../../domain/errors.ts";
 import { remember } from "../../domain/remember.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { walletLimits } from "./limits.ts";
 import { removeImages } from "./pass-images.ts";
@@ -9,13 +12,14 @@ import { passes, passImages, passImageUses } from "./tables.ts";
 export interface FailedPassesOptions {
   readonly database: Database;
   readonly devices: Pick<PassDevices, "removeOfPasses">;
+  readonly telemetry: Telemetry;
   /** Of one tenant, default `walletLimits.failedPassBytesMax`. */
   readonly shareBytes?: number;
 }
 
 /** What a pass takes beside its content and its images, about. */
 const ROW_BYTES = 1024;
-/** So many shares are looked through for one share of passes that fail. */
+/** So many looks at a tenant's share for each share of passes that fail. */
 const LOOKS = 8;
 const TENANTS_MAX = 10_000;
 /** Passes that one look finds beyond a share or too old, and those that one transaction removes. */
@@ -39,100 +43,134 @@ const IS_OF_USE = and(eq(passImages.tenantId, passImageUses.tenantId), eq(passIm
 export class FailedPasses {
   /** Tenant → bytes that have failed since its share was looked at. */
   private readonly unseen = new Map<string, number>();
-
+  /** Looks under way, by tenant. */
+  private readonly looks = new Map<string, Promise<void>>();
   private readonly shareBytes: number;
 
   constructor(private readonly options: FailedPassesOptions) {
     this.shareBytes = options.shareBytes ?? walletLimits.failedPassBytesMax;
   }
 
-  /** The job's pass has failed. Removes what is beyond the tenant's share by now. */
-  async note(tenantId: string, jobId: string): Promise<void> {
-    // Of a tenant of which nothing is known, a former process may have left more than its share.
-    const unseen = this.unseen.get(tenantId) ?? this.shareBytes;
-    const sum = unseen + (await this.bytesOf(tenantId, jobId));
-    const isDue = sum >= this.shareBytes / LOOKS;
-    remember(this.unseen, { key: tenantId, value: isDue ? 0 : sum, max: TENANTS_MAX });
-    if (!isDue) return;
+  /** The pass has failed. Removes what is beyond the tenant's share by now. Never rejects: the next failure looks again. */
+  async note(tenantId: string, passId: string): Promise<void> {
     try {
-      await this.remove(tenantId, await this.beyondShare(tenantId));
+      const bytes = await this.bytesOf(passId);
+      // Of a tenant of which nothing is known, a former process may have left more than its share.
+      const sum = (this.unseen.get(tenantId) ?? this.shareBytes) + bytes;
+      remember(this.unseen, { key: tenantId, value: sum, max: TENANTS_MAX });
+      if (sum >= this.shareBytes / LOOKS) await this.look(tenantId);
     } catch (error) {
-      this.unseen.delete(tenantId);
-      throw error;
+      this.noteProblem(tenantId, error);
     }
   }
 
   /** Removes the job's pass, if it has failed. */
   async removeOf(tenantId: string, jobId: string): Promise<void> {
+    const isOfJob = and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId));
     const found = await this.options.database.read((db) =>
-      db
-        .select({ id: passes.id })
-        .from(passes)
-        .where(isFailed(ofJob(tenantId, jobId))),
+      db.select({ id: passes.id }).from(passes).where(isFailed(isOfJob)),
     );
     await this.remove(tenantId, idsOf(found));
   }
 
-  /** Removes a page of those that failed before `beforeMs` (Unix). Resolves to whether none is left. */
+  /**
+   * Removes a page of those that failed before `beforeMs` (Unix). Resolves to whether there is nothing more to do now. A tenant's that
+   * cannot be removed hold up nobody else's.
+   */
   async removeOld(beforeMs: number): Promise<boolean> {
+    const isOld = lt(passes.createdAt, new Date(beforeMs));
     const found = await this.options.database.read((db) =>
       db
         .select({ id: passes.id, tenantId: passes.tenantId })
         .from(passes)
-        .where(isFailed(lt(passes.createdAt, new Date(beforeMs))))
+        .where(isFailed(isOld))
         .orderBy(asc(passes.createdAt))
         .limit(PAGE),
     );
-    const ofTenants = Map.groupBy(found, ({ tenantId }) => tenantId);
-    for (const [tenantId, its] of ofTenants) await this.remove(tenantId, idsOf(its));
-    return found.length < PAGE;
+    let removed = 0;
+    for (const [tenantId, its] of Map.groupBy(found, (one) => one.tenantId)) {
+      try {
+        removed += await this.remove(tenantId, idsOf(its), isOld);
+      } catch (error) {
+        this.noteProblem(tenantId, error);
+      }
+    }
+    return found.length < PAGE || removed === 0;
   }
 
-  /** Of the job's pass and all of its images. */
-  private async bytesOf(tenantId: string, jobId: string): Promise<number> {
-    const rows = await this.options.database.read((db) =>
-      db
+  private noteProblem(tenantId: string, error: unknown): void {
+    const level = isOutage(error) ? "warn" : "error";
+    const fields = { tenant_id: tenantId, error: String(error) };
+    this.options.telemetry.log(level, "a tenant's failed passes could not be looked through", fields);
+  }
+
+  /** Of the pass, and of the images that it alone has. */
+  private async bytesOf(passId: string): Promise<number> {
+    const others = alias(passImageUses, "others");
+    const rows = await this.options.database.read((db) => {
+      const isOther = and(eq(others.tenantId, passImageUses.tenantId), eq(others.hash, passImageUses.hash));
+      const used = db
+        .select({ one: sql`1` })
+        .from(others)
+        .where(and(isOther, ne(others.passId, passImageUses.passId)));
+      return db
         .select({ content: CONTENT_BYTES, images: sql`coalesce(sum(${IMAGE_BYTES}), 0)`.mapWith(Number) })
         .from(passes)
-        .leftJoin(passImageUses, eq(passImageUses.passId, passes.id))
+        .leftJoin(passImageUses, and(eq(passImageUses.passId, passes.id), notExists(used)))
         .leftJoin(passImages, IS_OF_USE)
-        .where(ofJob(tenantId, jobId))
-        .groupBy(passes.id),
-    );
+        .where(eq(passes.id, passId))
+        .groupBy(passes.id);
+    });
     return rows.reduce((sum, { content, images }) => sum + content + images, 0);
+  }
+
+  /** Removes what is beyond the tenant's share. Whoever asks for a look that is under way waits for it. */
+  private look(tenantId: string): Promise<void> {
+    const known = this.looks.get(tenantId);
+    if (known !== undefined) return known;
+    this.unseen.set(tenantId, 0);
+    const look = this.beyondShare(tenantId)
+      .then(async (passIds) => void (await this.remove(tenantId, passIds)))
+      .catch((error: unknown) => {
+        this.unseen.delete(tenantId);
+        throw error;
+      })
+      .finally(() => this.looks.delete(tenantId));
+    this.looks.set(tenantId, look);
+    return look;
   }
 
   /** The tenant's oldest failed passes: those without which the others are within its share. */
   private async beyondShare(tenantId: string): Promise<readonly string[]> {
     const found = await this.options.database.read((db) => {
-      const failed = db.$with("failed").as(
-        db
-          .select({ id: passes.id, createdAt: passes.createdAt, bytes: CONTENT_BYTES.as("bytes") })
-          .from(passes)
-          .where(isFailed(eq(passes.tenantId, tenantId))),
-      );
+      const isIts = isFailed(eq(passes.tenantId, tenantId));
+      const contents = db
+        .select({ id: passes.id, createdAt: passes.createdAt, bytes: CONTENT_BYTES.as("bytes") })
+        .from(passes);
       // An image counts for the latest of them that has it: it stays when the others go.
-      const images = db.$with("images").as(
-        db
-          .selectDistinctOn([passImageUses.hash], { id: failed.id, bytes: IMAGE_BYTES.as("image_bytes") })
-          .from(failed)
-          .innerJoin(passImageUses, eq(passImageUses.passId, failed.id))
-          .innerJoin(passImages, IS_OF_USE)
-          .orderBy(passImageUses.hash, desc(failed.createdAt), desc(failed.id)),
-      );
-      const own = sql`coalesce((SELECT sum(${images.bytes}) FROM ${images} WHERE ${images.id} = ${failed.id}), 0)`;
-      const latestFirst = sql`ORDER BY ${failed.createdAt} DESC, ${failed.id} DESC`;
-      const sums = db.$with("sums").as(
-        db
-          .select({
-            id: failed.id,
-            createdAt: failed.createdAt,
-            sum: sql`sum(${failed.bytes} + ${own}) OVER (${latestFirst})`.as("sum"),
-          })
-          .from(failed),
-      );
+      const images = db
+        .selectDistinctOn([passImageUses.hash], {
+          id: passes.id,
+          createdAt: passes.createdAt,
+          bytes: IMAGE_BYTES.as("bytes"),
+        })
+        .from(passes)
+        .innerJoin(passImageUses, eq(passImageUses.passId, passes.id))
+        .innerJoin(passImages, IS_OF_USE)
+        .where(isIts)
+        .orderBy(passImageUses.hash, desc(passes.createdAt), desc(passes.id));
+      const parts = unionAll(contents.where(isIts), images).as("parts");
+      const latestFirst = sql`ORDER BY ${parts.createdAt} DESC, ${parts.id} DESC`;
+      const sums = db
+        .select({
+          id: parts.id,
+          createdAt: parts.createdAt,
+          sum: sql`sum(sum(${parts.bytes})) OVER (${latestFirst})`.as("sum"),
+        })
+        .from(parts)
+        .groupBy(parts.id, parts.createdAt)
+        .as("sums");
       return db
-        .with(failed, images, sums)
         .select({ id: sums.id })
         .from(sums)
         .where(gt(sums.sum, this.shareBytes))
@@ -142,18 +180,21 @@ export class FailedPasses {
     return idsOf(found);
   }
 
-  private async remove(tenantId: string, passIds: readonly string[]): Promise<void> {
+  /** Removes those of them that have failed, and are `which` still. Resolves to how many. */
+  private async remove(tenantId: string, passIds: readonly string[], which?: SQL): Promise<number> {
+    let removed = 0;
     for (let at = 0; at < passIds.length; at += PIECE) {
       const piece = passIds.slice(at, at + PIECE);
       // Before its pass, by the order in which the devices' rows are locked.
       await this.options.devices.removeOfPasses(piece);
-      await this.options.database.write((transaction) => removeHeld(transaction, tenantId, piece));
+      const isOne = and(eq(passes.tenantId, tenantId), inArray(passes.id, piece), which);
+      removed += await this.options.database.write((transaction) => removeHeld(transaction, tenantId, isOne));
     }
+    return removed;
   }
 }
 
-async function removeHeld(transaction: AnyDb, tenantId: string, passIds: readonly string[]): Promise<void> {
-  const isOne = and(eq(passes.tenantId, tenantId), inArray(passes.id, [...passIds]));
+async function removeHeld(transaction: AnyDb, tenantId: string, isOne: SQL | undefined): Promise<number> {
   const held = await transaction
     .select({ id: passes.id })
     .from(passes)
@@ -162,14 +203,11 @@ async function removeHeld(transaction: AnyDb, tenantId: string, passIds: readonl
     .for("update", { skipLocked: true });
   await removeImages(transaction, tenantId, idsOf(held));
   await transaction.delete(passes).where(inArray(passes.id, idsOf(held)));
+  return held.length;
 }
 
 function isFailed(which: SQL | undefined): SQL | undefined {
   return and(eq(passes.state, "failed"), which);
-}
-
-function ofJob(tenantId: string, jobId: string): SQL | undefined {
-  return and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId));
 }
 
 function idsOf(rows: readonly { readonly id: string }[]): string[] {

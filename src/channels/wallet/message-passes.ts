@@ -7,7 +7,7 @@ import type { BundleMaker, Pass, PassStore, SaveLinks } from "./passes.ts";
 import type { GooglePassDeliverer } from "./wallet-channel.ts";
 
 export interface MessagePassesPorts {
-  readonly passes: Pick<PassStore, "find" | "noteMade" | "finishCreate" | "undoCreate">;
+  readonly passes: Pick<PassStore, "find" | "noteMade" | "finishCreate" | "undoCreate" | "discard">;
   readonly bundles: BundleMaker;
   readonly google: GooglePassDeliverer & SaveLinks;
   readonly fileLinks: Pick<FileLinks, "linkOf">;
@@ -23,7 +23,8 @@ const AWAY_MS = 10_000;
  * C1. A pass stays `creating` until its message was sent: a job that fails gives its token back, and an update waits.
  * C2. Google's object is inserted before the message that links to it is sent, and noted as ours before anybody can have the
  *     link: a later try of the message leaves it alone, also where somebody has saved the pass by then.
- * C3. A bundle is signed and stored before the message that attaches it or links to it is sent; a version is signed once.
+ * C3. A bundle is signed and stored before the message that attaches it or links to it is sent; a version is signed once, and once
+ *     more after each failure of the job, which takes the file with it.
  */
 export class MessagePasses implements CarriedPasses {
   constructor(private readonly ports: MessagePassesPorts) {}
@@ -42,6 +43,10 @@ export class MessagePasses implements CarriedPasses {
 
   giveBack(tenantId: string, jobId: string): Promise<void> {
     return this.ports.passes.undoCreate(tenantId, jobId);
+  }
+
+  discard(tenantId: string, jobId: string): Promise<void> {
+    return this.ports.passes.discard(tenantId, jobId);
   }
 
   private async googleLink(pass: Pass, tenant: Tenant, signal: AbortSignal): Promise<MadePass | Outcome> {

@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, gte, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
@@ -28,6 +29,7 @@ export interface PassRepositoryOptions {
   readonly vault: Vault;
   readonly devices: Pick<PassDevices, "removeOfPasses">;
   readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
 /** PostgreSQL, appendix A. */
@@ -111,7 +113,8 @@ export class PassRepository implements PassStore {
   }
 
   async undoCreate(tenantId: string, jobId: string): Promise<void> {
-    if (await this.undo(tenantId, jobId)) await this.failed.note(tenantId, jobId);
+    const passId = await this.undo(tenantId, jobId);
+    if (passId !== null) await this.failed.note(tenantId, passId);
   }
 
   async discard(tenantId: string, jobId: string): Promise<void> {
@@ -119,8 +122,8 @@ export class PassRepository implements PassStore {
     await this.failed.removeOf(tenantId, jobId);
   }
 
-  /** Resolves to whether it was there to be undone. */
-  private undo(tenantId: string, jobId: string): Promise<boolean> {
+  /** The pass that was there to be undone, or null. */
+  private undo(tenantId: string, jobId: string): Promise<string | null> {
     return this.options.database.write(async (transaction) => {
       const createdAt = this.now();
       const undone = await transaction
@@ -128,7 +131,9 @@ export class PassRepository implements PassStore {
         .set({ state: "failed", createdAt, bundle: null })
         .where(and(eq(passes.tenantId, tenantId), eq(passes.jobId, jobId), eq(passes.state, "creating")))
         .returning({ id: passes.id });
-      if (undone.length === 0) return false;
+      const [pass] = undone;
+      if (pass === undefined) return null;
+      await transaction.delete(passVersions).where(eq(passVersions.passId, pass.id));
       const [tenant] = await transaction
         .update(tenants)
         .set({ tokens: sql`${tenants.tokens} + ${PRICE}::bigint` })
@@ -140,7 +145,7 @@ export class PassRepository implements PassStore {
       await transaction
         .insert(tokenMovements)
         .values({ tenantId, kind: "refund", amount: PRICE, reason, jobId, balance, createdAt });
-      return true;
+      return pass.id;
     });
   }
 
@@ -272,7 +277,7 @@ export class PassRepository implements PassStore {
       const [row] = await transaction
         .select({ ...BUNDLE, passTypeId: passes.passTypeId })
         .from(passes)
-        .where(eq(passes.id, passId))
+        .where(and(eq(passes.id, passId), ne(passes.state, "failed")))
         .for("update");
       if (row === undefined || row.passTypeId === null) return null;
       const kept = bundleOf(row);

@@ -84,7 +84,8 @@ export interface PassStore {
   discard(tenantId: string, jobId: string): Promise<void>;
   /**
    * Takes the token and the serial again for a job that failed to create its pass and is tried again, both or neither.
-   * `none`: it creates no pass, or its pass is not kept any more. `not_failed`: its pass has not failed. `serial_used`: another pass has the serial by now.
+   * `none`: it creates no pass, or its pass is not kept any more. `not_failed`: its pass has not failed. `serial_used`: another pass
+   * has the serial by now.
    */
   redoCreate(tenantId: string, jobId: string): Promise<RedoneCreate>;
   /** Records that the job that creates the pass did its work. Safe to repeat. */
@@ -116,7 +117,7 @@ export interface PassStore {
    * none: that was the last page.
    */
   unfinished(beforeMs: number, after: UnfinishedPass | null): Promise<readonly UnfinishedPass[]>;
-  /** Removes passes that failed before `beforeMs` (Unix), if there are any: a page of them. Resolves to whether none is left. */
+  /** Removes passes that failed before `beforeMs` (Unix), if there are any: a page of them. Resolves to whether there is nothing more to do now. */
   removeFailed(beforeMs: number): Promise<boolean>;
 }
 
@@ -203,6 +204,6 @@ export interface PassDevices {
   forget(passTypeId: string, pushToken: string, goneAtMs: number | null): Promise<void>;
   /** Takes the passes of a deleted tenant off some of their devices. Resolves to whether none is left. */
   removeOfTenant(tenantId: string): Promise<boolean>;
-  /** Takes the passes off all of their devices. */
+  /** Takes passes that failed off all of their devices. */
   removeOfPasses(passIds: readonly string[]): Promise<void>;
 }

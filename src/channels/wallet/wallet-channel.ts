@@ -17,7 +17,7 @@ export interface GooglePassDeliverer {
 }
 
 export interface WalletChannelOptions {
-  readonly passes: Pick<PassStore, "find" | "finishCreate" | "undoCreate">;
+  readonly passes: Pick<PassStore, "find" | "finishCreate" | "undoCreate" | "discard">;
   readonly bundles: Pick<AppleBundles, "bundleOf" | "signerOf">;
   readonly pusher: Pick<PassPusher, "push" | "stop">;
   readonly google: GooglePassDeliverer;
@@ -62,7 +62,12 @@ export class WalletChannel implements Channel {
 
   async giveBack(job: QueuedJob): Promise<void> {
     const payload = parsePayload(job.payload);
-    if (payload?.action !== "update") await this.options.passes.undoCreate(job.tenantId, job.jobId);
+    if (payload?.action === "update") return;
+    const { passes } = this.options;
+    // Only a failed job can be tried again.
+    await (job.suppressed === null
+      ? passes.undoCreate(job.tenantId, job.jobId)
+      : passes.discard(job.tenantId, job.jobId));
   }
 
   /** Ends the background work of the deliveries. Safe to repeat. */

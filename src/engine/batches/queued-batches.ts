@@ -92,7 +92,7 @@ function answerOf({ baseId, queued, refused }: KnownBatch, size: number): BatchR
     const refusal = refusals.get(index);
     return refusal === undefined ? { jobId: idInBatch(baseId, index) } : { refusal };
   });
-  return { kind: "answered", outcomes, isReplay: true, rate: null, queued: 0 };
+  return { kind: "answered", outcomes, isReplay: true, rate: null };
 }
 
 interface RunOptions {
@@ -167,6 +167,7 @@ class BatchRun {
 
   private note(messages: readonly MadeMessage[], answers: readonly BatchItemAnswer[]): NoRoom | null {
     let noRoom: NoRoom | null = null;
+    const before = this.queued;
     for (const [i, message] of messages.entries()) {
       const answer = answers[i];
       if (answer === undefined) throw new Error("the queue answered fewer messages than it was given");
@@ -177,6 +178,7 @@ class BatchRun {
       this.isClaimed = true;
       if (answer.isEarlier !== true) this.queued += 1;
     }
+    if (this.queued > before) this.batch.onQueued(this.queued - before);
     return noRoom;
   }
 
@@ -205,7 +207,7 @@ class BatchRun {
 
   /** `noRoom`: why the remaining messages were not offered to the queue. */
   private async end(noRoom: NoRoom | null): Promise<BatchResult> {
-    const { batch, queued } = this;
+    const { batch } = this;
     const { rate } = this;
     if (rate !== null && this.roomless > 0 && this.roomless === this.offered && this.options.known === null) {
       if (noRoom === "limited" || noRoom === "jobs" || noRoom === "bytes")
@@ -217,7 +219,7 @@ class BatchRun {
     if (this.options.key !== null && hasJobs && refused.length > 0) {
       await this.queue.endBatch(batch.tenant, this.options.baseId, JSON.stringify(refused));
     }
-    return { kind: "answered", outcomes, isReplay: false, rate, queued };
+    return { kind: "answered", outcomes, isReplay: false, rate };
   }
 }
 

@@ -103,6 +103,10 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
     size: read.messages.length,
     make: (from, ids) => messages.make(from, ids),
     refusalOf: (noRoom) => REFUSALS[noRoom],
+    onQueued(jobs) {
+      exchange.jobsQueued = (exchange.jobsQueued ?? 0) + jobs;
+      countAccepted(door, channel, jobs);
+    },
   };
 }
 
@@ -153,8 +157,7 @@ async function answerBatch(door: FrontDoor, exchange: Exchange, answering: Answe
     case "answered":
       if (result.isReplay && !isCounted) await door.admit(exchange, tenant);
       exchange.rate = result.rate ?? exchange.rate;
-      exchange.jobsQueued = result.queued;
-      noteQueued(door, exchange, { tenant, kind, outcomes: result.outcomes, queued: result.queued });
+      if (exchange.jobsQueued !== null) logQueued(door, exchange, { tenant, kind, outcomes: result.outcomes });
       return exchange.jsonText(202, textOf(result.outcomes), result.isReplay ? REPLAYED : {});
   }
 }
@@ -163,16 +166,9 @@ interface Queued {
   readonly tenant: Tenant;
   readonly kind: SendKind;
   readonly outcomes: readonly BatchOutcome[];
-  readonly queued: number;
 }
 
-function noteQueued(
-  door: FrontDoor,
-  exchange: Exchange,
-  { tenant, kind: { channel }, outcomes, queued }: Queued,
-): void {
-  if (queued === 0) return;
-  countAccepted(door, channel, queued);
+function logQueued(door: FrontDoor, exchange: Exchange, { tenant, kind: { channel }, outcomes }: Queued): void {
   if ((door.ports.requestLog?.logShare ?? 0) === 0) return;
   const traceparent = exchange.span?.traceparent;
   for (const outcome of outcomes) {

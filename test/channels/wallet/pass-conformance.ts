@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { FailedPasses } from "../../../src/channels/wallet/failed-passes.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { NewPass, PassStore, PassUpdate, UnfinishedPass } from "../../../src/channels/wallet/passes.ts";
-import { passDevices, passImages, passVersions } from "../../../src/channels/wallet/tables.ts";
+import { passDevices, passImages, passes as passTable, passVersions } from "../../../src/channels/wallet/tables.ts";
 import type { AppleContent, GoogleContent } from "../../../src/domain/wallet.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { Database, type OpenDatabase } from "../../../src/storage/database.ts";
 import { must } from "../../support/must.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
 import { openTwoProcesses, type TwoProcesses } from "../../tenants/two-processes.ts";
 
@@ -289,9 +290,11 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       const tenantId = "unlucky";
       await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 100 }));
       const shareBytes = 64 * 1024;
+      const telemetry = new QuietTelemetry();
       const failed = new FailedPasses({
         database: new Database(here.db, systemClock),
         devices: first.devices,
+        telemetry,
         shareBytes,
       });
       const large = (hash: string) => [hash, systemRandom.fill(new Uint8Array(20_000))] as const;
@@ -303,7 +306,7 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       };
       const fail = async (pass: NewPass) => {
         await passes.undoCreate(tenantId, pass.jobId);
-        await failed.note(tenantId, pass.jobId);
+        await failed.note(tenantId, pass.passId);
       };
       const leftOf = async (all: readonly NewPass[]) => {
         const found = await Array.fromAsync(all, ({ passId }) => passes.find(tenantId, passId));
@@ -329,7 +332,31 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(states.slice(0, 8)).toEqual(Array.from({ length: 8 }, () => "gone"));
       expect(states.slice(-30)).toEqual(Array.from({ length: 30 }, () => "failed"));
       expect(await leftOf(four)).toEqual(["gone", "gone", "creating", "gone"]);
+      expect(telemetry.lines).toEqual([]);
       expect(await imagesOf(tenantId)).toEqual(["u0", "u3"]);
+    });
+
+    test("the share of a tenant with thousands of failed passes is looked through within a read's time", async () => {
+      const tenantId = "crashed";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 10 }));
+      const last = aPass({ tenantId, ...having("u0") });
+      await passes.create(last);
+      await here.db.execute(sql`
+        insert into passes (id, tenant_id, type, serial, state, version, content, job_id, created_at)
+        select ${tenantId} || i, ${tenantId}, 'apple', i, 'failed', 1, '{}', ${tenantId} || i, now()
+        from generate_series(1, 5000) i`);
+      await here.db.execute(sql`
+        insert into pass_image_uses (tenant_id, pass_id, hash)
+        select ${tenantId}, ${tenantId} || i, 'u0' from generate_series(1, 5000) i`);
+      const telemetry = new QuietTelemetry();
+      const database = new Database(here.db, systemClock);
+      const failed = new FailedPasses({ database, devices: first.devices, telemetry, shareBytes: 5_000 * 1_024 });
+      await passes.undoCreate(tenantId, last.jobId);
+      await failed.note(tenantId, last.passId);
+      expect(telemetry.lines).toEqual([]);
+      const left = await here.db.$count(passTable, eq(passTable.tenantId, tenantId));
+      expect(left).toBeGreaterThan(4_000);
+      expect(left).toBeLessThan(5_000);
     });
 
     test("a failed pass goes when its time is over, with its devices", async () => {

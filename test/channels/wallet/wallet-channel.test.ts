@@ -218,6 +218,13 @@ test("without credentials a pass fails, and its token and its serial are free ag
   });
 });
 
+test("of a pass whose job is cancelled nothing is kept", async () => {
+  const { passes } = world.registry;
+  const { passId, job } = await aNewPass();
+  await aChannel().giveBack({ ...job, suppressed: "canceled" });
+  expect(await passes.find("acme", passId)).toBeNull();
+});
+
 test("a pass is not signed for another pass type than it was made for", async () => {
   const other = { ...(await authority.signer({ passTypeId: "pass.test.other" })), passTypeId: "pass.test.other" };
   const { passId, job } = await aNewPass();
@@ -297,4 +304,5 @@ const NOTHING = {
   find: () => Promise.resolve(null),
   finishCreate: () => Promise.resolve(),
   undoCreate: () => Promise.resolve(),
+  discard: () => Promise.resolve(),
 };

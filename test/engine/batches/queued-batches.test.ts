@@ -37,6 +37,7 @@ function batchOf(tenantId: string, changes: Partial<Batch> = {}): Batch {
       return { messages, next };
     },
     refusalOf: (noRoom) => noRoom,
+    onQueued: () => undefined,
     ...changes,
   };
 }
@@ -83,15 +84,34 @@ test("a tenant's batches wait for each other, and no other tenant waits behind t
 
 test("of two calls of one batch that overlap, each message is counted as queued by one", async () => {
   const queue = new GatedQueue();
-  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" } });
+  let counted = 0;
+  const onQueued = (jobs: number) => (counted += jobs);
+  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
   const [here, there] = [new QueuedBatches({ queue, jobIds }), new QueuedBatches({ queue, jobIds })];
   const results = await queue.open([here.accept(batch), there.accept(batch)]);
-  const queued = results.map((result) => (result.kind === "answered" ? result.queued : 0));
-  expect(queued.reduce((sum, one) => sum + one, 0)).toBe(6);
+  expect(counted).toBe(6);
   // Three pieces of the one, the other's first under a key of its own, and at least one that the first had sent as well.
   expect(queue.asked.length).toBeGreaterThan(4);
   const [one, other] = results.map((result) => (result.kind === "answered" ? result.outcomes : []));
   expect(other).toEqual(one ?? []);
+});
+
+test("what a call has queued is counted although it gets no answer, and its repeat counts the rest", async () => {
+  const queue = new MemoryQueue(new QueueState(systemClock, systemRandom));
+  let pieces = 0;
+  const breaking: BatchQueue = {
+    acceptPiece: (...call) =>
+      ++pieces < 3 ? queue.acceptPiece(...call) : Promise.reject(new TransportError("no answer")),
+    batchUnder: (...call) => queue.batchUnder(...call),
+    endBatch: (...call) => queue.endBatch(...call),
+  };
+  const counted: number[] = [];
+  const onQueued = (jobs: number) => void counted.push(jobs);
+  const batch = batchOf("acme", { size: 6, idempotency: { key: "one", fingerprint: "body" }, onQueued });
+  await expect(new QueuedBatches({ queue: breaking, jobIds }).accept(batch)).rejects.toThrow("no answer");
+  expect(counted).toEqual([2, 2]);
+  await new QueuedBatches({ queue, jobIds }).accept(batch);
+  expect(counted).toEqual([2, 2, 2]);
 });
 
 test("an answer whose refusals could not be stored is not given: the repeat gives it", async () => {

@@ -170,7 +170,8 @@ export class DeviceRepository implements PassDevices {
   async removeOfPasses(passIds: readonly string[]): Promise<void> {
     const ofThem = inArray(passRegistrations.passId, [...passIds]);
     if ((await this.database.read((db) => db.$count(passRegistrations, ofThem))) === 0) return;
-    const which = inArray(passes.id, [...passIds]);
+    // One that is tried again meanwhile keeps its devices.
+    const which = and(inArray(passes.id, [...passIds]), eq(passes.state, "failed"));
     while (!(await this.database.write((transaction) => removeSome(transaction, which))));
   }
 }

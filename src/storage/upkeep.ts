@@ -1,0 +1,111 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Clock } from "../domain/clock.ts";
+import { Repeated } from "../domain/repeated.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { AnyDb } from "./database.ts";
+import { rowsOf } from "./rows-of.ts";
+
+export interface UpkeepOptions {
+  /** The embedded PostgreSQL, outside any transaction. */
+  readonly db: AnyDb;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+const LOOK_MS = 15_000;
+const LONG_LOOK_MS = 24 * 60 * 60 * 1000;
+/**
+ * Dead rows that a table may have, and a share of its rows: half of what a server's autovacuum waits for, because a pass over a
+ * large table holds up the whole process (a third of a second for 270 MB of which a tenth is dead, next to nothing for less).
+ */
+const DEAD_ROWS = 500;
+const DEAD_SHARE = 0.1;
+/** Smaller tables have nothing to reclaim that would matter. */
+const LARGE_BYTES = 8 * 1024 * 1024;
+/** A tenth of the transaction ids after which PostgreSQL refuses to work. */
+const OLD_TRANSACTIONS = 200_000_000;
+
+/** So much is written to the write-ahead log, or so much time passes, between two checkpoints. */
+const CHECKPOINT_BYTES = 16 * 1024 * 1024;
+const CHECKPOINT_MS = 5 * 60 * 1000;
+/** A log that has not grown by more needs no checkpoint, however much time passes. */
+const QUIET_BYTES = 64 * 1024;
+
+/**
+ * Does what autovacuum and the checkpointer do on a server. PGlite has one session and nobody beside it: its tables would only grow, by
+ * a signed file with every update of a pass, and so would its write-ahead log, by everything that is ever written.
+ *
+ * V1. Tables go one at a time, and other statements come between them.
+ * V2. Large tables, and old ones, also go before the start and once a day: a process that ends takes the counts of dead rows with it.
+ *     Before the start nobody waits, however much a former process has left: a GB takes seconds.
+ */
+export class Upkeep {
+  private readonly looks: Repeated;
+  private longLookDueMs: number;
+  private checkpointDueMs: number;
+
+  constructor(private readonly options: UpkeepOptions) {
+    this.looks = new Repeated(() => this.look(), options.clock, LOOK_MS);
+    this.longLookDueMs = options.clock.monotonicMs();
+    this.checkpointDueMs = options.clock.monotonicMs() + CHECKPOINT_MS;
+  }
+
+  /** Call once only, after a first look. */
+  start(): void {
+    this.looks.start();
+  }
+
+  /** Waits for the table at hand. Safe to repeat. */
+  stop(): Promise<void> {
+    return this.looks.stop();
+  }
+
+  /** Does what is due. Never rejects. */
+  async look(): Promise<void> {
+    try {
+      await this.vacuum();
+      await this.checkpoint();
+    } catch (error) {
+      this.options.telemetry.log("warn", "the registry's files could not be kept small", { error: String(error) });
+    }
+  }
+
+  private async vacuum(): Promise<void> {
+    const { clock, db } = this.options;
+    const isLong = clock.monotonicMs() >= this.longLookDueMs;
+    if (isLong) this.longLookDueMs = clock.monotonicMs() + LONG_LOOK_MS;
+    // A session counts its last statements with a delay, which a quiet one never ends.
+    await db.execute(sql`SELECT pg_stat_force_next_flush()`);
+    for (const name of await namesOf(db, isLong ? IS_LARGE_OR_OLD : IS_WORN)) {
+      if (this.looks.isStopping) return;
+      await db.execute(sql`VACUUM ${sql.raw(name)}`);
+    }
+  }
+
+  private async checkpoint(): Promise<void> {
+    const { clock, db } = this.options;
+    const least = clock.monotonicMs() >= this.checkpointDueMs ? QUIET_BYTES : CHECKPOINT_BYTES;
+    const [log] = rowsOf(await db.execute(LOG_BYTES));
+    if (Number(log?.["bytes"]) <= least) return;
+    await db.execute(sql`CHECKPOINT`);
+    this.checkpointDueMs = clock.monotonicMs() + CHECKPOINT_MS;
+  }
+}
+
+/** What a start after a crash would have to replay. */
+const LOG_BYTES = sql`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) AS bytes FROM pg_control_checkpoint()`;
+
+const IS_WORN = sql`
+  pg_stat_get_dead_tuples(c.oid) > ${DEAD_ROWS} + ${DEAD_SHARE} * greatest(c.reltuples, 0)
+  OR pg_stat_get_dead_tuples(t.oid) > ${DEAD_ROWS} + ${DEAD_SHARE} * greatest(t.reltuples, 0)`;
+const IS_LARGE_OR_OLD = sql`
+  pg_total_relation_size(c.oid) > ${LARGE_BYTES} OR age(c.relfrozenxid) > ${OLD_TRANSACTIONS}
+  OR age(t.relfrozenxid) > ${OLD_TRANSACTIONS}`;
+
+/** The tables' names, quoted where they must be. Each goes with the table of its large values, `t`. */
+async function namesOf(db: AnyDb, which: SQL): Promise<readonly string[]> {
+  const found = await db.execute(sql`
+    SELECT c.oid::regclass::text AS name FROM pg_class c LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+    WHERE c.relkind = 'r' AND (${which})`);
+  return rowsOf(found).map(({ name }) => String(name));
+}
