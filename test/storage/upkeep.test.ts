@@ -120,7 +120,7 @@ test("a failure is told, and the next look tries again", async () => {
   await kept.look();
   isAway = true;
   await kept.look();
-  expect(telemetry.lines).toHaveLength(1);
+  expect(telemetry.lines).toHaveLength(2);
   isAway = false;
   await storeAndRemove();
   const before = await bytes();
