@@ -107,7 +107,7 @@ class Inspector extends HtmlWalk {
     return this;
   }
 
-  override ontext(start: number, end: number): void {
+  override onwords(start: number, end: number): void {
     if (this.isSeen()) this.text = VISIBLE.test(this.html.slice(start, end));
   }
 

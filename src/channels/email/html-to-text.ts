@@ -38,7 +38,7 @@ class TextWriter extends HtmlWalk {
     return this.pieces.join("").trim();
   }
 
-  override ontext(start: number, end: number): void {
+  override onwords(start: number, end: number): void {
     if (this.unseen === null) this.write(this.html.slice(start, end));
   }
 

@@ -34,6 +34,16 @@ export abstract class HtmlWalk implements TokenizerCallbacks {
   onopentagname(_start: number, _end: number): void {}
   onprocessinginstruction(): void {}
   onselfclosingtag(): void {}
-  ontext(_start: number, _end: number): void {}
+  /** Text as the HTML has it, between its entities. */
+  onwords(_start: number, _end: number): void {}
+
+  /**
+   * The tokenizer takes a closing tag that the HTML's end cuts off for text from -1 on, which is no position. Readers show none of it
+   * (HTML, 13.2.5.32).
+   */
+  ontext(start: number, end: number): void {
+    if (start >= 0) this.onwords(start, end);
+  }
+
   ontextentity(_codepoint: number): void {}
 }

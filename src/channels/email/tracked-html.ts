@@ -123,7 +123,7 @@ class LinkFinder extends HtmlWalk {
     this.isUntracked = false;
   }
 
-  override ontext(start: number, end: number): void {
+  override onwords(start: number, end: number): void {
     for (let gap = this.nextGap(start); gap < end; gap = this.nextGap(start)) {
       if (this.isAtTag(gap)) return;
       this.safeGaps += 1;

@@ -31,6 +31,8 @@ describe("the text of an HTML message", () => {
     ["Dear {{ .user.name }},", "Dear {{ .user.name }},"],
     ['<a href="{{.link}}">{{.label}}</a>', "{{.label}} ({{.link}})"],
     ["<constructor>words</constructor>", "words"],
+    ["<p>words</p x", "words"],
+    ["<p>words</p ", "words"],
   ])("of %p", (html, text) => expect(htmlToText(html)).toBe(text));
 
   test("is made in time of 512 KB of one hostile unit", () => {

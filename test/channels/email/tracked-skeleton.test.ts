@@ -63,6 +63,12 @@ test(
   TIMEOUT_MS,
 );
 
+test("a template in which a value could be an attribute is not made ready, also if its last tag has no end", () => {
+  for (const html of ["<a {{.a}}>x", "<a {{.a}}></p x", "<a {{.a}}>x</p ", "<a {{.a}}></script<a "]) {
+    expect(trackedSkeleton(Template.parse(html))).toBeNull();
+  }
+});
+
 test(
   "quoted-printable breaks its lines where nodemailer breaks them",
   () => {

@@ -120,7 +120,7 @@ class HtmlReader extends HtmlWalk {
     };
   }
 
-  override ontext(start: number, end: number): void {
+  override onwords(start: number, end: number): void {
     this.write(this.html.slice(start, end));
   }
 
