@@ -36,6 +36,8 @@ export const limits = {
   /** Length of a provider's error that is shown to a tenant, for its title and its details each. */
   chatErrorCharsMax: 300,
 
+  /** How long what a failed job was to send is kept, for a retry: in the event store, and its pass in the registry. */
+  failedKeptDays: 7,
   /** A provider reports on most messages within minutes; a later report names its job itself, or belongs to none. */
   providerRefKeptMs: 6 * 60 * 60 * 1000,
   /** Longest wait from an event to the start of its insert, and shortest time between two small inserts. */

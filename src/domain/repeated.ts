@@ -20,6 +20,11 @@ export class Repeated {
     this.running ??= this.run();
   }
 
+  /** Begins the first round after a pause. Safe to repeat. */
+  startLater(): void {
+    this.running ??= this.pause().then(() => this.run());
+  }
+
   /** Waits for the round in progress; there is no further one. Safe to repeat. */
   async stop(): Promise<void> {
     this.stopping.abort();
@@ -30,7 +35,11 @@ export class Repeated {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await this.work();
-      await sleep(this.clock, this.pauseMs, signal);
+      await this.pause();
     }
+  }
+
+  private pause(): Promise<void> {
+    return sleep(this.clock, this.pauseMs, this.stopping.signal);
   }
 }

@@ -4,11 +4,12 @@ import { assert } from "../domain/errors.ts";
 import { type DeliveryEvent, firstEventIdAt } from "../domain/event.ts";
 import { isJobId } from "../domain/ids.ts";
 import type { JobRecord, KeptContent } from "../domain/job.ts";
+import { limits } from "../domain/limits.ts";
 import type { FailedJob, FailedJobs } from "../domain/retry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { readEvent, readJob } from "./clickhouse-event-reader.ts";
-import { KEPT_DAYS, readContent, sealedTarget } from "./failed-payloads.ts";
+import { readContent, sealedTarget } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
@@ -100,7 +101,7 @@ WHERE tenant_id = {tenant:String} AND toUInt128(job_id) IN (${keysOf(jobs.map(({
 ORDER BY toUInt128(job_id) DESC, version DESC
 LIMIT 1 BY job_id
 SETTINGS ${this.settings}`,
-      { tenant: tenantId, from: Math.max(0, firstEventIdAt(clock.nowMs() - KEPT_DAYS * DAY_MS)) },
+      { tenant: tenantId, from: Math.max(0, firstEventIdAt(clock.nowMs() - limits.failedKeptDays * DAY_MS)) },
     );
     const contents = rows.map(([id, body]) => {
       const jobId = String(id);

@@ -4,13 +4,11 @@ import type { StoredEventRow } from "../domain/event-store.ts";
 import { AWAITED, type Fallback } from "../domain/fallback.ts";
 import type { KeptContent } from "../domain/job.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../domain/json.ts";
+import { limits } from "../domain/limits.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
 import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
 import type { Tag } from "../domain/tags.ts";
 import { type EventStoreTarget, eventTime, onCluster, type Table, table } from "./table.ts";
-
-/** How long what a failed job was to send is kept. */
-export const KEPT_DAYS = 7;
 
 /**
  * The database of what analysts must not read: they are granted the event store's own, as a whole. It is sealed besides.
@@ -33,7 +31,7 @@ export const FAILED_PAYLOADS: Table = {
   engineArguments: ["version"],
   partitionBy: `toYYYYMMDD(${eventTime("version")})`,
   orderBy: "(tenant_id, toUInt128(job_id))",
-  ttl: `toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC') + INTERVAL ${KEPT_DAYS} DAY`,
+  ttl: `toDateTime(intDiv(version, 4096000) + 1735689600, 'UTC') + INTERVAL ${limits.failedKeptDays} DAY`,
   settings: ["index_granularity = 64"],
   isSynced: true,
 };

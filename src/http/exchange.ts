@@ -28,8 +28,8 @@ export class Exchange {
   newTenantId: string | null = null;
   /** The job that the request is to queue; null: none, or a batch. */
   jobId: string | null = null;
-  /** How many jobs a batch has queued; null: it is no batch. */
-  jobsQueued: number | null = null;
+  /** How many jobs a batch has queued so far. */
+  jobsQueued = 0;
   /** Null: the request is not traced. */
   span: Span | null = null;
   /** The operator who calls, once known. */

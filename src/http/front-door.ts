@@ -161,7 +161,7 @@ export class FrontDoor {
     if (typeof caller === "string") return;
     // A repeat's job was counted with the first answer.
     const ofAnswer = jobId !== null && status === 202 && !headers.has("idempotency-replayed") ? 1 : 0;
-    this.ports.usage?.note(caller.tenantId, jobsQueued ?? ofAnswer);
+    this.ports.usage?.note(caller.tenantId, jobsQueued + ofAnswer);
   }
 
   /**

@@ -52,7 +52,7 @@ export class Upkeep {
 
   /** Call once only, after a first look. */
   start(): void {
-    this.looks.start();
+    this.looks.startLater();
   }
 
   /** Waits for the table at hand. Safe to repeat. */

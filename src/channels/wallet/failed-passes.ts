@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, inArray, lt, ne, notExists, type SQL, sql } fro
 import { alias, unionAll } from "drizzle-orm/pg-core";
 import { isOutage } from "../../domain/errors.ts";
 import { remember } from "../../domain/remember.ts";
+import { SharedRuns } from "../../domain/shared-runs.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { walletLimits } from "./limits.ts";
@@ -43,8 +44,7 @@ const IS_OF_USE = and(eq(passImages.tenantId, passImageUses.tenantId), eq(passIm
 export class FailedPasses {
   /** Tenant → bytes that have failed since its share was looked at. */
   private readonly unseen = new Map<string, number>();
-  /** Looks under way, by tenant. */
-  private readonly looks = new Map<string, Promise<void>>();
+  private readonly looks = new SharedRuns<void>();
   private readonly shareBytes: number;
 
   constructor(private readonly options: FailedPassesOptions) {
@@ -58,7 +58,7 @@ export class FailedPasses {
       // Of a tenant of which nothing is known, a former process may have left more than its share.
       const sum = (this.unseen.get(tenantId) ?? this.shareBytes) + bytes;
       remember(this.unseen, { key: tenantId, value: sum, max: TENANTS_MAX });
-      if (sum >= this.shareBytes / LOOKS) await this.look(tenantId);
+      if (sum >= this.shareBytes / LOOKS) await this.looks.run(tenantId, () => this.look(tenantId));
     } catch (error) {
       this.noteProblem(tenantId, error);
     }
@@ -124,20 +124,15 @@ export class FailedPasses {
     return rows.reduce((sum, { content, images }) => sum + content + images, 0);
   }
 
-  /** Removes what is beyond the tenant's share. Whoever asks for a look that is under way waits for it. */
-  private look(tenantId: string): Promise<void> {
-    const known = this.looks.get(tenantId);
-    if (known !== undefined) return known;
+  /** Removes what is beyond the tenant's share. */
+  private async look(tenantId: string): Promise<void> {
     this.unseen.set(tenantId, 0);
-    const look = this.beyondShare(tenantId)
-      .then(async (passIds) => void (await this.remove(tenantId, passIds)))
-      .catch((error: unknown) => {
-        this.unseen.delete(tenantId);
-        throw error;
-      })
-      .finally(() => this.looks.delete(tenantId));
-    this.looks.set(tenantId, look);
-    return look;
+    try {
+      await this.remove(tenantId, await this.beyondShare(tenantId));
+    } catch (error) {
+      this.unseen.delete(tenantId);
+      throw error;
+    }
   }
 
   /** The tenant's oldest failed passes: those without which the others are within its share. */

@@ -1,3 +1,5 @@
+import { limits } from "../../domain/limits.ts";
+
 /** Bounds of wallet passes, their devices and their providers. */
 export const walletLimits = {
   // Passes.
@@ -25,7 +27,7 @@ export const walletLimits = {
   /** What a tenant's failed passes may take in the registry, their images included; the oldest go first. */
   failedPassBytesMax: 64 * 1024 * 1024,
   /** As long as the content of failed jobs: a retry needs both. */
-  failedPassKeptMs: 7 * 24 * 60 * 60 * 1000,
+  failedPassKeptMs: limits.failedKeptDays * 24 * 60 * 60 * 1000,
   /** Versions of a pass whose makers are remembered, at least; twice as many at most. */
   passVersionsKept: 100,
   /**

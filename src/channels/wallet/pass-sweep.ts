@@ -86,8 +86,9 @@ export class PassSweep {
   }
 
   /** Finishes or undoes the pass if its job has ended. Returns until when (unix ms) nobody needs to ask again; null: not known. */
-  private async settle({ tenantId, passId, jobId }: UnfinishedPass): Promise<number | null> {
+  private async settle(pass: UnfinishedPass): Promise<number | null> {
     const { clock, directory, passes } = this.ports;
+    const { tenantId, passId, jobId } = pass;
     const waitsUntilMs = this.waiting.untilMs(passId);
     if (waitsUntilMs !== null) return waitsUntilMs;
     const tenant = await directory.byId(tenantId);
@@ -97,14 +98,11 @@ export class PassSweep {
       return job.dueMs === undefined ? null : Math.min(job.dueMs, clock.nowMs() + WAITING_LOOK_MS);
     }
     if (job?.status === "success") await passes.finishCreate(passId);
-    else await this.undo({ tenantId, passId, jobId }, job);
+    else await this.undo(pass, job);
     return null;
   }
 
-  private async undo(
-    { tenantId, passId, jobId }: Omit<UnfinishedPass, "storedAt">,
-    job: JobRecord | null,
-  ): Promise<void> {
+  private async undo({ tenantId, passId, jobId }: UnfinishedPass, job: JobRecord | null): Promise<void> {
     const { passes, telemetry } = this.ports;
     // Only a failed job can be tried again.
     await (job?.status === "failed" ? passes.undoCreate(tenantId, jobId) : passes.discard(tenantId, jobId));

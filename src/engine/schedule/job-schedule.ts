@@ -72,7 +72,7 @@ export class JobScheduler implements JobSchedule {
       const result = await queue.cancel(tenant, jobId);
       if (result === "unknown") return this.outcomeOf(await this.recorded(tenant, jobId));
       if (result === "canceled") {
-        if (before !== null) await this.giveBack(tenant, before);
+        if (before !== null) await this.discard(tenant, before);
         return result;
       }
       if (result !== "asked") return result;
@@ -91,7 +91,7 @@ export class JobScheduler implements JobSchedule {
     return isCanceled ? "canceled" : "ended";
   }
 
-  private async giveBack({ tenantId }: TenantRef, { jobId, channel }: JobRecord): Promise<void> {
+  private async discard({ tenantId }: TenantRef, { jobId, channel }: JobRecord): Promise<void> {
     const { payloads, charges, telemetry } = this.ports;
     try {
       await charges.discard(tenantId, { jobId, channel });

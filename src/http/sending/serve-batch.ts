@@ -104,7 +104,7 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
     make: (from, ids) => messages.make(from, ids),
     refusalOf: (noRoom) => REFUSALS[noRoom],
     onQueued(jobs) {
-      exchange.jobsQueued = (exchange.jobsQueued ?? 0) + jobs;
+      exchange.jobsQueued += jobs;
       countAccepted(door, channel, jobs);
     },
   };
@@ -157,7 +157,7 @@ async function answerBatch(door: FrontDoor, exchange: Exchange, answering: Answe
     case "answered":
       if (result.isReplay && !isCounted) await door.admit(exchange, tenant);
       exchange.rate = result.rate ?? exchange.rate;
-      if (exchange.jobsQueued !== null) logQueued(door, exchange, { tenant, kind, outcomes: result.outcomes });
+      if (exchange.jobsQueued > 0) logQueued(door, exchange, { tenant, kind, outcomes: result.outcomes });
       return exchange.jsonText(202, textOf(result.outcomes), result.isReplay ? REPLAYED : {});
   }
 }
