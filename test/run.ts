@@ -55,7 +55,8 @@ if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
 // A filter that matches nothing is a mistake, not a success.
 const failed = results.reduce((sum, result) => sum + result.failed, files.length === 0 ? 1 : 0);
-for (const file of results.flatMap(({ broken }) => broken)) console.log(`failed: ${file}`);
+// Again at the end: of a long log often only that is kept.
+for (const [file, told] of results.flatMap(({ broken }) => Array.from(broken))) console.log(`failed: ${file}\n${told}`);
 reportAttacks();
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

@@ -3,8 +3,8 @@ import { endGroup } from "./end-group.ts";
 
 export interface FilesResult {
   readonly files: readonly string[];
-  /** Those in which something failed; all of them where that cannot be said. */
-  readonly broken: readonly string[];
+  /** Those in which something failed, or all where that cannot be said, with the last that bun test said of each. */
+  readonly broken: ReadonlyMap<string, string>;
   readonly passed: number;
   readonly failed: number;
   readonly seconds: number;
@@ -19,6 +19,10 @@ const TEST_TIMEOUT_MS = 90_000;
 /** For one file, or several short ones that share a process. */
 export const FILES_LIMIT_MS = 15 * 60_000;
 const ROOT = join(import.meta.dir, "../..");
+/** A test or hook that failed, or a rejection that nobody took, which is no failure of a test's to bun test. */
+const FAILURE = /^(?:\(fail\) |# Unhandled error )/m;
+/** As many lines as tell what failed, and not so many that the end of a log shows one failure alone. */
+const LINES_TOLD = 40;
 const running = new Set<Bun.Subprocess>();
 
 /** A signal that ends this process also ends its test files. */
@@ -68,11 +72,11 @@ export async function runTestFiles(
   // A file that contains no test has failed, even if none of its tests has, and so have files that crash or hang.
   const empty = files.filter((file) => !/\((?:pass|fail|skip|todo)\) /.test(told.get(file) ?? ""));
   const crashed = failed === 0 && (exitCode !== 0 || empty.length > 0);
-  const broken = files.filter((file) => empty.includes(file) || /\(fail\) /.test(told.get(file) ?? ""));
-  const anyFailed = failed > 0 || crashed;
+  const found = files.filter((file) => empty.includes(file) || FAILURE.test(told.get(file) ?? ""));
+  const broken = found.length > 0 || !(failed > 0 || crashed) ? found : files;
   return {
     files,
-    broken: broken.length > 0 || !anyFailed ? broken : files,
+    broken: new Map(broken.map((file) => [file, closingLines(told.get(file) ?? "")])),
     passed,
     failed: crashed ? Math.max(1, empty.length) : failed,
     seconds: (performance.now() - startedMs) / 1000,
@@ -117,6 +121,11 @@ function toldByFile(report: string): ReadonlyMap<string, string> {
     told.set(file, (told.get(file) ?? "") + (parts[i + 1] ?? ""));
   }
   return told;
+}
+
+function closingLines(told: string): string {
+  const lines = told.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("(pass) "));
+  return lines.slice(-LINES_TOLD).join("\n");
 }
 
 /** The number in bun test's closing line ` 12 pass`. */
