@@ -74,14 +74,15 @@ export async function runTestFiles(
   const crashed = failed === 0 && (exitCode !== 0 || empty.length > 0);
   const found = files.filter((file) => empty.includes(file) || FAILURE.test(told.get(file) ?? ""));
   const broken = found.length > 0 || !(failed > 0 || crashed) ? found : files;
+  const ending = timedOut ? `ended after ${limitMs / 60_000} minutes` : `ended with ${child.signalCode ?? exitCode}`;
   return {
     files,
-    broken: new Map(broken.map((file) => [file, closingLines(told.get(file) ?? "")])),
+    broken: new Map(broken.map((file) => [file, `${closingLines(told.get(file) ?? "")}\n${ending}`])),
     passed,
     failed: crashed ? Math.max(1, empty.length) : failed,
     seconds: (performance.now() - startedMs) / 1000,
     cpuSeconds: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
-    output: all + (timedOut ? `\nended after ${limitMs / 60_000} minutes\n` : ""),
+    output: `${all}\n${ending}\n`,
   };
 }
 

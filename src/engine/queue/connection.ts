@@ -61,6 +61,8 @@ export class RedisConnector {
 
 const OPTIONS = {
   autoResendUnfulfilledCommands: false,
+  // It asks once, and whatever becomes of that leaves the connection deaf (`hearNews`).
+  autoResubscribe: false,
   // Without this, commands in flight when the connection breaks end only at their timeout.
   maxRetriesPerRequest: 0,
   commandTimeout: COMMAND_TIMEOUT_MS,

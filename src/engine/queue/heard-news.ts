@@ -1,15 +1,27 @@
+import { Cluster } from "ioredis";
+import type { Clock } from "../../domain/clock.ts";
 import type { CancelListener, LeaseRole } from "../../domain/queue.ts";
 import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
 import { CANCEL_CHANNEL, CHANGED_CHANNEL, JOBS_CHANNEL, QUESTIONS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
 
 /** What processes tell each other over publish and subscribe. All of it are hints: each may be lost. */
-export const NEWS_CHANNELS = [
-  JOBS_CHANNEL,
-  CANCEL_CHANNEL,
-  CHANGED_CHANNEL,
-  RELEASED_CHANNEL,
-  QUESTIONS_CHANNEL,
-] as const;
+const NEWS_CHANNELS = [JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_CHANNEL, QUESTIONS_CHANNEL] as const;
+
+/** After a refusal; a connection that breaks is subscribed again as soon as it is back. */
+const ASK_AGAIN_MS = 1_000;
+
+/** Subscribes a connection to all news, and again whenever it has been replaced. Resolves when the subscriptions are active. */
+export async function hearNews(connection: RedisConnection, clock: Clock): Promise<void> {
+  await connection.subscribe(...NEWS_CHANNELS);
+  // A cluster's client keeps a connection for this, which it subscribes again until it succeeds.
+  if (connection instanceof Cluster) return;
+  const subscribe = () => {
+    if (connection.status !== "ready") return;
+    connection.subscribe(...NEWS_CHANNELS).catch(() => clock.setTimer(ASK_AGAIN_MS, subscribe));
+  };
+  connection.on("ready", subscribe);
+}
 
 type ReleaseListener = (role: LeaseRole, shard: number) => void;
 type JobsListener = (shard: number) => void;

@@ -57,7 +57,7 @@ import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } f
 import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
-import { HeardNews, NEWS_CHANNELS } from "./heard-news.ts";
+import { HeardNews, hearNews } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { LookCalls } from "./look-again.ts";
@@ -194,7 +194,7 @@ export class RedisQueue
         await sleep(clock, 20);
       }
     }
-    await this.subscriber.subscribe(...NEWS_CHANNELS);
+    await hearNews(this.subscriber, clock);
   }
 
   private connections(): readonly RedisConnection[] {

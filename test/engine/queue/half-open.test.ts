@@ -17,9 +17,13 @@ const RECOVERED_MS = 7_000;
 /** Beside what the machine takes. */
 const SLACK_MS = 2_000;
 
-/** A wire to Redis: connections that exist can fall silent, in both directions and without a word, while new ones work. */
+/**
+ * A wire to Redis: connections that exist can fall silent, in both directions and without a word, while new ones work; and one
+ * can break just as it subscribes.
+ */
 class Wire {
   private readonly sockets = new Set<Socket>();
+  private breaksAtSubscribe = false;
 
   /** Where Redis listens, once it does. */
   redisPort = 0;
@@ -43,7 +47,12 @@ class Wire {
       ] as const) {
         wire.sockets.add(from);
         from.on("error", () => {});
-        from.on("data", (data) => to.write(data));
+        from.on("data", (data) => {
+          if (wire.breaksAtSubscribe && data.toString().toLowerCase().includes("\r\nsubscribe\r\n")) {
+            wire.breaksAtSubscribe = false;
+            from.destroy();
+          } else to.write(data);
+        });
         from.on("close", () => wire.sockets.delete(from));
       }
       socket.on("close", () => onward.destroy());
@@ -56,6 +65,16 @@ class Wire {
       socket.removeAllListeners("data");
       socket.on("data", () => {});
     }
+  }
+
+  /** Breaks all connections, and the one that subscribes next once more, before Redis hears of it. */
+  breakAndAtSubscribe(): void {
+    this.breaksAtSubscribe = true;
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  get hasBrokenAtSubscribe(): boolean {
+    return !this.breaksAtSubscribe;
   }
 
   stop(): void {
@@ -148,6 +167,14 @@ for (const kind of ["url", "cluster"] as const) {
     if (kind === "url") await within("releases are heard", () => hearsRelease(queue));
   }, 90_000);
 }
+
+test("subscriptions come back after a connection that breaks before they are active", async () => {
+  const { wire, queue } = redisOf.get("url") ?? { wire: null, queue: null };
+  if (wire === null) throw new Error("not started");
+  wire.breakAndAtSubscribe();
+  await eventually("a connection breaks as it subscribes", () => wire.hasBrokenAtSubscribe);
+  await eventually("releases are heard", () => hearsRelease(queue).catch(() => false));
+}, 90_000);
 
 test("an idle connection is replaced, too: the first call finds a working one", async () => {
   const { wire, queue } = redisOf.get("url") ?? { wire: null, queue: null };
