@@ -122,7 +122,7 @@ export const OPERATOR_CONFLICT = failure(
 export const OPERATOR_QUEUE_FULL = failure(
   "OperatorQueueFull",
   "The tenant's share of the queue is used up.",
-  "your share of the queue is used up: it holds as many unfinished jobs as your plan allows",
+  "your share of the queue is used up: it holds as many unfinished jobs as it may",
   { headers: ["Retry-After"] },
 );
 export const OPERATOR_TOO_LARGE = failure(

@@ -339,7 +339,7 @@ function queueFull(what: "jobs" | "bytes"): ApiError {
 
 export function queueFullText(what: "jobs" | "bytes"): string {
   const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
-  return `your share of the queue is used up: it holds ${share} as your plan allows`;
+  return `your share of the queue is used up: it holds ${share} as it may`;
 }
 
 /**

@@ -117,7 +117,7 @@ describe("a tenant whose share of the queue is used up", () => {
     await setPlan(100, { queuedJobsMax: 2 });
     expect([(await front.send(SEND)).status, (await front.send(SEND)).status]).toEqual([202, 202]);
     const full = await front.send(SEND);
-    const sentence = "your share of the queue is used up: it holds as many unfinished jobs as your plan allows";
+    const sentence = "your share of the queue is used up: it holds as many unfinished jobs as it may";
     expect([full.status, full.body]).toEqual([429, { error: sentence }]);
     expect([full.headers.get("retry-after"), full.headers.get("ratelimit-remaining")]).toEqual(["5", "97"]);
     const asked = front.queue.asked;
@@ -134,8 +134,7 @@ describe("a tenant whose share of the queue is used up", () => {
     expect((await front.send(SEND)).status).toBe(202);
     const big = { ...SEND, data: { name: "x".repeat(100) } };
     const full = await front.send(big);
-    const sentence =
-      "your share of the queue is used up: it holds as many bytes of unfinished jobs as your plan allows";
+    const sentence = "your share of the queue is used up: it holds as many bytes of unfinished jobs as it may";
     expect([full.status, full.body]).toEqual([429, { error: sentence }]);
     front.queue.endJobs("acme");
     expect((await front.send(SEND)).status).toBe(429);

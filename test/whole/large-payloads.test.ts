@@ -62,11 +62,11 @@ test("a tenant's share of the queue is bounded in jobs and bytes while its messa
   const { api_key } = (await waybill.operator("POST", "/tenants/narrow/keys")).body;
   const sendNarrow = (bytes: number) => send(bytes, "nora@example.com", api_key);
   expect((await sendNarrow(MIB)).status).toBe(202);
-  const bytes = "your share of the queue is used up: it holds as many bytes of unfinished jobs as your plan allows";
+  const bytes = "your share of the queue is used up: it holds as many bytes of unfinished jobs as it may";
   expect(await sendNarrow(MIB + 1)).toMatchObject({ status: 429, error: bytes });
   await eventually("it is asked about again", async () => (await sendNarrow(10)).status === 202, 60_000);
   expect((await sendNarrow(10)).status).toBe(202);
-  const jobs = "your share of the queue is used up: it holds as many unfinished jobs as your plan allows";
+  const jobs = "your share of the queue is used up: it holds as many unfinished jobs as it may";
   expect(await sendNarrow(10)).toMatchObject({ status: 429, error: jobs });
   // The others' messages are looked for by the names of all that is stored.
   for (const name of await stored()) expect(name).toEndWith(".narrow");

@@ -12,6 +12,7 @@ import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
 import { PieceTurns } from "./piece-turns.ts";
+import type { QueueRoom } from "./queue-room.ts";
 import type { Replicas } from "./replicas.ts";
 import { Script, type ScriptArgument } from "./script.ts";
 
@@ -53,6 +54,8 @@ export interface AcceptorOptions {
   readonly letters: ChannelLetters;
   /** Those that must have what is accepted; absent: none. */
   readonly replicas?: Replicas;
+  /** Narrows tenants' shares while Redis is nearly full; absent: nothing does. */
+  readonly room?: QueueRoom;
 }
 
 /** The first verb: counts requests and queues jobs, all that are waiting at one time in one call. */
@@ -115,7 +118,7 @@ export class Acceptor {
   private async callUntilAnswered(shards: readonly ShardEntrants[]): Promise<string[]> {
     const giveUpAt = this.clock.monotonicMs() + limits.acceptRetryMs;
     const keys = shards.map((group) => shardPrefix(group.shard));
-    const args = encodeCall(this.options.letters, shards, this.clock.nowMs());
+    const args = encodeCall(this.options, shards, this.clock.nowMs());
     let unknown: TransportError | null = null;
     for (let tries = 0; ; tries += 1) {
       args[0] = tries === 0 ? 0 : 1;
@@ -195,12 +198,17 @@ function isFull(error: UnavailableError): boolean {
 }
 
 /** The arguments of a first try; a repeat differs in the first of them. */
-function encodeCall(letters: ChannelLetters, shards: readonly ShardEntrants[], nowMs: number): ScriptArgument[] {
+function encodeCall(
+  { letters, room }: AcceptorOptions,
+  shards: readonly ShardEntrants[],
+  nowMs: number,
+): ScriptArgument[] {
   const args: ScriptArgument[] = [0, firstJobOf(shards), engineLimits.jobKeptMs];
   args.push(RATE_SLICES, engineLimits.rateSliceMs, engineLimits.idempotencyKeptMs);
   for (const { shard, tenants } of shards) {
     args.push(shard, tenants.length);
-    for (const { tenantId, requestsPerMinute, quota, batch, entrants } of tenants) {
+    for (const { tenantId, requestsPerMinute, quota: granted, batch, entrants } of tenants) {
+      const quota = room === undefined ? granted : room.within(granted);
       args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
       args.push(quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, entrants.length);
       args.push(batch === undefined ? "" : `${batch.baseId} ${batch.fingerprint} ${batch.key}`);

@@ -66,6 +66,7 @@ import { Puller } from "./pull.ts";
 import { hastenParked } from "./purging.ts";
 import { Quarantine } from "./quarantine.ts";
 import { RedisQuestions } from "./questions.ts";
+import { QueueRoom } from "./queue-room.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
@@ -159,8 +160,10 @@ export class RedisQueue
     this.subscriber = connector.connect();
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.shardsPerRecord = shardsPerCall;
+    const room = new QueueRoom({ clock, telemetry, memory: () => this.memory() });
     this.acceptor = new Acceptor(this.front, clock, shardsPerCall, {
       letters,
+      room,
       replicas: new Replicas(this.front, options.replicasAcked ?? 0),
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
@@ -179,7 +182,7 @@ export class RedisQueue
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
     // Behind large transfers, and never before a request.
     this.survey = new QueueSurvey(this.bulk, letters);
-    this.retrier = new Retrier(this.bulk, clock, letters);
+    this.retrier = new Retrier(this.bulk, clock, letters, room);
     this.subscriber.on("message", (channel: string, text: string) => this.heard.hear(channel, text));
   }
 

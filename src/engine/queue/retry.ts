@@ -1,11 +1,13 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
+import type { QueueQuota } from "../../domain/queue.ts";
 import { type Retry, type RetryCall, type RetryResult, SETTLEMENTS_PER_LIFE } from "../../domain/retry.ts";
 import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, encodeRecord, encodeRetried } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
+import type { QueueRoom } from "./queue-room.ts";
 import retryLua from "./retry.lua" with { type: "text" };
 import { Script, type ScriptArgument } from "./script.ts";
 
@@ -25,6 +27,8 @@ export class Retrier {
     private readonly connection: RedisConnection,
     private readonly clock: Clock,
     private readonly letters: ChannelLetters,
+    /** Narrows tenants' shares while Redis is nearly full; absent: nothing does. */
+    private readonly room?: QueueRoom,
   ) {}
 
   async retry(call: RetryCall): Promise<readonly RetryResult[]> {
@@ -62,7 +66,8 @@ export class Retrier {
     const { clock } = this;
     const giveUpAt = clock.monotonicMs() + limits.acceptRetryMs;
     const keys = [shardPrefix(call.tenant.shard)];
-    const args = encodeCall(this.letters, call);
+    const quota = this.room === undefined ? call.quota : this.room.within(call.quota);
+    const args = encodeCall(this.letters, call, quota);
     let unknown: TransportError | null = null;
     for (;;) {
       args[0] = unknown === null ? 0 : 1;
@@ -79,7 +84,11 @@ export class Retrier {
   }
 }
 
-function encodeCall(letters: ChannelLetters, { tenant, retries, quota, atMs }: RetryCall): ScriptArgument[] {
+function encodeCall(
+  letters: ChannelLetters,
+  { tenant, retries, atMs }: RetryCall,
+  quota: QueueQuota | undefined,
+): ScriptArgument[] {
   const { tenantId, shard } = tenant;
   const args: ScriptArgument[] = [0, shard, tenantId, quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, atMs];
   for (const retry of retries) {

@@ -1,0 +1,67 @@
+import type { Clock } from "../../domain/clock.ts";
+import type { QueueQuota } from "../../domain/queue.ts";
+import type { RedisMemory } from "../../domain/queue-depth.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+/** From this part of its memory on, Redis has no room for large shares. Operators are alarmed from here on, too. */
+const CROWDED_PART = 0.8;
+/** What one tenant may have of the memory then. */
+const TENANT_PART = 1 / 8;
+/** What a queued job takes beside its payload. */
+const JOB_BYTES = 1_024;
+/** A share that any Redis grants, however little memory it has. */
+const LEAST_BYTES = 16 * 1024 * 1024;
+const LOOK_MS = 1_000;
+
+export interface QueueRoomPorts {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly memory: () => Promise<RedisMemory>;
+}
+
+/**
+ * Keeps room in Redis for everybody. Plans may grant one tenant as much as Redis has, and more: its share holds as long as
+ * there is plenty, and from `CROWDED_PART` on a tenant queues no more than `TENANT_PART` of the memory. So one tenant whose
+ * relay hangs does not have the others refused. What is queued already stays queued.
+ */
+export class QueueRoom {
+  /** Null: there is plenty. */
+  private most: QueueQuota | null = null;
+  private lookedMs = Number.NEGATIVE_INFINITY;
+  private looks = false;
+
+  constructor(private readonly ports: QueueRoomPorts) {}
+
+  /** What is left of a share for now. Looks at the memory at most once a second, and only while it is asked. */
+  within(quota: QueueQuota | undefined): QueueQuota | undefined {
+    const nowMs = this.ports.clock.monotonicMs();
+    if (!this.looks && nowMs - this.lookedMs >= LOOK_MS) {
+      this.lookedMs = nowMs;
+      void this.look();
+    }
+    const { most } = this;
+    if (most === null || quota === undefined) return quota;
+    return { jobs: Math.min(quota.jobs, most.jobs), bytes: Math.min(quota.bytes, most.bytes) };
+  }
+
+  private async look(): Promise<void> {
+    this.looks = true;
+    // A Redis that does not answer accepts nothing either.
+    const memory = await this.ports.memory().catch(() => null);
+    this.looks = false;
+    if (memory === null) return;
+    const { telemetry } = this.ports;
+    const before = this.most;
+    this.most = mostIn(memory);
+    if (before === null && this.most !== null) {
+      const fields = { used_bytes: memory.usedBytes, max_bytes: memory.maxBytes, tenant_bytes: this.most.bytes };
+      telemetry.log("warn", "redis is filling up: no tenant queues more than its part", fields);
+    } else if (before !== null && this.most === null) telemetry.log("info", "redis has room again");
+  }
+}
+
+function mostIn({ usedBytes, maxBytes }: RedisMemory): QueueQuota | null {
+  if (maxBytes === null || usedBytes < CROWDED_PART * maxBytes) return null;
+  const bytes = Math.max(LEAST_BYTES, Math.floor(TENANT_PART * maxBytes));
+  return { bytes, jobs: Math.floor(bytes / JOB_BYTES) };
+}

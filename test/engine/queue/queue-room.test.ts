@@ -1,0 +1,114 @@
+import { expect, test } from "bun:test";
+import { TransportError } from "../../../src/domain/errors.ts";
+import type { AcceptResult } from "../../../src/domain/queue.ts";
+import type { RedisMemory } from "../../../src/domain/queue-depth.ts";
+import type { TenantRef } from "../../../src/domain/tenant.ts";
+import { QueueRoom } from "../../../src/engine/queue/queue-room.ts";
+import { eventually } from "../../support/eventually.ts";
+import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
+import { VirtualClock } from "../../support/virtual-clock.ts";
+import { newJob, PER_MINUTE, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+
+useQueueWorld();
+
+const MIB = 1024 * 1024;
+/** More than any Redis here has. */
+const PLAN = { jobs: 1_000_000, bytes: 1024 * MIB };
+
+function ask(tenant: TenantRef, bytes = 2): Promise<AcceptResult> {
+  return queue.accept(tenant, PER_MINUTE, newJob({ payload: "x".repeat(bytes), quota: PLAN }));
+}
+
+function answers(what: string, tenant: TenantRef, kind: AcceptResult["kind"]) {
+  return eventually(what, async () => {
+    const answer = await ask(tenant);
+    return answer.kind === kind ? answer : null;
+  });
+}
+
+test("a tenant that fills Redis up leaves room for the others, and has its whole share again when there is plenty", async () => {
+  const { tenant: greedy } = await world("greedy");
+  const { tenant: modest } = await world("modest");
+  for (let i = 0; i < 80; i += 1) expect((await ask(greedy, 250 * 1024)).kind).toBe("accepted");
+  const used = Number(/used_memory:(\d+)/.exec(await redis.client.info("memory"))?.[1]);
+  await redis.client.config("SET", "maxmemory", Math.floor(used / 0.85));
+
+  expect(await answers("the greedy one is refused", greedy, "queue_full")).toMatchObject({ what: "bytes" });
+  expect((await ask(modest)).kind).toBe("accepted");
+  expect((await ask(greedy)).kind).toBe("queue_full");
+
+  await redis.client.config("SET", "maxmemory", 20 * used);
+  await answers("the greedy one is accepted again", greedy, "accepted");
+}, 90_000);
+
+/** A room whose memory the test sets. */
+function roomOf(memory: RedisMemory | Error) {
+  const clock = new VirtualClock();
+  const telemetry = new QuietTelemetry();
+  const at = { memory, looks: 0 };
+  const room = new QueueRoom({
+    clock,
+    telemetry,
+    memory: async () => {
+      at.looks += 1;
+      if (at.memory instanceof Error) throw at.memory;
+      return at.memory;
+    },
+  });
+  /** What is left of the plan's share once a look has been answered. */
+  const later = async () => {
+    await clock.advance(1_000);
+    room.within(PLAN);
+    await new Promise((resolve) => setImmediate(resolve));
+    return room.within(PLAN);
+  };
+  return { room, clock, telemetry, at, later };
+}
+
+test("a share is narrowed from four fifths of the memory on, to an eighth of it", async () => {
+  const { at, later } = roomOf({ usedBytes: 799 * MIB, maxBytes: 1_000 * MIB });
+  expect(await later()).toEqual(PLAN);
+  at.memory = { usedBytes: 800 * MIB, maxBytes: 1_000 * MIB };
+  expect(await later()).toEqual({ bytes: 125 * MIB, jobs: 125 * 1024 });
+});
+
+test("a plan's share that is smaller stays, and so does one without a bound", async () => {
+  const { room, later } = roomOf({ usedBytes: 999 * MIB, maxBytes: 1_000 * MIB });
+  await later();
+  expect(room.within({ jobs: 7, bytes: 8 })).toEqual({ jobs: 7, bytes: 8 });
+  expect(room.within(undefined)).toBeUndefined();
+});
+
+test("a small Redis grants 16 MiB, and one of unknown size everything", async () => {
+  const { at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  expect(await later()).toEqual({ bytes: 16 * MIB, jobs: 16 * 1024 });
+  at.memory = { usedBytes: 64 * MIB, maxBytes: null };
+  expect(await later()).toEqual(PLAN);
+});
+
+test("what is known stays while Redis does not answer", async () => {
+  const { at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  const narrowed = await later();
+  at.memory = new TransportError("the queue did not answer");
+  expect(await later()).toEqual(narrowed);
+  at.memory = { usedBytes: 1 * MIB, maxBytes: 64 * MIB };
+  expect(await later()).toEqual(PLAN);
+});
+
+test("the memory is looked at once a second, however many ask, and only its changes are logged", async () => {
+  const { room, clock, telemetry, at, later } = roomOf({ usedBytes: 64 * MIB, maxBytes: 64 * MIB });
+  await later();
+  expect(at.looks).toBe(1);
+  await clock.advance(999);
+  for (let i = 0; i < 10; i += 1) room.within(PLAN);
+  expect(at.looks).toBe(1);
+  await later();
+  expect(at.looks).toBe(2);
+  at.memory = { usedBytes: 1 * MIB, maxBytes: 64 * MIB };
+  await later();
+  await later();
+  expect(telemetry.lines).toEqual([
+    "warn: redis is filling up: no tenant queues more than its part",
+    "info: redis has room again",
+  ]);
+});
