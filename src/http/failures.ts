@@ -31,6 +31,9 @@ export function failure(name: string, description: string, error: string, extras
   return { name, description, example: { error, ...members }, isLimited: false, headers, schema, hasPage };
 }
 
+export const KEY_CONFLICT_TEXT = "this Idempotency-Key was used before with another body";
+const KEY_CONFLICT_SAYS = "The Idempotency-Key was used with another body.";
+
 export const BAD_REQUEST = tenantFailure("BadRequest", "The request is malformed.", "to_address is required");
 export const UNKNOWN_KEY = failure(
   "UnknownKey",
@@ -54,6 +57,7 @@ export const CONFLICT = tenantFailure(
   "The state forbids the call, or there is no room for more.",
   "a tenant has at most 100 keys: revoke one that is not used",
 );
+export const KEY_CONFLICT = tenantFailure("KeyConflict", KEY_CONFLICT_SAYS, KEY_CONFLICT_TEXT);
 export const TOO_LARGE = tenantFailure(
   "TooLarge",
   "The body is larger than the call takes (10 MiB for most).",
@@ -119,6 +123,7 @@ export const OPERATOR_CONFLICT = failure(
   "The name is taken, or the state forbids the call.",
   "there is a tenant with this id already",
 );
+export const OPERATOR_KEY_CONFLICT = failure("OperatorKeyConflict", KEY_CONFLICT_SAYS, KEY_CONFLICT_TEXT);
 export const OPERATOR_QUEUE_FULL = failure(
   "OperatorQueueFull",
   "The tenant's share of the queue is used up.",

@@ -17,9 +17,17 @@ import {
   type ValuesOf,
 } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
-import { CONFLICT, NOT_FOUND, OPERATOR_CONFLICT, OPERATOR_NOT_FOUND, OPERATOR_QUEUE_FULL } from "./failures.ts";
+import {
+  CONFLICT,
+  KEY_CONFLICT,
+  NOT_FOUND,
+  OPERATOR_CONFLICT,
+  OPERATOR_KEY_CONFLICT,
+  OPERATOR_NOT_FOUND,
+  OPERATOR_QUEUE_FULL,
+} from "./failures.ts";
 import type { FrontDoor } from "./front-door.ts";
-import { tenantIdParameter } from "./parameters.ts";
+import { type HeaderParameter, tenantIdParameter } from "./parameters.ts";
 
 /** The tenant itself, where it is the one who calls. */
 export interface Self {
@@ -52,9 +60,10 @@ interface Managed<P, Q, A extends Answers, B> {
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  readonly headers?: readonly HeaderParameter[];
   readonly answers: A;
-  /** Beside the 404 of an operator who names no tenant. 429: it queues a job; tenants' calls all have it. */
-  readonly fails?: readonly (404 | 409 | 429)[];
+  /** Beside the 404 of an operator who names no tenant. 422, 429: it queues a job; tenants' calls all have the latter. */
+  readonly fails?: readonly (404 | 409 | 422 | 429)[];
   readonly effect?: Effect;
   /** What a tenant's key must allow; by default as with every call of a tenant. */
   readonly scope?: Scope;
@@ -87,6 +96,7 @@ export function managedEndpoints<
       fails: {
         404: OPERATOR_NOT_FOUND,
         ...(fails.includes(409) && { 409: OPERATOR_CONFLICT }),
+        ...(fails.includes(422) && { 422: OPERATOR_KEY_CONFLICT }),
         ...(fails.includes(429) && { 429: OPERATOR_QUEUE_FULL }),
       },
       handle: ({ params: { id, ...named }, ...call }) =>
@@ -106,6 +116,7 @@ export function managedEndpoints<
       fails: {
         ...(fails.includes(404) && { 404: NOT_FOUND }),
         ...(fails.includes(409) && { 409: CONFLICT }),
+        ...(fails.includes(422) && { 422: KEY_CONFLICT }),
       },
       handle: ({ tenant, key, ...call }) => handle({ ...call, tenantId: tenant.tenantId, self: { tenant, key } }),
     }),

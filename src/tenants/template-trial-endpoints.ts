@@ -11,8 +11,9 @@ import type { FrontDoor } from "../http/front-door.ts";
 import { managedEndpoints, type Self } from "../http/managed-endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { acceptJob } from "../http/sending/accept-job.ts";
-import { answerAccepted } from "../http/sending/accepted-answer.ts";
-import { PendingJob } from "../http/sending/send-endpoint.ts";
+import { answerAccepted, replay } from "../http/sending/accepted-answer.ts";
+import { idempotencyOf } from "../http/sending/idempotency.ts";
+import { IDEMPOTENCY_KEY, QUEUED } from "../http/sending/send-endpoint.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantRegistry } from "./registry.ts";
@@ -97,23 +98,23 @@ function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Par
       "operator's call does not count against the tenant's rate limit.",
     scope: "send",
     params,
+    headers: [IDEMPOTENCY_KEY],
     body: {
       schema: tests.length === 1 && tests[0] ? tests[0].schema : Type.Union(tests.map(({ schema }) => schema)),
     },
-    answers: {
-      202: {
-        description: "Queued.",
-        schema: PendingJob,
-        examples: [{ job_id: "01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11", status: "pending" }],
-      },
-    },
-    fails: [404, 409, 429],
+    answers: QUEUED,
+    fails: [404, 409, 422, 429],
     async handle({ door, exchange, tenantId, self, params: { slug }, body }) {
+      const idempotency = idempotencyOf(exchange, `test ${slug}`, body);
+      const known = idempotency === null ? null : await ports.directory.byId(tenantId);
+      const first = known && idempotency && (await door.ports.queue.queuedUnder(known, idempotency));
+      // Whatever became of the template since.
+      if (first?.isSame === true) return replay(exchange, first.jobId);
       const { tenant, kind } = await find(ports, kinds, tenantId, slug);
       if (self !== null) requireOwnSend(door, exchange, self, kind.channel);
       const job = jobOf(tenant, kind, slug, body);
       const { jobIds } = door.ports;
-      const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency: null };
+      const named = { jobId: jobIds.next(), channel: kind.channel, quota: quotaOf(tenant.plan), idempotency };
       const accepted = await acceptJob(door, { tenant, requestsPerMinute: null, job: { ...named, ...job }, exchange });
       return answerAccepted(door, exchange, tenant, accepted);
     },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import { parsePayload } from "../../src/channels/email/payload.ts";
 import { LargeBodies } from "../../src/http/request-body.ts";
-import { Front } from "../http/support/front.ts";
+import { Front, OPERATOR_TOKEN } from "../http/support/front.ts";
 
 let front: Front;
 beforeAll(async () => {
@@ -140,6 +140,42 @@ test("a test send queues a real job of the tenant, beside its rate window, and a
   expect([front.queue.queued.length, front.queue.counted]).toEqual([queued + 1, counted]);
   expect(last).toMatchObject({ tenantId: "acme", job: { jobId: answer.body["job_id"], template: "welcome" } });
   expect(parsePayload(last?.job.payload ?? "")).toMatchObject({ to: "Ann@Example.com", template: "welcome" });
+});
+
+test("a repeated test send under one Idempotency-Key queues nothing more, and another body under it is refused", async () => {
+  await front.operate("PUT", `${PATH}/welcome`, TEMPLATE);
+  const queued = front.queue.queued.length;
+  const ask = (path: string, caller: Record<string, string>, key: string, data: unknown = {}) => {
+    const headers = { ...caller, "Content-Type": "application/json", "Idempotency-Key": key };
+    return front.fetch(path, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ to_address: "ann@example.com", data }),
+    });
+  };
+  const callers = [
+    ["/v1/templates", { "X-API-Key": front.apiKey }],
+    [`/dash/api${PATH}`, { Authorization: `Bearer ${OPERATOR_TOKEN}` }],
+  ] as const;
+  for (const [i, [path, caller]] of callers.entries()) {
+    const key = `trial-${i}`;
+    const one = await ask(`${path}/welcome/test`, caller, key);
+    expect([one.status, one.headers.get("Idempotency-Replayed")]).toEqual([202, null]);
+    const two = await ask(`${path}/welcome/test`, caller, key);
+    expect([two.status, two.body, two.headers.get("Idempotency-Replayed")]).toEqual([202, one.body, "true"]);
+    const other = await ask(`${path}/welcome/test`, caller, key, { name: "Bob" });
+    expect([other.status, other.body["error"]]).toEqual([
+      422,
+      expect.stringContaining("used before with another body"),
+    ]);
+    expect((await ask(`${path}/welcome/test`, caller, "é")).status).toBe(400);
+    expect(front.queue.queued.length).toBe(queued + i + 1);
+  }
+  const [path, caller] = callers[0];
+  await front.operate("DELETE", `${PATH}/welcome`);
+  expect((await ask(`${path}/welcome/test`, caller, "trial-0")).headers.get("Idempotency-Replayed")).toBe("true");
+  expect((await ask(`${path}/welcome/test`, caller, "trial-new")).status).toBe(404);
+  expect((await ask("/dash/api/tenants/nobody/templates/welcome/test", callers[1][1], "trial-1")).status).toBe(404);
 });
 
 test("a test send is refused for what a send is refused for, and queues nothing then", async () => {

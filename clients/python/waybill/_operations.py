@@ -2521,6 +2521,7 @@ class Operations(Caller):
         slug: str,
         body: TestOwnTemplateBody,
         *,
+        idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
         """Send one message made of a template. Queues a job of the tenant, as a send of its own does: with its sender,
@@ -2532,7 +2533,8 @@ class Operations(Caller):
             "/v1/templates/{slug}/test",
             path_values={"slug": slug},
             body=body,
-            repeat="unsafe",
+            idempotency_key=idempotency_key,
+            repeat="with_key",
             timeout=timeout,
         )
         return answer

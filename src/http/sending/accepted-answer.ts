@@ -2,6 +2,7 @@ import type { AcceptResult } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
+import { KEY_CONFLICT_TEXT } from "../failures.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { shownFallbacks } from "./fallbacks.ts";
 
@@ -28,7 +29,7 @@ export function replay(exchange: Exchange, jobId: string): Response {
 }
 
 export function keyConflict(): ApiError {
-  return new ApiError(422, "this Idempotency-Key was used before with another body");
+  return new ApiError(422, KEY_CONFLICT_TEXT);
 }
 
 /** The answer to a send. `body`: as it was sent; absent: it has no fallbacks. */

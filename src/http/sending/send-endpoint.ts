@@ -70,7 +70,8 @@ export const REPLAYED_HEADER = {
   "Idempotency-Replayed": "`true` where this is the answer to an earlier request with the same key.",
 } as const;
 
-const QUEUED = {
+/** The answer of a call that queues one new message. */
+export const QUEUED = {
   202: {
     description: "Queued.",
     schema: PendingJob,
