@@ -35,7 +35,21 @@ export class RedisConnector {
    * gone silently is replaced within `COMMAND_TIMEOUT_MS` and `PING_MS`, in use or not.
    */
   connect(): RedisConnection {
-    const connection = open(this.address);
+    return this.watched(open(this.address));
+  }
+
+  /**
+   * Opens a connection for subscriptions. In a cluster every node passes on what is published at any, so it goes to one node, and
+   * after each break to another: the cluster client's own connection for this has no deadline, and does not notice that it is
+   * silent. `peer` is a connection of `connect`, and knows the nodes.
+   */
+  connectToHear(peer: RedisConnection): Redis {
+    const { address } = this;
+    if (!(peer instanceof Cluster)) return this.watched(peer.duplicate());
+    return this.watched(openAnyNode(address.kind === "cluster" ? address.urls : [], peer));
+  }
+
+  private watched<C extends RedisConnection>(connection: C): C {
     connection.on("error", (error: Error) => {
       if (this.away.size === 0) this.telemetry.log("warn", "redis cannot be reached", { error: error.message });
       this.away.add(connection);
@@ -63,12 +77,17 @@ const OPTIONS = {
   autoResendUnfulfilledCommands: false,
   // It asks once, and whatever becomes of that leaves the connection deaf (`hearNews`).
   autoResubscribe: false,
+  // A server that has become a replica refuses writes as long as its connections last. Where the address leads to the new
+  // master, only another connection gets there.
+  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
   // Without this, commands in flight when the connection breaks end only at their timeout.
   maxRetriesPerRequest: 0,
   commandTimeout: COMMAND_TIMEOUT_MS,
   socketTimeout: COMMAND_TIMEOUT_MS,
   connectTimeout: COMMAND_TIMEOUT_MS,
 } as const;
+
+const DEFAULT_PORT = 6379;
 
 const reconnectDelayMs = (times: number) => Math.min(50 * times, 500);
 
@@ -79,14 +98,58 @@ function open(address: RedisAddress): RedisConnection {
     case "socket":
       return new Redis({ ...OPTIONS, path: address.path, retryStrategy: reconnectDelayMs });
     case "cluster":
-      return new Cluster([...address.urls], {
-        redisOptions: OPTIONS,
-        clusterRetryStrategy: reconnectDelayMs,
-        // A cluster client's own queue has no deadline: while no node answers, commands are refused, and their callers
-        // repeat them.
-        enableOfflineQueue: false,
-      });
+      return openCluster(address.urls);
   }
+}
+
+function openCluster(urls: readonly string[]): Cluster {
+  const cluster = new Cluster([...urls], {
+    redisOptions: OPTIONS,
+    clusterRetryStrategy: reconnectDelayMs,
+    // A cluster client's own queue has no deadline: while no node answers, commands are refused, and their callers
+    // repeat them.
+    enableOfflineQueue: false,
+  });
+  return cluster.on("+node", rejectSentOnBreak);
+}
+
+/** Those of a connection: commands that it has not sent, and that were sent and have no reply. */
+type Queues = "offlineQueue" | "commandQueue";
+
+/**
+ * Rejects what was sent to a node, when its connection breaks, with another error than what was not. A cluster's client sends again
+ * what was rejected with "Connection is closed", without a word to the caller, who alone knows how to repeat it safely.
+ */
+function rejectSentOnBreak(node: Redis): void {
+  // Its types call the method private, and there is no other place where the two can be told apart.
+  const flushing = node as unknown as { flushQueue(error: Error, queues?: Partial<Record<Queues, boolean>>): void };
+  const flush = flushing.flushQueue.bind(node);
+  flushing.flushQueue = (error, queues) => {
+    flush(new Error("the connection broke before the reply"), { ...queues, offlineQueue: false });
+    flush(error, { ...queues, commandQueue: false });
+  };
+}
+
+function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
+  const seeds = urls.map((url) => {
+    const { hostname, port } = new URL(url);
+    return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || DEFAULT_PORT };
+  });
+  let turns = 0;
+  const retryStrategy = (times: number) => {
+    const { host, port } = connection.options;
+    const known = cluster.nodes("all").map(({ options }) => ({ host: options.host, port: options.port }));
+    const others = [...known, ...seeds].filter((place) => place.host !== host || place.port !== port);
+    turns += 1;
+    Object.assign(connection.options, others[turns % others.length]);
+    return reconnectDelayMs(times);
+  };
+  const connection: Redis = new Redis(urls[0] ?? "", { ...OPTIONS, retryStrategy });
+  // It may have left the cluster, and hears nothing then.
+  cluster.on("-node", ({ options: { host, port } }: Redis) => {
+    if (host === connection.options.host && port === connection.options.port) connection.disconnect(true);
+  });
+  return connection;
 }
 
 /** Replies that say that the command was refused before it did anything. */

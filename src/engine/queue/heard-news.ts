@@ -1,8 +1,7 @@
-import { Cluster } from "ioredis";
+import type { Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import type { CancelListener, LeaseRole } from "../../domain/queue.ts";
 import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
-import type { RedisConnection } from "./connection.ts";
 import { CANCEL_CHANNEL, CHANGED_CHANNEL, JOBS_CHANNEL, QUESTIONS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
 
 /** What processes tell each other over publish and subscribe. All of it are hints: each may be lost. */
@@ -12,15 +11,18 @@ const NEWS_CHANNELS = [JOBS_CHANNEL, CANCEL_CHANNEL, CHANGED_CHANNEL, RELEASED_C
 const ASK_AGAIN_MS = 1_000;
 
 /** Subscribes a connection to all news, and again whenever it has been replaced. Resolves when the subscriptions are active. */
-export async function hearNews(connection: RedisConnection, clock: Clock): Promise<void> {
-  await connection.subscribe(...NEWS_CHANNELS);
-  // A cluster's client keeps a connection for this, which it subscribes again until it succeeds.
-  if (connection instanceof Cluster) return;
-  const subscribe = () => {
-    if (connection.status !== "ready") return;
-    connection.subscribe(...NEWS_CHANNELS).catch(() => clock.setTimer(ASK_AGAIN_MS, subscribe));
-  };
-  connection.on("ready", subscribe);
+export function hearNews(connection: Redis, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    const subscribe = () => {
+      if (connection.status !== "ready") return;
+      connection.subscribe(...NEWS_CHANNELS).then(
+        () => resolve(),
+        () => clock.setTimer(ASK_AGAIN_MS, subscribe),
+      );
+    };
+    connection.on("ready", subscribe);
+    subscribe();
+  });
 }
 
 type ReleaseListener = (role: LeaseRole, shard: number) => void;

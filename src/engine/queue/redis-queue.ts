@@ -1,4 +1,4 @@
-import { Cluster } from "ioredis";
+import { Cluster, type Redis } from "ioredis";
 import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/batch.ts";
 import { type Clock, sleep } from "../../domain/clock.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
@@ -134,7 +134,7 @@ export class RedisQueue
   private readonly leaseLine: RedisConnection;
   private readonly bulk: RedisConnection;
   private readonly owner: RedisConnection;
-  private readonly subscriber: RedisConnection;
+  private readonly subscriber: Redis;
   private readonly letters: ChannelLetters;
   private readonly acceptor: Acceptor;
   private readonly observer: Observer;
@@ -157,7 +157,7 @@ export class RedisQueue
     this.leaseLine = connector.connect();
     this.bulk = connector.connect();
     this.owner = connector.connect();
-    this.subscriber = connector.connect();
+    this.subscriber = connector.connectToHear(this.front);
     const shardsPerCall = this.front instanceof Cluster ? "one" : "all";
     this.shardsPerRecord = shardsPerCall;
     const room = new QueueRoom({ clock, telemetry, memory: () => this.memory() });
@@ -190,14 +190,14 @@ export class RedisQueue
   async start(): Promise<void> {
     const { clock } = this.options;
     const giveUpAtMs = clock.monotonicMs() + engineLimits.queueStartMs;
-    for (const connection of this.connections()) {
-      while (connection.status !== "ready") {
-        if (clock.monotonicMs() > giveUpAtMs)
-          throw new UnavailableError("no Redis answers at the address in REDIS_URL");
-        await sleep(clock, 20);
-      }
+    let hears = false;
+    void hearNews(this.subscriber, clock).then(() => {
+      hears = true;
+    });
+    while (!hears || this.connections().some(({ status }) => status !== "ready")) {
+      if (clock.monotonicMs() > giveUpAtMs) throw new UnavailableError("no Redis answers at the address in REDIS_URL");
+      await sleep(clock, 20);
     }
-    await hearNews(this.subscriber, clock);
   }
 
   private connections(): readonly RedisConnection[] {
