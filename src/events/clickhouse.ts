@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import { addAbortSignal, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
@@ -29,7 +29,9 @@ export class ClickHouse {
   async command(sql: string): Promise<void> {
     await this.answer(
       this.options.timeoutMs,
-      (signal) => this.options.client.command({ query: sql, abort_signal: signal }),
+      async (signal) => {
+        await drained((await this.options.client.exec({ query: sql, abort_signal: signal })).stream, signal);
+      },
       (cause) => new TransportError(`clickhouse did not confirm a statement: ${saidBy(cause)}`, { cause }),
     );
   }
@@ -44,9 +46,7 @@ export class ClickHouse {
       async (signal) => {
         const values = Readable.from([Buffer.from(body)], { objectMode: false });
         const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
-        // A connection whose answer is not read to the end cannot be reused.
-        stream.resume();
-        await finished(stream);
+        await drained(stream, signal);
       },
       (cause) => {
         if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${saidBy(cause)}`, { cause });
@@ -70,8 +70,11 @@ export class ClickHouse {
           format: "JSONCompact",
           abort_signal: signal,
         });
-        const { data } = await result.json<readonly unknown[]>();
-        return data;
+        signal.addEventListener("abort", () => result.close(), { once: true });
+        const answer = await result.json<readonly unknown[]>();
+        // Servers from 23.9 to 25.10 complete the document when a statement fails after its first rows.
+        if ("exception" in answer) throw new Error(`it failed midway: ${String(answer.exception)}`);
+        return answer.data;
       },
       notAnswered,
     );
@@ -83,7 +86,7 @@ export class ClickHouse {
       Math.min(this.options.timeoutMs, eventLimits.eventStoreReadTimeoutMs),
       async (signal) => {
         const { stream } = await this.options.client.exec({ query: sql, abort_signal: signal });
-        return buffer(stream);
+        return buffer(addAbortSignal(signal, stream));
       },
       notAnswered,
     );
@@ -139,6 +142,15 @@ export class ClickHouse {
       );
     });
   }
+}
+
+/**
+ * A connection whose answer is not read to the end cannot be reused. The client heeds its signal only until an answer begins: one that
+ * stops midway would keep its connection for two minutes.
+ */
+async function drained(stream: Readable, signal: AbortSignal): Promise<void> {
+  addAbortSignal(signal, stream).resume();
+  await finished(stream);
 }
 
 /**

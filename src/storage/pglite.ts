@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
@@ -34,10 +34,14 @@ export interface UnfinishedCopy {
  * disk at checkpoints alone. A change survives the death of this process, because the operating system has it by then; a power
  * loss can lose the last seconds of changes. `close` writes a checkpoint, so the next start has nothing to replay. If that is not
  * enough, use a PostgreSQL server.
+ *
+ * Where PostgreSQL would end its server (PANIC: the disk is full at a checkpoint, or where the write-ahead log grows), this process
+ * ends, as if it was killed.
  */
 export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
   if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
   const client = await PGlite.create({ fs: new PrivateNodeFs(folder) });
+  onPanic(client, endProcess);
   await client.exec("set client_min_messages = warning");
   let closed: Promise<void> | null = null;
   return {
@@ -62,6 +66,32 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
       return closed;
     },
   };
+}
+
+/**
+ * Calls `end` at once when PostgreSQL panics. PGlite tells that like any other error, and in the next statement it would spin in the
+ * event loop for ever: no timer and no signal gets its turn any more.
+ */
+export function onPanic(client: PGlite, end: (error: Error) => void): void {
+  const heeding =
+    <A extends unknown[], T>(call: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      try {
+        return await call(...args);
+      } catch (error) {
+        if (error instanceof Error && "severity" in error && error.severity === "PANIC") end(error);
+        throw error;
+      }
+    };
+  // All statements go through one of the two.
+  client.execProtocol = heeding(client.execProtocol.bind(client));
+  client.execProtocolStream = heeding(client.execProtocolStream.bind(client));
+}
+
+/** Nothing that an orderly end would do can be relied on: other engines in this process want the same disk. */
+function endProcess({ message }: Error): void {
+  writeSync(2, `the embedded PostgreSQL has ended: ${message}\n`);
+  process.kill(process.pid, "SIGKILL");
 }
 
 /** Created in a sibling folder, so a process that dies meanwhile leaves nothing that looks like a database. */

@@ -16,6 +16,8 @@ export class PostgresPool {
   /** What drizzle's driver calls. */
   readonly client: Pick<SQL, "unsafe" | "begin">;
   private replacing: Promise<void> | null = null;
+  /** A pool that was replaced closes: a third beside it would take connections that others need. */
+  private isFormerOpen = false;
   private replacedAtMs = Number.NEGATIVE_INFINITY;
   private isClosed = false;
 
@@ -36,7 +38,8 @@ export class PostgresPool {
 
   /** Moves to new connections if the server answers on one. The calls under way on the former ones may end there. */
   replace(): void {
-    if (this.replacing !== null || this.isClosed || performance.now() - this.replacedAtMs < REPLACED_EVERY_MS) return;
+    if (this.replacing !== null || this.isFormerOpen || this.isClosed) return;
+    if (performance.now() - this.replacedAtMs < REPLACED_EVERY_MS) return;
     this.replacing = this.moveToOthers().finally(() => {
       this.replacing = null;
     });
@@ -55,7 +58,11 @@ export class PostgresPool {
     const former = this.pool;
     this.pool = next;
     this.replacedAtMs = performance.now();
-    void former.close({ timeout: FORMER_CLOSE_SECONDS }).catch(() => undefined);
+    this.isFormerOpen = true;
+    const closed = () => {
+      this.isFormerOpen = false;
+    };
+    void former.close({ timeout: FORMER_CLOSE_SECONDS }).then(closed, closed);
   }
 }
 
