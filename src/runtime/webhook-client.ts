@@ -75,6 +75,14 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
     return new Promise((resolve) => {
       const call = (secure ? requestHttps : requestHttp)(options);
       const end = () => call.destroy();
+      // Each of these answers costs a turn of the event loop, and nothing else counts them.
+      let told = 0;
+      call.on("information", () => {
+        told += 1;
+        if (told <= INFORMATION_MAX) return;
+        resolve(failed("it announced an answer (1xx) again and again, and gave none"));
+        end();
+      });
       // Stays attached: an error after the answer concerns nobody.
       call.on("error", (error) => resolve(failed(causeOf(error))));
       call.on("response", (response) => {
@@ -92,6 +100,9 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
     });
   }
 }
+
+/** Answers before the answer (1xx). A receiver has use for one or two. */
+const INFORMATION_MAX = 16;
 
 function failed(why: string): WebhookAnswer {
   return { kind: "failed", why };

@@ -135,7 +135,7 @@ describe("a call to a tenant's address", () => {
   test("ends with its signal when the receiver never answers, when it drips, and before it began", async () => {
     const hanging = await listening((socket) => void socket);
     const dripping = await listening((socket) => {
-      const timer = setInterval(() => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), 5);
+      const timer = setInterval(() => socket.write("HTTP/1.1 100 Continue\r\n\r\n"), 20);
       socket.on("close", () => clearInterval(timer));
     });
     for (const server of [hanging, dripping]) {
@@ -163,6 +163,21 @@ describe("a call to a tenant's address", () => {
     expect(written).toBeLessThan(64 * 1024 * 1024);
     server.close();
   });
+
+  test.each([
+    [2, "HTTP/1.1 204 No Content\r\n\r\n", null],
+    [1_000, "", "it announced an answer (1xx) again and again, and gave none"],
+  ])(
+    "%i answers before the answer are taken only as far as anybody has use for them",
+    async (hints, last, why) => {
+      const server = await listening((socket) => {
+        socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(hints) + last);
+      });
+      expect(await post(`http://hook.test:${portOf(server)}/`, AbortSignal.timeout(60_000))).toBe(why);
+      server.close();
+    },
+    90_000,
+  );
 
   test("refuses an address that is too long", async () => {
     expect(await post(`http://hook.test:${plain.port}/${"x".repeat(limits.webhookUrlCharsMax)}`)).toContain("longer");

@@ -37,6 +37,30 @@ export function takenOver(connection: SMTPConnection): ReadySocket | null {
   return { socket, offers: new Set(offers) };
 }
 
+/** What a server may say before it is ready: its greeting and what it offers, twice where it is encrypted, take a few hundred bytes. */
+const UNTIL_READY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Ends nodemailer's connection where the server says more than that before it is ready. nodemailer puts each empty line on a list, and
+ * works on it in the event loop even after the connection is closed. Its internals are checked as in `takenOver`.
+ */
+export function boundUntilReady(connection: SMTPConnection): void {
+  const onData: unknown = Reflect.get(connection, "_onData");
+  const onError: unknown = Reflect.get(connection, "_onError");
+  if (!isListener(onData) || !isListener(onError) || !isTexts(Reflect.get(connection, "_responseQueue")))
+    throw changed();
+  let bytes = 0;
+  Reflect.set(connection, "_onData", (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes <= UNTIL_READY_BYTES_MAX) {
+      Reflect.apply(onData, connection, [chunk]);
+      return;
+    }
+    Reflect.set(connection, "_responseQueue", []);
+    Reflect.apply(onError, connection, [new Error("the server says too much"), "EPROTOCOL", false, "CONN"]);
+  });
+}
+
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
 }

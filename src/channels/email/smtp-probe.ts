@@ -2,6 +2,7 @@ import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Finding, RelayProbe } from "../../domain/domain.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
+import { boundUntilReady } from "./ready-socket.ts";
 import { addressing, encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
@@ -43,6 +44,8 @@ export class SmtpProbe implements RelayProbe {
     const route = await this.options.guard.routeTo(server.host);
     if (route.kind === "refused") return failed(`the host of the tenant's mail server ${route.why}`);
     if (route.kind === "unanswered") return unanswered(`has a name that ${route.why}`);
+    // The lookup may have taken all of the time.
+    if (signal.aborted) return unanswered("did not answer in time");
     const connection = new SMTPConnection({
       ...addressing({ ...server, address: route.address }),
       ...encryption(server),
@@ -50,6 +53,7 @@ export class SmtpProbe implements RelayProbe {
       greetingTimeout: this.deadlineMs,
       socketTimeout: this.deadlineMs,
     });
+    boundUntilReady(connection);
     signal.addEventListener("abort", () => connection.close(), { once: true });
     try {
       await connected(connection);

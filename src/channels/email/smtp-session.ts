@@ -3,7 +3,7 @@ import type { SMTPPoolOptions } from "nodemailer";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { SmtpServer } from "../../domain/smtp-url.ts";
 import type { MailMessage } from "./mime/mail-message.ts";
-import { type ReadySocket, takenOver } from "./ready-socket.ts";
+import { boundUntilReady, type ReadySocket, takenOver } from "./ready-socket.ts";
 import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
 import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
 import { SmtpTransaction } from "./smtp-transaction.ts";
@@ -85,6 +85,7 @@ export class SmtpSession {
     private readonly onEnd: () => void,
   ) {
     this.connection = new SMTPConnection(connectionOptions(server, timeouts));
+    boundUntilReady(this.connection);
     // An error on an idle connection needs no handling: its end follows.
     this.connection.on("error", (error: unknown) => this.onFailure?.(error));
     this.connection.once("end", () => {

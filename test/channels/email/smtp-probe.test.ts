@@ -145,3 +145,18 @@ describe("a tenant's own relay", () => {
     });
   });
 });
+
+test("a server that only talks is left at once, not at the deadline", async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.write("\n".repeat(128 * 1024));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port: talking } = server.address() as AddressInfo;
+  const { result, why } = await patient.check(`smtp://127.0.0.1:${talking}`);
+  server.close();
+  expect([result, why]).toEqual([
+    "unanswered",
+    expect.stringContaining("dropped the connection or could not be reached"),
+  ]);
+}, 90_000);

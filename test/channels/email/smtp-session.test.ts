@@ -526,3 +526,15 @@ async function sentByNodemailer(port: number): Promise<string> {
     );
   });
 }
+
+test("a server that says too much before it is ready is left at once", async () => {
+  const server = await aServer(() => 0, "\r\n".repeat(64 * 1024));
+  const patient = { ...SHORT, connectMs: 60_000, readyMs: 60_000 };
+  const session = new SmtpSession(placeOf(server.port), patient, () => {});
+  const failure = await session.open(NEVER).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  expect(failure).toMatchObject({ failure: { code: "EPROTOCOL" } });
+  expect(session.isOver).toBe(true);
+}, 90_000);
