@@ -50,7 +50,7 @@ export class Upkeep {
     this.checkpointDueMs = options.clock.monotonicMs() + CHECKPOINT_MS;
   }
 
-  /** Call once only, after a first look. */
+  /** Looks again and again, from a pause on: the first look is its caller's. Safe to repeat. */
   start(): void {
     this.looks.startLater();
   }

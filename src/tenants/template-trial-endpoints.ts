@@ -11,9 +11,10 @@ import type { FrontDoor } from "../http/front-door.ts";
 import { managedEndpoints, type Self } from "../http/managed-endpoint.ts";
 import type { PathParameter } from "../http/parameters.ts";
 import { acceptJob } from "../http/sending/accept-job.ts";
-import { answerAccepted, replay } from "../http/sending/accepted-answer.ts";
+import { answerAccepted } from "../http/sending/accepted-answer.ts";
 import { idempotencyOf } from "../http/sending/idempotency.ts";
 import { IDEMPOTENCY_KEY, QUEUED } from "../http/sending/send-endpoint.ts";
+import { replayed } from "../http/sending/serve-send.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import type { TemplateKind } from "../http/template-kind.ts";
 import type { TenantRegistry } from "./registry.ts";
@@ -107,9 +108,8 @@ function testEndpoints(ports: Ports, kinds: readonly TemplateKind[], params: Par
     async handle({ door, exchange, tenantId, self, params: { slug }, body }) {
       const idempotency = idempotencyOf(exchange, `test ${slug}`, body);
       const known = idempotency === null ? null : await ports.directory.byId(tenantId);
-      const first = known && idempotency && (await door.ports.queue.queuedUnder(known, idempotency));
-      // Whatever became of the template since.
-      if (first?.isSame === true) return replay(exchange, first.jobId);
+      const first = known === null ? null : await replayed(door, exchange, { tenant: known, body, idempotency });
+      if (first !== null) return first;
       const { tenant, kind } = await find(ports, kinds, tenantId, slug);
       if (self !== null) requireOwnSend(door, exchange, self, kind.channel);
       const job = jobOf(tenant, kind, slug, body);

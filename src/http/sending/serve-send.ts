@@ -149,7 +149,7 @@ export async function readSend(
  * The first answer to this same request, or null. A repeat gets the original answer even if the request would be refused now,
  * for example because a template is gone.
  */
-async function replayed(
+export async function replayed(
   door: FrontDoor,
   exchange: Exchange,
   { tenant, body, idempotency }: Pick<Send, "body" | "idempotency"> & { readonly tenant: Tenant },
