@@ -1,5 +1,5 @@
-import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
+import { dns } from "bun";
 import type { OutboundGuard, OutboundRoute } from "../domain/outbound.ts";
 
 export interface NetworkGuardOptions {
@@ -7,7 +7,7 @@ export interface NetworkGuardOptions {
   readonly allow: readonly string[];
   /** False if no connection may leave the machine: then only `allow` applies. */
   readonly publicAllowed: boolean;
-  /** All addresses of a name; by default the system's lookup. */
+  /** All addresses of a name; by default those in `/etc/hosts`, or that the system's name servers know. */
   readonly addressesOf?: (host: string) => Promise<readonly string[]>;
 }
 
@@ -29,9 +29,8 @@ export class NetworkGuard implements OutboundGuard {
     try {
       return this.judge(await (this.options.addressesOf ?? systemAddressesOf)(host));
     } catch (error) {
-      // The runtime's codes for getaddrinfo's answer that a name does not exist (RFC 3493, 6.1).
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;
-      if (code === "ENOTFOUND" || code === "ENODATA") {
+      if (code === "DNS_ENOTFOUND" || code === "DNS_ENODATA") {
         return { kind: "refused", cause: "absent", why: "does not exist" };
       }
       return { kind: "unanswered", why: "could not be looked up" };
@@ -88,8 +87,13 @@ function isOn(list: BlockList, address: string): boolean {
   return family !== 0 && !address.includes("%") && list.check(address, family === 6 ? "ipv6" : "ipv4");
 }
 
+/**
+ * Waits for an answer without a thread. `node:dns` calls getaddrinfo, which holds one of the runtime's threads, of which
+ * there is one per core: as many names whose server is silent, all of one tenant, would stop every other lookup, the
+ * reading of files and the deriving of keys, for ten seconds each time.
+ */
 async function systemAddressesOf(host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address);
+  return (await dns.lookup(host, { backend: "c-ares" })).map(({ address }) => address);
 }
 
 function listOf(networks: readonly string[]): BlockList {

@@ -1,5 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { getServers, setServers } from "node:dns";
+import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { NetworkGuard } from "../../src/runtime/network-guard.ts";
+import { DnsServer } from "../support/dns-server.ts";
+import { eventually } from "../support/eventually.ts";
 
 const open = new NetworkGuard({ allow: [], publicAllowed: true });
 const sandboxed = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
@@ -55,10 +60,10 @@ describe("the guard of outgoing connections", () => {
   });
 
   test.each([
-    ["ENOTFOUND", "refused"],
-    ["ENODATA", "refused"],
-    ["EAI_AGAIN", "unanswered"],
-    ["ETIMEOUT", "unanswered"],
+    ["DNS_ENOTFOUND", "refused"],
+    ["DNS_ENODATA", "refused"],
+    ["DNS_ESERVFAIL", "unanswered"],
+    ["DNS_ETIMEOUT", "unanswered"],
   ] as const)("tells a name that does not exist from one that nobody answered for: %s", async (code, kind) => {
     const addressesOf = () => Promise.reject(Object.assign(new Error(code), { code }));
     const guard = new NetworkGuard({ allow: [], publicAllowed: true, addressesOf });
@@ -79,5 +84,49 @@ describe("the guard of outgoing connections", () => {
     expect(await inside.routeTo("10.2.3.4")).toMatchObject({ kind: "allowed" });
     expect(await inside.routeTo("10.3.3.4")).toMatchObject({ kind: "refused" });
     expect(await inside.routeTo("fd00::5")).toMatchObject({ kind: "allowed" });
+  });
+});
+
+describe("its lookups", () => {
+  const former = getServers();
+  let server: DnsServer;
+
+  beforeAll(async () => {
+    server = await DnsServer.start();
+    setServers([server.address]);
+  });
+
+  afterAll(async () => {
+    setServers(former);
+    await server.stop();
+  });
+
+  test("tell an address, a name without one, a name that does not exist and a server that cannot say apart", async () => {
+    server.zone.set("public.example", [{ type: "A", value: "8.8.8.8" }]);
+    server.zone.set("alias.example", [{ type: "CNAME", value: "public.example" }]);
+    server.zone.set("inside.example", [{ type: "A", value: "10.1.2.3" }]);
+    server.zone.set("mail-only.example", [{ type: "MX", value: "mx.example", priority: 10 }]);
+    server.misbehaviours.set("broken.example", "servfail");
+    expect(await open.routeTo("public.example")).toMatchObject({ kind: "allowed", addresses: ["8.8.8.8"] });
+    expect(await open.routeTo("alias.example")).toMatchObject({ kind: "allowed", addresses: ["8.8.8.8"] });
+    expect(await open.routeTo("inside.example")).toMatchObject({ kind: "refused", cause: "forbidden" });
+    expect(await open.routeTo("mail-only.example")).toMatchObject({ kind: "refused", cause: "absent" });
+    expect(await open.routeTo("nowhere.example")).toMatchObject({ kind: "refused", cause: "absent" });
+    expect(await open.routeTo("broken.example")).toMatchObject({ kind: "unanswered" });
+  });
+
+  test("that nobody answers hold up nothing else, however many there are", async () => {
+    server.zone.set("quick.example", [{ type: "A", value: "8.8.8.8" }]);
+    const names = Array.from({ length: 8 * availableParallelism() }, (_, at) => `silent-${at}.example`);
+    for (const name of names) server.misbehaviours.set(name, "silent");
+    let answered = 0;
+    const waiting = names.map((name) => open.routeTo(name).finally(() => (answered += 1)));
+    await eventually("each of them is asked", () => names.every((name) => server.asked.includes(name)));
+    expect(await readFile(import.meta.path, "utf8")).toContain("hold up nothing else");
+    expect(await open.routeTo("quick.example")).toMatchObject({ kind: "allowed" });
+    expect(answered).toBe(0);
+    // The question is asked again before it is given up.
+    for (const name of names) server.misbehaviours.delete(name);
+    for (const route of await Promise.all(waiting)) expect(route).toMatchObject({ kind: "refused", cause: "absent" });
   });
 });

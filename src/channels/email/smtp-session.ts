@@ -48,6 +48,8 @@ export class SmtpError extends Error {
 interface AwaitedReplies {
   /** Replies the server still owes. */
   readonly owed: number;
+  /** Whether `socketMs` limits all of it, not each silence: no deadline of a message ends it before. */
+  readonly isBrief?: true;
   onReply(reply: SmtpReply): void;
   /** No more replies will come. */
   onEnd(error: unknown): void;
@@ -58,7 +60,8 @@ interface AwaitedReplies {
  * and AUTH. Our own code does the rest, the same for every message, over the socket that nodemailer prepared.
  *
  * Invariants:
- * T1. It is ready, or has failed, within `readyMs`; a message being sent fails after `socketMs` of silence.
+ * T1. It is ready, or has failed, within `readyMs`; a message being sent fails after `socketMs` of silence; RSET and
+ *     QUIT are answered within `socketMs`, or it ends.
  * T2. Once it failed, ended or was closed, its socket is gone, even after an abort.
  * T3. Every failure says how far the message had come, because the outcome depends on that.
  * T4. A reply answers only what was written before it arrived. A server that sends more replies than it owes is out of
@@ -172,7 +175,7 @@ export class SmtpSession {
         this.isRefused = false;
         resolve();
       };
-      this.expect({ owed: 1, onReply, onEnd: fail });
+      this.expect({ owed: 1, isBrief: true, onReply, onEnd: fail });
       this.write("RSET\r\n", "latin1");
     });
   }
@@ -180,7 +183,7 @@ export class SmtpSession {
   /** Sends QUIT; the connection ends with the server's answer or after a time limit. */
   quit(): void {
     if (this.isOver) return;
-    this.expect({ owed: 1, onReply: () => this.close(), onEnd: () => {} });
+    this.expect({ owed: 1, isBrief: true, onReply: () => this.close(), onEnd: () => {} });
     this.write("QUIT\r\n", "latin1");
   }
 
@@ -260,7 +263,7 @@ export class SmtpSession {
   }
 
   private heard(chunk: Buffer): void {
-    this.lastLifeMs = performance.now();
+    if (this.awaited?.isBrief !== true) this.lastLifeMs = performance.now();
     const replies = this.replies.read(chunk);
     if (replies === null) return this.fail({ code: "EPROTOCOL" });
     let owed = this.awaited?.owed ?? 0;

@@ -58,6 +58,18 @@ async function aServer(manners: Manners, greeting = "220 here\r\n"): Promise<Raw
   };
 }
 
+/** A server that takes what is sent to it, and answers the command with one line of a reply after another, without an end. */
+async function aDrippingServer(command: "RSET" | "QUIT"): Promise<RawServer> {
+  return aServer((text, socket) => {
+    if (text.startsWith("EHLO")) socket.write(LONE);
+    else if (text.startsWith(command)) {
+      const drip = setInterval(() => socket.write("250-a moment\r\n"), SHORT.socketMs / 20);
+      socket.on("close", () => clearInterval(drip));
+    }
+    return text.length;
+  });
+}
+
 /** Commands that a server answers by itself: everything but the message's own. */
 function manners(ehlo: string, onJobs: Manners): Manners {
   return (text, socket, nth) => {
@@ -526,6 +538,20 @@ async function sentByNodemailer(port: number): Promise<string> {
     );
   });
 }
+
+describe("a server whose reply never ends", () => {
+  test("after RSET is left, and does not keep the connection from others", async () => {
+    const session = await aSession((await aDrippingServer("RSET")).port);
+    expect(await failureIn(session.reset())).toMatchObject({ code: "ETIMEDOUT" });
+    expect(session.isOver).toBe(true);
+  });
+
+  test("after QUIT is left", async () => {
+    const session = await aSession((await aDrippingServer("QUIT")).port);
+    session.quit();
+    await eventually("the connection is over", () => session.isOver);
+  });
+});
 
 test("a server that says too much before it is ready is left at once", async () => {
   const server = await aServer(() => 0, "\r\n".repeat(64 * 1024));
