@@ -7,6 +7,8 @@ import { sqlState } from "./sql-state.ts";
 
 const CONNECTIONS_MAX = 10;
 const CONNECT_TIMEOUT_SECONDS = 5;
+/** Before the server does it (`idle_session_timeout`): it could do so while a statement is on its way. */
+const IDLE_SECONDS = 45;
 
 /**
  * Settings of every session. The server ends sessions that their client has forgotten, so no lock outlives a lost process, and
@@ -37,6 +39,7 @@ export async function connectPostgres(url: string): Promise<OpenDatabase> {
       adapter: "postgres",
       max: CONNECTIONS_MAX,
       connectionTimeout: CONNECT_TIMEOUT_SECONDS,
+      idleTimeout: IDLE_SECONDS,
       connection: SESSION,
     });
   const pool = await PostgresPool.open(connect).catch((error: unknown) => {

@@ -1,9 +1,10 @@
-import { and, asc, eq, gt, inArray, lte, max, notExists, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, lte, max, notExists, type SQL, sql } from "drizzle-orm";
 import type { Content, ContentStore } from "../domain/content-store.ts";
 import type { PayloadRef, StoredRef } from "../domain/payload-store.ts";
 import type { Database } from "./database.ts";
 import { jobsInPieces, PIECE, storedTimes } from "./jobs-in-pieces.ts";
 import { sqlState } from "./sql-state.ts";
+import { among } from "./statement-texts.ts";
 import { contents, contentUses } from "./tables.ts";
 
 const FOREIGN_KEY_VIOLATION = "23503";
@@ -71,7 +72,7 @@ export class ContentRepository implements ContentStore {
           .where(and(eq(contentUses.tenantId, contents.tenantId), eq(contentUses.sha256, contents.sha256)));
         await transaction
           .delete(contents)
-          .where(and(eq(contents.tenantId, tenantId), inArray(contents.sha256, sha256s), notExists(uses)));
+          .where(and(eq(contents.tenantId, tenantId), among(contents.sha256, sha256s), notExists(uses)));
       });
     } catch (error) {
       // Another job began to use one of them meanwhile: nothing was removed, and the next sweep tries again.

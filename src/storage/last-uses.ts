@@ -1,9 +1,10 @@
-import { and, inArray, isNull, lt, or, type SQL } from "drizzle-orm";
+import { and, isNull, lt, or, type SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { among } from "./statement-texts.ts";
 
 /** How often uses are written, all in one statement. */
 const WRITE_MS = 5_000;
@@ -89,7 +90,7 @@ export function newUses(
   { id, lastUsedAt }: { readonly id: PgColumn; readonly lastUsedAt: PgColumn },
 ): { readonly at: Date; readonly where: SQL | undefined } {
   const at = new Date(Math.max(...uses.map((use) => use.at.getTime())));
-  const used = inArray(
+  const used = among(
     id,
     uses.map((use) => use.id),
   );

@@ -2,6 +2,7 @@ import { and, asc, count, eq, gt, inArray, isNull, lte } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { CredentialForm, Expiring } from "../domain/credentials.ts";
 import type { Database } from "../storage/database.ts";
+import { among } from "../storage/statement-texts.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { soonestKeys } from "./soonest-keys.ts";
@@ -103,7 +104,7 @@ export class ExpiringRepository {
     if (wanted.length === 0) return opened;
     const tenantIds = [...new Set(wanted.map(({ tenantId }) => tenantId))];
     const rows = await this.options.database.read((db) =>
-      db.select().from(credentials).where(inArray(credentials.tenantId, tenantIds)),
+      db.select().from(credentials).where(among(credentials.tenantId, tenantIds)),
     );
     for (const { tenantId, kind, changedAtMs } of wanted) {
       const sealed = rows.find((row) => row.tenantId === tenantId && row.kind === kind)?.sealed;

@@ -1,7 +1,8 @@
-import { and, asc, inArray, type SQL, sql } from "drizzle-orm";
+import { and, asc, type SQL, sql } from "drizzle-orm";
 import { type Clock, sleep } from "../domain/clock.ts";
 import type { ChannelMembers, Plan, Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
+import { among } from "../storage/statement-texts.ts";
 import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
@@ -117,7 +118,7 @@ export class TenantReading {
     keep: (row: R, into: Belongings) => void,
   ): Promise<void> {
     const { database, clock } = this.options;
-    const ofTenants = inArray(table.key.tenantId, [...tenantIds]);
+    const ofTenants = among(table.key.tenantId, tenantIds);
     for (let after: RowKey | null = null; ; ) {
       const end: PieceEnd | null = await this.endOfPiece(table, and(ofTenants, beyond(table, after)));
       if (end === null) return;

@@ -1,6 +1,7 @@
-import { and, asc, eq, gt, inArray, isNull, notLike } from "drizzle-orm";
+import { and, asc, eq, gt, isNull, notLike } from "drizzle-orm";
 import { ALL_SCOPES, type ApiKey, type Plan, type Tenant } from "../domain/tenant.ts";
 import type { Database } from "../storage/database.ts";
+import { among } from "../storage/statement-texts.ts";
 import { plans, registryState, tenants } from "../storage/tables.ts";
 import { CHECKED_KEY_IDS } from "./key-repository.ts";
 import { keys } from "./tables.ts";
@@ -49,7 +50,7 @@ export class TenantSource {
           scopes: keys.scopes,
         })
         .from(keys)
-        .where(inArray(keys.hash, [...hashes])),
+        .where(among(keys.hash, [...hashes])),
     );
     return new Map(
       rows.map(({ hash, keyId, tenantId, expiresAt, scopes }) => [
@@ -78,7 +79,7 @@ export class TenantSource {
         .select()
         .from(tenants)
         .innerJoin(plans, eq(plans.name, tenants.plan))
-        .where(and(inArray(tenants.id, [...tenantIds]), isNull(tenants.deletedAt))),
+        .where(and(among(tenants.id, tenantIds), isNull(tenants.deletedAt))),
     );
     const ids = rows.map((row) => row.tenants.id);
     const reading = new TenantReading(this.options);

@@ -1,5 +1,6 @@
-import { and, between, gte, inArray, lt, sql } from "drizzle-orm";
+import { and, between, gte, lt, sql } from "drizzle-orm";
 import type { Database } from "../storage/database.ts";
+import { among, insertPieces } from "../storage/statement-texts.ts";
 import { tokenMovements } from "../storage/tables.ts";
 import { nextMonth } from "./month.ts";
 import { usageCounts } from "./tables.ts";
@@ -30,16 +31,18 @@ export class UsageRepository {
   async add(counts: readonly UsageCount[]): Promise<void> {
     if (counts.length === 0) return;
     await this.database.write(async (transaction) => {
-      await transaction
-        .insert(usageCounts)
-        .values([...counts])
-        .onConflictDoUpdate({
-          target: [usageCounts.tenantId, usageCounts.month],
-          set: {
-            apiCalls: sql`${usageCounts.apiCalls} + excluded.api_calls`,
-            accepted: sql`${usageCounts.accepted} + excluded.accepted`,
-          },
-        });
+      for (const piece of insertPieces(counts)) {
+        await transaction
+          .insert(usageCounts)
+          .values(piece)
+          .onConflictDoUpdate({
+            target: [usageCounts.tenantId, usageCounts.month],
+            set: {
+              apiCalls: sql`${usageCounts.apiCalls} + excluded.api_calls`,
+              accepted: sql`${usageCounts.accepted} + excluded.accepted`,
+            },
+          });
+      }
     });
   }
 
@@ -48,7 +51,7 @@ export class UsageRepository {
       db
         .select()
         .from(usageCounts)
-        .where(and(inArray(usageCounts.tenantId, [...tenantIds]), between(usageCounts.month, from, to))),
+        .where(and(among(usageCounts.tenantId, tenantIds), between(usageCounts.month, from, to))),
     );
   }
 
@@ -70,7 +73,7 @@ export class UsageRepository {
         .from(tokenMovements)
         .where(
           and(
-            inArray(tenantId, [...tenantIds]),
+            among(tenantId, tenantIds),
             gte(createdAt, new Date(`${from}-01T00:00:00Z`)),
             lt(createdAt, new Date(`${nextMonth(to)}-01T00:00:00Z`)),
           ),

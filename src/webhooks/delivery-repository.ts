@@ -1,6 +1,7 @@
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
+import { among, insertPieces } from "../storage/statement-texts.ts";
 import { tenants } from "../storage/tables.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
@@ -50,7 +51,7 @@ export class DeliveryRepository {
     if (shards.length === 0) return [];
     const all: SealedWebhook[] = [];
     for (let last = ""; ; ) {
-      const page = await this.select(and(inArray(tenants.shard, [...shards]), gt(webhooks.id, last)), PAGE);
+      const page = await this.select(and(among(tenants.shard, shards), gt(webhooks.id, last)), PAGE);
       all.push(...page);
       if (page.length < PAGE) return all;
       last = page.at(-1)?.webhookId ?? "";
@@ -59,10 +60,7 @@ export class DeliveryRepository {
 
   /** All that are enabled, of these tenants. */
   ofTenants(tenantIds: readonly string[]): Promise<readonly SealedWebhook[]> {
-    return this.select(
-      inArray(webhooks.tenantId, [...tenantIds]),
-      tenantIds.length * webhookLimits.webhooksPerTenantMax,
-    );
+    return this.select(among(webhooks.tenantId, tenantIds), tenantIds.length * webhookLimits.webhooksPerTenantMax);
   }
 
   private select(where: ReturnType<typeof and>, limit: number): Promise<readonly SealedWebhook[]> {
@@ -118,7 +116,7 @@ export class DeliveryRepository {
         // A webhook that was deleted has no log.
         noted.has(webhookId) ? attempts.map((attempt) => rowOf({ tenantId, webhookId }, attempt)) : [],
       );
-      if (attempts.length > 0) await transaction.insert(webhookAttempts).values(attempts);
+      for (const piece of insertPieces(attempts)) await transaction.insert(webhookAttempts).values(piece);
       return noted;
     });
   }

@@ -5,6 +5,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantNews } from "../domain/tenant-news.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import { OldRows } from "../storage/old-rows.ts";
+import { insertPieces } from "../storage/statement-texts.ts";
 import { tenants } from "../storage/tables.ts";
 import { webhookLimits } from "./limits.ts";
 import { type Told, toldNews } from "./message.ts";
@@ -97,12 +98,12 @@ export class NewsRepository {
       const key = new Bun.CryptoHasher("sha256").update(name).digest("base64url");
       return { tenantId, id: last, key, type, channel, at: new Date(atMs), data: JSON.stringify({ channel, ...data }) };
     });
-    const added = await transaction
-      .insert(webhookNews)
-      .values(rows)
-      .onConflictDoNothing()
-      .returning({ id: webhookNews.id });
-    return added.length;
+    let added = 0;
+    for (const piece of insertPieces(rows)) {
+      const inserted = transaction.insert(webhookNews).values(piece).onConflictDoNothing();
+      added += (await inserted.returning({ id: webhookNews.id })).length;
+    }
+    return added;
   }
 
   /** Now and then, the oldest rows of a tenant with too many leave. */

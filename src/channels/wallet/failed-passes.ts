@@ -1,10 +1,11 @@
-import { and, asc, desc, eq, gt, inArray, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, lt, ne, notExists, type SQL, sql } from "drizzle-orm";
 import { alias, unionAll } from "drizzle-orm/pg-core";
 import { isOutage } from "../../domain/errors.ts";
 import { remember } from "../../domain/remember.ts";
 import { SharedRuns } from "../../domain/shared-runs.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
+import { among } from "../../storage/statement-texts.ts";
 import { walletLimits } from "./limits.ts";
 import { removeImages } from "./pass-images.ts";
 import type { PassDevices } from "./passes.ts";
@@ -182,7 +183,7 @@ export class FailedPasses {
       const piece = passIds.slice(at, at + PIECE);
       // Before its pass, by the order in which the devices' rows are locked.
       await this.options.devices.removeOfPasses(piece);
-      const isOne = and(eq(passes.tenantId, tenantId), inArray(passes.id, piece), which);
+      const isOne = and(eq(passes.tenantId, tenantId), among(passes.id, piece), which);
       removed += await this.options.database.write((transaction) => removeHeld(transaction, tenantId, isOne));
     }
     return removed;
@@ -197,7 +198,7 @@ async function removeHeld(transaction: AnyDb, tenantId: string, isOne: SQL | und
     // One that is being tried again is left alone.
     .for("update", { skipLocked: true });
   await removeImages(transaction, tenantId, idsOf(held));
-  await transaction.delete(passes).where(inArray(passes.id, idsOf(held)));
+  await transaction.delete(passes).where(among(passes.id, idsOf(held)));
   return held.length;
 }
 

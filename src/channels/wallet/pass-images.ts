@@ -1,6 +1,7 @@
-import { and, asc, eq, inArray, notExists, notInArray, sql } from "drizzle-orm";
+import { and, asc, eq, notExists, notInArray, sql } from "drizzle-orm";
 import type { PassContent } from "../../domain/wallet.ts";
 import type { AnyDb } from "../../storage/database.ts";
+import { among } from "../../storage/statement-texts.ts";
 import { isCounted } from "./image-hash.ts";
 import type { Pass, RefusedChange } from "./passes.ts";
 import { sizeProblem, sumOf } from "./request/apple-images.ts";
@@ -56,7 +57,7 @@ async function removeUnused(transaction: AnyDb, { tenantId }: Pick<PassOwner, "t
   // A statement of its own: it sees the uses of those for whom `held` has waited.
   await transaction
     .delete(passImages)
-    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...gone]), notExists(uses)));
+    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, [...gone]), notExists(uses)));
 }
 
 /** Why the pass cannot change to this content; null: it can. One that has more than is allowed, from before, may get smaller. */
@@ -70,7 +71,7 @@ export async function imagesProblem(
   const rows = await transaction
     .select({ hash: passImages.hash, bytes: sql`octet_length(${passImages.png})`.mapWith(Number) })
     .from(passImages)
-    .where(and(eq(passImages.tenantId, before.tenantId), inArray(passImages.hash, hashes)));
+    .where(and(eq(passImages.tenantId, before.tenantId), among(passImages.hash, hashes)));
   const stored = new Map(rows.map(({ hash, bytes }) => [hash, bytes]));
   const sizesOf = (one: PassContent) => filesOf(one).map((hash) => stored.get(hash) ?? sent.get(hash)?.byteLength ?? 0);
   const problem = sizeProblem(sizesOf(content));
@@ -99,7 +100,7 @@ function filesOf(content: PassContent): readonly string[] {
 async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: readonly string[]): Promise<string[]> {
   const ended = await transaction
     .delete(passImageUses)
-    .where(and(inArray(passImageUses.passId, [...passIds]), notInArray(passImageUses.hash, [...hashes])))
+    .where(and(among(passImageUses.passId, passIds), notInArray(passImageUses.hash, [...hashes])))
     .returning({ hash: passImageUses.hash });
   return [...new Set(ended.map(({ hash }) => hash))];
 }
@@ -114,7 +115,7 @@ async function held(
   const rows = await transaction
     .select({ hash: passImages.hash })
     .from(passImages)
-    .where(and(eq(passImages.tenantId, tenantId), inArray(passImages.hash, [...hashes])))
+    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, [...hashes])))
     .orderBy(asc(passImages.hash))
     .for(how);
   return new Set(rows.map(({ hash }) => hash));

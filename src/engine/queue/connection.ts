@@ -110,7 +110,7 @@ function openCluster(urls: readonly string[]): Cluster {
     // repeat them.
     enableOfflineQueue: false,
   });
-  return cluster.on("+node", rejectSentOnBreak);
+  return cluster.on("+node", rejectSentOnBreak).on("+node", expectAskingToFail);
 }
 
 /** Those of a connection: commands that it has not sent, and that were sent and have no reply. */
@@ -127,6 +127,19 @@ function rejectSentOnBreak(node: Redis): void {
   flushing.flushQueue = (error, queues) => {
     flush(new Error("the connection broke before the reply"), { ...queues, offlineQueue: false });
     flush(error, { ...queues, commandQueue: false });
+  };
+}
+
+/**
+ * While a slot moves, the client announces a command with ASKING, and takes no notice of how that ends: on a broken connection it
+ * would be a rejection that nobody handles, and end the process. The command itself fails with it.
+ */
+function expectAskingToFail(node: Redis): void {
+  const ask = node.asking.bind(node);
+  node.asking = () => {
+    const reply = ask();
+    reply.catch(() => {});
+    return reply;
   };
 }
 

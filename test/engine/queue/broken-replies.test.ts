@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { createServer } from "node:net";
+import { Redis } from "ioredis";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -67,6 +68,18 @@ async function clusterOfTwo(): Promise<readonly [RedisWire, RedisWire]> {
   return wires;
 }
 
+/** Every slot of the first node begins to move to the second. */
+async function startMoving(wires: readonly [RedisWire, RedisWire]): Promise<void> {
+  const [from, to] = wires.map(({ redisPort }) => undo.add(new Redis(redisPort), (one) => one.disconnect()));
+  if (from === undefined || to === undefined) throw new Error("two nodes");
+  const [fromId, toId] = [await from.call("CLUSTER", "MYID"), await to.call("CLUSTER", "MYID")];
+  for (let slot = 0; slot < 8192; slot += 1) {
+    from.call("CLUSTER", "SETSLOT", slot, "MIGRATING", String(toId));
+    to.call("CLUSTER", "SETSLOT", slot, "IMPORTING", String(fromId));
+  }
+  await Promise.all([from.ping(), to.ping()]);
+}
+
 function newJob(payload = "{}") {
   const jobId = jobIds.next();
   return { jobId, channel: "email", recipient: "ann@example.com", payload, idempotency: null } as const;
@@ -92,6 +105,16 @@ test("in a cluster, a job whose reply is lost with its connection is queued once
   const pulled = await queue.pull(lease, { ...PULL, tenantQueues: [tenantQueue] });
   const jobs = pulled === FENCED ? [] : (pulled.tenantQueues[0]?.jobs ?? []);
   expect(jobs.filter(({ jobId }) => jobId === job.jobId).length).toBe(1);
+}, 90_000);
+
+test("in a cluster, a slot on its way to a node that is gone costs its calls, and not the process", async () => {
+  const wires = await clusterOfTwo();
+  const queue = await openQueue({ kind: "cluster", urls: wires.map(({ port }) => `redis://127.0.0.1:${port}`) });
+  await startMoving(wires);
+  wires[1].stop();
+  // What nobody handles fails the test by itself.
+  const accepting = Array.from({ length: 8 }, (_, shard) => queue.accept({ tenantId: "acme", shard }, 1_000, newJob()));
+  for (const { status } of await Promise.allSettled(accepting)) expect(status).toBe("rejected");
 }, 90_000);
 
 test("a server that has become a replica is left for the one that the address leads to now", async () => {

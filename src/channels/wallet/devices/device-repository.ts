@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, ne, notExists, or, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../../../domain/clock.ts";
 import type { AnyDb, Database } from "../../../storage/database.ts";
+import { among } from "../../../storage/statement-texts.ts";
 import { walletLimits } from "../limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../passes.ts";
 import { passDevices, passes, passRegistrations } from "../tables.ts";
@@ -168,10 +169,10 @@ export class DeviceRepository implements PassDevices {
   }
 
   async removeOfPasses(passIds: readonly string[]): Promise<void> {
-    const ofThem = inArray(passRegistrations.passId, [...passIds]);
+    const ofThem = among(passRegistrations.passId, passIds);
     if ((await this.database.read((db) => db.$count(passRegistrations, ofThem))) === 0) return;
     // One that is tried again meanwhile keeps its devices.
-    const which = and(inArray(passes.id, [...passIds]), eq(passes.state, "failed"));
+    const which = and(among(passes.id, passIds), eq(passes.state, "failed"));
     while (!(await this.database.write((transaction) => removeSome(transaction, which))));
   }
 }
