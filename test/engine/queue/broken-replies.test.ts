@@ -73,11 +73,12 @@ async function startMoving(wires: readonly [RedisWire, RedisWire]): Promise<void
   const [from, to] = wires.map(({ redisPort }) => undo.add(new Redis(redisPort), (one) => one.disconnect()));
   if (from === undefined || to === undefined) throw new Error("two nodes");
   const [fromId, toId] = [await from.call("CLUSTER", "MYID"), await to.call("CLUSTER", "MYID")];
+  const [sending, taking] = [from.pipeline(), to.pipeline()];
   for (let slot = 0; slot < 8192; slot += 1) {
-    from.call("CLUSTER", "SETSLOT", slot, "MIGRATING", String(toId));
-    to.call("CLUSTER", "SETSLOT", slot, "IMPORTING", String(fromId));
+    sending.call("CLUSTER", "SETSLOT", String(slot), "MIGRATING", String(toId));
+    taking.call("CLUSTER", "SETSLOT", String(slot), "IMPORTING", String(fromId));
   }
-  await Promise.all([from.ping(), to.ping()]);
+  await Promise.all([sending.exec(), taking.exec()]);
 }
 
 function newJob(payload = "{}") {
