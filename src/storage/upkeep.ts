@@ -20,7 +20,7 @@ const LONG_LOOK_MS = 24 * 60 * 60 * 1000;
  */
 const DEAD_ROWS = 500;
 const DEAD_SHARE = 0.1;
-/** Smaller tables have nothing to reclaim that would matter. */
+/** Smaller tables, without their indexes, have nothing to reclaim that would matter. */
 const LARGE_BYTES = 8 * 1024 * 1024;
 /** A tenth of the transaction ids after which PostgreSQL refuses to work. */
 const OLD_TRANSACTIONS = 200_000_000;
@@ -104,7 +104,7 @@ const IS_WORN = sql`
   pg_stat_get_dead_tuples(c.oid) > ${DEAD_ROWS} + ${DEAD_SHARE} * greatest(c.reltuples, 0)
   OR pg_stat_get_dead_tuples(t.oid) > ${DEAD_ROWS} + ${DEAD_SHARE} * greatest(t.reltuples, 0)`;
 const IS_LARGE_OR_OLD = sql`
-  pg_total_relation_size(c.oid) > ${LARGE_BYTES} OR age(c.relfrozenxid) > ${OLD_TRANSACTIONS}
+  pg_relation_size(c.oid) + coalesce(pg_relation_size(t.oid), 0) > ${LARGE_BYTES} OR age(c.relfrozenxid) > ${OLD_TRANSACTIONS}
   OR age(t.relfrozenxid) > ${OLD_TRANSACTIONS}`;
 
 /** The tables' names, quoted where they must be. Each goes with the table of its large values, `t`. */

@@ -4,5 +4,11 @@ const LOCAL_ZONE = "Asia/Kathmandu";
 /** What every server and command that a test starts has of this machine's environment, and nothing else of it. */
 export function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
-  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }) };
+  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }), ...compilerOptions() };
+}
+
+/** What the run has set for the runtime's compilers (`run-test-files.ts`). */
+function compilerOptions(): Record<string, string> {
+  const set = Object.entries(process.env).filter(([name]) => name.startsWith("BUN_JSC_"));
+  return Object.fromEntries(set.map(([name, value = ""]) => [name, value]));
 }
