@@ -5,11 +5,10 @@ import { join } from "node:path";
 import { CHANNELS } from "../../src/app/channels.ts";
 import { type OpenRegistry, openRegistry } from "../../src/app/open-registry.ts";
 import type { OpenDatabase } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPglite } from "../../src/storage/pglite.ts";
 import { Vault } from "../../src/storage/vault.ts";
 import { apiKeyHash, apiKeyPrefix, hasChecksum, isApiKey, newApiKey } from "../../src/tenants/api-key.ts";
 import { keys } from "../../src/tenants/tables.ts";
+import { openMadePglite } from "../support/made-home.ts";
 import { must } from "../support/must.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { deadFeed, machineRandom, SkippingClock } from "../tenants/machine.ts";
@@ -24,8 +23,7 @@ let reads = 0;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "waybill-invented-keys-"));
-  database = await openPglite(join(folder, "postgres"));
-  await migrate(database.db);
+  database = await openMadePglite(join(folder, "postgres"));
   const db = new Proxy(database.db, {
     get: (target, name) => {
       if (name === "select") reads += 1;
