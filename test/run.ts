@@ -1,9 +1,10 @@
 import { relative } from "node:path";
 import { APART } from "./support/apart.ts";
+import { compilerOptions } from "./support/basic-environment.ts";
 import { MACHINE_SLOTS, withMachineSlot } from "./support/machine-slots.ts";
 import { prepareMadeHome } from "./support/made-home.ts";
 import { processGroups } from "./support/process-groups.ts";
-import { endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
+import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
 
 /*
  * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
@@ -82,7 +83,7 @@ async function runAll(waiting: readonly string[][]): Promise<readonly FilesResul
       await withMachineSlot(async () => {
         const group = queue.shift();
         if (group === undefined) return;
-        const result = await runTestFiles(group);
+        const result = await runTestFiles(group, { ...COMPILERS, ...compilerOptions() });
         done.push(result);
         report(result);
       });

@@ -111,6 +111,11 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
 
 const NO_PARAMETERS: RawParameters = {};
 
+/** Most requests are elsewhere, and cost no parsing. */
+function isAt({ url }: Request, path: string): boolean {
+  return url.includes(path) && URL.parse(url)?.pathname === path;
+}
+
 /** Connections may stay silent for longer while this path is served. */
 interface SlowPath {
   readonly path: string;
@@ -138,7 +143,7 @@ class Listener {
       port: at.port,
       fetch: (request, listening) => {
         // No byte is sent while the export's file is being written.
-        for (const { path, seconds } of this.slow) if (request.url.includes(path)) listening.timeout(request, seconds);
+        for (const { path, seconds } of this.slow) if (isAt(request, path)) listening.timeout(request, seconds);
         return this.answerCounted(request);
       },
       // Bun answers its own 413 without a body and closes the connection, so the routes enforce the limit themselves.

@@ -1,4 +1,4 @@
-import { type GetColumnData, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 
 /*
@@ -10,9 +10,9 @@ import type { PgColumn } from "drizzle-orm/pg-core";
  * Whether the column, of texts or numbers, has one of the values: one text for lists of any length, which drizzle's `inArray` does
  * not give.
  */
-export function among<C extends PgColumn>(column: C, values: readonly GetColumnData<C, "raw">[]): SQL {
-  // The comparison takes the collation, if it has one, from the column.
-  const [type = ""] = column.getSQLType().split(" ");
+export function among(column: PgColumn, values: readonly (string | number)[]): SQL {
+  // The comparison takes the collation from the column.
+  const type = column.getSQLType().replace(/ COLLATE .*/, "");
   return sql`${column} = any(${arrayOf(values)}::${sql.raw(type)}[])`;
 }
 

@@ -5,7 +5,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { monthOf } from "./month.ts";
 
 const FLUSH_MS = 5_000;
-/** Of one statement. */
+/** Of one transaction. */
 const ROWS_MAX = 500;
 /** Tenants and months in memory while the registry is away; more are not counted. */
 const COUNTED_MAX = 100_000;
@@ -20,7 +20,7 @@ export interface UsageCount {
 }
 
 export interface UsageCounterOptions {
-  /** Adds to what is stored, in one statement. Rejects with `TransportError` if it may have. */
+  /** Adds to what is stored, in one transaction. Rejects with `TransportError` if it may have. */
   readonly store: { addUsage(counts: readonly UsageCount[]): Promise<void> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;

@@ -7,8 +7,8 @@ export function basicEnvironment(): Record<string, string> {
   return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }), ...compilerOptions() };
 }
 
-/** What the run has set for the runtime's compilers (`run-test-files.ts`). */
-function compilerOptions(): Record<string, string> {
+/** What is set for the runtime's compilers: by the run (`run-test-files.ts`), or by whoever started it. */
+export function compilerOptions(): Record<string, string> {
   const set = Object.entries(process.env).filter(([name]) => name.startsWith("BUN_JSC_"));
   return Object.fromEntries(set.map(([name, value = ""]) => [name, value]));
 }

@@ -24,11 +24,11 @@ const FAILURE = /^(?:\(fail\) |# Unhandled error )/m;
 /** As many lines as tell what failed, and not so many that the end of a log shows one failure alone. */
 const LINES_TOLD = 40;
 /**
- * For the runtime's compilers, here and in the servers that tests start: most processes live for seconds, in which they would spend a
- * sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript, and never get it back. Names and
- * defaults: JavaScriptCore, runtime/OptionsList.h.
+ * For the runtime's compilers, in test files and the servers that they start: most processes live for seconds, in which they would
+ * spend a sixth of their CPU on the last compilation of WebAssembly and an early second one of JavaScript, and never get it back. What
+ * proves figures runs without. Names and defaults: JavaScriptCore, runtime/OptionsList.h.
  */
-const COMPILERS = {
+export const COMPILERS = {
   BUN_JSC_useOMGJIT: "false",
   BUN_JSC_thresholdForOptimizeAfterWarmUp: "20000",
   BUN_JSC_thresholdForOptimizeAfterLongWarmUp: "20000",
@@ -60,7 +60,7 @@ export async function runTestFiles(
     stdout: "pipe",
     stderr: "pipe",
     // The closing lines are parsed below, so they must have no colours.
-    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...COMPILERS, ...environment },
+    env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined, ...environment },
     // A separate process group, so that a hanging file is ended together with the servers that it started.
     detached: true,
   });

@@ -3,6 +3,7 @@ import type { JobIds } from "../../domain/ids.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import { CallTurns } from "../../http/call-turns.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { RegistryTools } from "../../storage/registry.ts";
 import { type WalletCredentialPorts, type WalletRegistry, walletCredentialEndpoints } from "./credential-endpoints.ts";
@@ -10,6 +11,7 @@ import { appleSecret, googleSecret } from "./credentials.ts";
 import { passKitEndpoints } from "./devices/pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./devices/pass-kit-ports.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
+import { walletLimits } from "./limits.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
 import { passFileEndpoint } from "./pass-file-endpoint.ts";
 import type { WalletPorts } from "./ports.ts";
@@ -33,12 +35,13 @@ export interface WalletEndpointPorts {
 
 /** Wallet passes: endpoints for tenants' passes and classes, for devices, and for operators. */
 export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[] {
+  const fileTurns = new CallTurns(walletLimits.fileReads, ports.clock);
   return [
     ...sendWalletEndpoints(ports),
     ...passEndpoints(ports),
     ...googleClassEndpoints(ports),
-    ...passKitEndpoints(ports.passKit, ports.clock),
-    passFileEndpoint(ports.wallet),
+    ...passKitEndpoints({ ...ports.passKit, fileTurns }, ports.clock),
+    passFileEndpoint({ ...ports.wallet, fileTurns }),
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),
   ];

@@ -70,6 +70,10 @@ export const walletLimits = {
   /** Registrations and the like per process: fewer than the registry has connections. */
   deviceChanges: { all: 4, each: 1, waitingMax: 50, waitMs: 10_000, retrySeconds: 5 },
 
+  // Files of passes.
+  /** Those that strangers fetch, per process: the embedded registry reads one of 4 MiB in a twentieth of a second, and nothing meanwhile. */
+  fileReads: { all: 2, each: 1, waitingMax: 20, waitMs: 10_000, retrySeconds: 2 },
+
   // Google's wallet.
   /** Calls per second that Google accepts for one issuer (its FAQ for issuers). */
   googleCallsPerSecond: 20,

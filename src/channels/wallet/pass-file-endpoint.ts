@@ -1,20 +1,23 @@
+import type { CallTurns } from "../../http/call-turns.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { failure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { PassStore } from "./passes.ts";
-import { noSuchPass } from "./refusals.ts";
+import { FETCHED_OFTEN, noSuchPass } from "./refusals.ts";
 
 export interface PassFilePorts {
   readonly fileLinks: Pick<FileLinks, "read">;
   readonly passes: Pick<PassStore, "find" | "bundle">;
+  /** By pass. */
+  readonly fileTurns: CallTurns;
 }
 
 /**
  * `GET /p/{token}`: the file of an Apple pass that a message carried, for whoever received it. The token is the only check. It
  * serves the bundle that is stored and never signs one, or strangers could have us sign.
  */
-export function passFileEndpoint({ fileLinks, passes }: PassFilePorts): Endpoint {
+export function passFileEndpoint({ fileLinks, passes, fileTurns }: PassFilePorts): Endpoint {
   return endpoint({
     method: "GET",
     path: "/p/:token",
@@ -38,13 +41,15 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts): Endpoint
         "The token is unknown or was altered, or its pass is gone.",
         "there is no such pass",
       ),
+      429: FETCHED_OFTEN,
     },
     async handle(_door, exchange, params) {
       const linked = fileLinks.read(params["token"] ?? "");
       if (linked === null) throw noSuchPass();
       const pass = await passes.find(linked.tenantId, linked.passId);
       // The token of a pass whose job failed was given back: nobody has paid for it.
-      const bundle = pass === null || pass.state === "failed" ? null : await passes.bundle(pass.passId);
+      if (pass === null || pass.state === "failed") throw noSuchPass();
+      const bundle = await fileTurns.inTurn(pass.passId, () => passes.bundle(pass.passId));
       if (bundle === null) throw noSuchPass();
       return exchange.body(200, bundle.bytes, {
         "content-type": "application/vnd.apple.pkpass",

@@ -1,7 +1,7 @@
-import { and, asc, eq, notExists, notInArray, sql } from "drizzle-orm";
+import { and, asc, eq, not, notExists, sql } from "drizzle-orm";
 import type { PassContent } from "../../domain/wallet.ts";
 import type { AnyDb } from "../../storage/database.ts";
-import { among } from "../../storage/statement-texts.ts";
+import { among, insertPieces } from "../../storage/statement-texts.ts";
 import { isCounted } from "./image-hash.ts";
 import type { Pass, RefusedChange } from "./passes.ts";
 import { sizeProblem, sumOf } from "./request/apple-images.ts";
@@ -100,7 +100,7 @@ function filesOf(content: PassContent): readonly string[] {
 async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: readonly string[]): Promise<string[]> {
   const ended = await transaction
     .delete(passImageUses)
-    .where(and(among(passImageUses.passId, passIds), notInArray(passImageUses.hash, [...hashes])))
+    .where(and(among(passImageUses.passId, passIds), not(among(passImageUses.hash, [...hashes]))))
     .returning({ hash: passImageUses.hash });
   return [...new Set(ended.map(({ hash }) => hash))];
 }
@@ -139,5 +139,5 @@ async function store(transaction: AnyDb, { tenantId, passId }: PassOwner, { hash
       .onConflictDoUpdate({ target: [passImages.tenantId, passImages.hash], set: { hash } });
   }
   const uses = hashes.filter(isCounted).map((hash) => ({ tenantId, passId, hash }));
-  if (uses.length > 0) await transaction.insert(passImageUses).values(uses).onConflictDoNothing();
+  for (const piece of insertPieces(uses)) await transaction.insert(passImageUses).values(piece).onConflictDoNothing();
 }

@@ -1,7 +1,7 @@
 import type { Tenant } from "../../domain/tenant.ts";
 import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { tenantFailure } from "../../http/failures.ts";
+import { failure, tenantFailure } from "../../http/failures.ts";
 import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 
@@ -48,6 +48,14 @@ export const NO_TOKENS = tenantFailure(
   "NoTokens",
   "No token is left.",
   "no token is left: a wallet pass costs 1, ask for more",
+);
+
+/** The 429 of a pass's file, which anybody with its link may fetch. */
+export const FETCHED_OFTEN = failure(
+  "PassFetchedOften",
+  "The pass is being fetched too often at one time.",
+  "too many such calls are under way: try again shortly",
+  { headers: ["Retry-After"] },
 );
 
 export function noSuchPass(): ApiError {

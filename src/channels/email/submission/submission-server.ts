@@ -57,6 +57,8 @@ type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => voi
 
 const { messageBytesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
 const LOOK_MS = 1_000;
+/** How long the last reply to a connection that was hung up on may take to arrive. */
+const CLOSING_MS = 250;
 const API_KEY_CHARS_MAX = 256;
 /** Parts of the room for bodies that this server takes: half of what the API has. */
 const ROOM_PART = 2;
@@ -152,7 +154,10 @@ export class SubmissionServer {
 
   private hangUp(id: string, text: string): void {
     for (const connection of this.server.connections) {
-      if (connection.session.id === id) connection.send(421, text);
+      if (connection.session.id !== id) continue;
+      connection.send(421, text);
+      // The library waits for the other side to close, for five seconds, and as long the socket keeps a place from others.
+      this.options.clock.setTimer(CLOSING_MS, () => connection._socket.destroy());
     }
   }
 

@@ -9,6 +9,7 @@ import type { PathParameter, QueryParameter } from "../../../http/parameters.ts"
 import { parseJson } from "../../../http/parse-json.ts";
 import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
+import { FETCHED_OFTEN } from "../refusals.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 import { admittedPass } from "./pass-gate.ts";
 import type { PassKitPorts } from "./pass-kit-ports.ts";
@@ -40,6 +41,11 @@ const passesUpdatedSince: QueryParameter<number> = {
   // A tag that we issued; any other value asks for everything.
   read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
 };
+
+/** How the files of passes are read, by pass. */
+interface FileTurns {
+  readonly fileTurns: CallTurns;
+}
 
 const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
 const TOO_LARGE = failure("DeviceTooLarge", "The body is too large.", "the body is larger than 4096 bytes");
@@ -82,7 +88,7 @@ const REGISTRATION = {
  * P3. One change of a pass's devices is under way at a time, and a few of all passes: whoever has a pass cannot have all of the
  *     registry's connections.
  */
-export function passKitEndpoints(passKit: PassKitPorts, clock: Clock): readonly Endpoint[] {
+export function passKitEndpoints(passKit: PassKitPorts & FileTurns, clock: Clock): readonly Endpoint[] {
   const changes = new CallTurns(walletLimits.deviceChanges, clock);
   return [
     registerEndpoint(passKit, changes),
@@ -187,7 +193,7 @@ function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
   });
 }
 
-function latestPassEndpoint({ passes }: PassKitPorts): Endpoint {
+function latestPassEndpoint({ passes, fileTurns }: PassKitPorts & FileTurns): Endpoint {
   return endpoint({
     ...OF_PASS,
     method: "GET",
@@ -220,10 +226,11 @@ function latestPassEndpoint({ passes }: PassKitPorts): Endpoint {
         "The pass exists, but was never signed; or a part of the address is nothing that it can be named.",
         "the pass has not been signed yet",
       ),
+      429: FETCHED_OFTEN,
     },
     async handle(_door, exchange, params) {
       const [, pass] = await passAt(passes, exchange, params);
-      const bundle = await passes.bundle(pass.passId);
+      const bundle = await fileTurns.inTurn(pass.passId, () => passes.bundle(pass.passId));
       if (bundle === null) throw new ApiError(404, "the pass has not been signed yet");
       const headers = { ...UNCACHED, "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString() };
       if (isUnchanged(exchange.request, bundle.modifiedAt)) return reply(304, null, headers);

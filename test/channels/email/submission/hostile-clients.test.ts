@@ -104,6 +104,16 @@ test("connections that nobody logs in on keep nobody out, as behind a balancer w
   expect(await newcomer.say("NOOP")).toStartWith("250");
 });
 
+test("connections that nobody logs in on, and that their clients do not close, keep nobody out", async () => {
+  const own = await world.listen();
+  // More than the sockets that may be open, those that are being closed included.
+  for (let i = 0; i < 20; i += 1) {
+    const dials = Array.from({ length: 30 }, () => world.dial(own, { closes: false }));
+    for (const client of await Promise.all(dials)) expect(client.greeting).toStartWith("220");
+  }
+  expect(await (await world.loggedIn(own, front.apiKey)).say("NOOP")).toStartWith("250");
+});
+
 test("a message that is too large is refused at its size or at its end, and the connection goes on", async () => {
   const client = await world.loggedIn(at, front.apiKey);
   expect(await client.say(`MAIL FROM:<a@shop.test> SIZE=${14 * MIB + 1}`)).toStartWith("552");

@@ -4,6 +4,8 @@ import { connect as connectTls } from "node:tls";
 /** A client that sends what it is told, however wrong, and shows what comes back. */
 export class SmtpClient {
   isOpen = true;
+  /** "": the connection ended without one. */
+  greeting = "";
   private heard = "";
   private listening: (() => void) | null = null;
 
@@ -11,10 +13,10 @@ export class SmtpClient {
     this.listen();
   }
 
-  /** Connects, and waits for the greeting. */
-  static async dial(port: number): Promise<SmtpClient> {
-    const client = new SmtpClient(connect(port, "127.0.0.1"));
-    await client.reply();
+  /** Connects, and waits for the greeting. `closes`: closes its side once the server has closed the other. */
+  static async dial(port: number, { closes = true } = {}): Promise<SmtpClient> {
+    const client = new SmtpClient(connect({ port, host: "127.0.0.1", allowHalfOpen: !closes }));
+    client.greeting = await client.reply();
     return client;
   }
 

@@ -50,8 +50,8 @@ export class SubmissionWorld {
     return { server, port: await server.listen({ host: "127.0.0.1", port }) };
   }
 
-  async dial({ port }: Listening): Promise<SmtpClient> {
-    const client = await SmtpClient.dial(port);
+  async dial({ port }: Listening, how?: { readonly closes: boolean }): Promise<SmtpClient> {
+    const client = await SmtpClient.dial(port, how);
     this.clients.push(client);
     return client;
   }
