@@ -12,6 +12,18 @@ const SHARES = 4;
 /** One caller's share where a single process takes all requests. */
 export const SHARE_BYTES = ROOM_BYTES / SHARES;
 
+/** What is said to who finds no room. */
+export interface RoomRefusals {
+  /** To a tenant whose own fill its share. */
+  readonly share: string;
+  readonly all: string;
+}
+
+const OF_REQUESTS: RoomRefusals = {
+  share: "your large requests under way fill your share of the memory for bodies: send fewer at a time",
+  all: "the service reads as many large requests as it has memory for: try again",
+};
+
 /** Whose body it is: a tenant's, an operator's, or an unauthenticated caller's. */
 export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 
@@ -28,7 +40,10 @@ export class BodyRoom {
   private readonly shares = new Map<string, number>();
   private readonly bytesMax: number;
 
-  constructor(processes = 1) {
+  constructor(
+    processes = 1,
+    private readonly said = OF_REQUESTS,
+  ) {
     this.bytesMax = Math.max(ROOM_BYTES_MIN, ROOM_BYTES / processes);
   }
 
@@ -40,9 +55,9 @@ export class BodyRoom {
   take(caller: Caller, bytes: number): void {
     const key = keyOf(caller);
     const share = (this.shares.get(key) ?? 0) + bytes;
-    if (share > this.bytesMax / SHARES) throw shareFull(caller);
+    if (share > this.bytesMax / SHARES) throw this.shareFull(caller);
     if (this.taken + bytes > this.bytesMax) {
-      throw new ApiError(503, "the service reads as many large requests as it has memory for: try again", {}, 1);
+      throw new ApiError(503, this.said.all, {}, 1);
     }
     this.shares.set(key, share);
     this.taken += bytes;
@@ -54,6 +69,11 @@ export class BodyRoom {
     if (share > 0) this.shares.set(key, share);
     else this.shares.delete(key);
     this.taken -= bytes;
+  }
+
+  private shareFull(caller: Caller): ApiError {
+    if (typeof caller !== "string") return new ApiError(429, this.said.share, {}, 1);
+    return new ApiError(503, "too many large calls arrive at the moment: try again", {}, 1);
   }
 }
 
@@ -84,11 +104,4 @@ export class BodyHold {
 export function keyOf(caller: Caller): string {
   // No tenant slug starts with a slash.
   return typeof caller === "string" ? `/${caller}` : caller.tenantId;
-}
-
-function shareFull(caller: Caller): ApiError {
-  if (typeof caller === "string")
-    return new ApiError(503, "too many large calls arrive at the moment: try again", {}, 1);
-  const message = "your large requests under way fill your share of the memory for bodies: send fewer at a time";
-  return new ApiError(429, message, {}, 1);
 }

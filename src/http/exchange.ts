@@ -6,6 +6,7 @@ import type { ApiKey } from "../domain/tenant.ts";
 import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
+import { LARGE_ANSWER_LENGTH } from "./large-answers.ts";
 
 /** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
 const ACCEPTED_ENCODINGS = "gzip, identity";
@@ -19,6 +20,10 @@ export class Exchange {
   declaredBytes: number | null | undefined = undefined;
   /** The room in memory reserved for the body. */
   bodyHold: BodyHold | null = null;
+  /** Whose memory the answer takes; null: the caller's. */
+  answersFor: Caller | null = null;
+  /** The answer's body where it is large and made for this request alone. */
+  largeBody: string | Uint8Array<ArrayBuffer> | null = null;
   /** Whether the request was counted in the tenant's rate window by a call of its own. */
   isCounted = false;
   /** The tenant's rate window, once the request has been counted. */
@@ -75,7 +80,15 @@ export class Exchange {
   }
 
   json(status: number, body: unknown, extra?: AnswerHeaders): Response {
-    return this.jsonText(status, JSON.stringify(body), extra);
+    const text = JSON.stringify(body);
+    if (text.length > LARGE_ANSWER_LENGTH) this.largeBody = text;
+    return this.jsonText(status, text, extra);
+  }
+
+  /** An answer with bytes that nobody else is sent. */
+  file(status: number, bytes: Uint8Array<ArrayBuffer>, extra: AnswerHeaders): Response {
+    if (bytes.length > LARGE_ANSWER_LENGTH) this.largeBody = bytes;
+    return this.body(status, bytes, extra);
   }
 
   error(error: ApiError): Response {

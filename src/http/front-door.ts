@@ -18,6 +18,7 @@ import { CallerAddresses } from "./caller-addresses.ts";
 import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
 import { type AnswerHeaders, Exchange } from "./exchange.ts";
 import { KnownLimits } from "./known-limits.ts";
+import { LargeAnswers } from "./large-answers.ts";
 import type { MetricsReaders } from "./metrics-gate.ts";
 import { OperatorGate, type OperatorGatePorts } from "./operator-gate.ts";
 import { OutageLog } from "./outage-log.ts";
@@ -114,6 +115,7 @@ export class FrontDoor {
   readonly outages: OutageLog;
   private readonly operators: OperatorGate;
   private readonly bodies: RequestBodies;
+  private readonly answers: LargeAnswers;
   private readonly known: KnownLimits;
   private readonly changes: ChangePace;
 
@@ -126,6 +128,7 @@ export class FrontDoor {
     this.outages = new OutageLog(ports.telemetry, ports.clock);
     this.operators = new OperatorGate(ports);
     this.bodies = new RequestBodies(ports.clock, ports.processes);
+    this.answers = new LargeAnswers(ports.processes);
     this.known = new KnownLimits(ports.clock);
     this.changes = new ChangePace(ports.clock);
   }
@@ -140,7 +143,7 @@ export class FrontDoor {
     }
     let response: Response;
     try {
-      response = await work(exchange);
+      response = this.inRoom(exchange, await work(exchange));
     } catch (error) {
       response = exchange.error(this.toApiError(route, exchange, error));
     }
@@ -155,6 +158,10 @@ export class FrontDoor {
     telemetry.count("http_requests", { route, method: request.method, status: String(response.status) });
     telemetry.time("http_request_seconds", (clock.monotonicMs() - startedMs) / 1000, { route });
     return response;
+  }
+
+  private inRoom({ largeBody, answersFor, caller, request }: Exchange, response: Response): Response {
+    return largeBody === null ? response : this.answers.send(answersFor ?? caller, request, largeBody, response);
   }
 
   private noteUsage({ caller, jobId, jobsQueued }: Exchange, { status, headers }: Response): void {

@@ -93,13 +93,23 @@ export class RequestBodies {
     const declared = declaredLength(exchange);
     if (declared !== null && declared > bytesMax) throw tooLarge(bytesMax);
     try {
-      // A small body needs no reservation, and this is much faster than a stream.
-      if (declared !== null && declared <= SMALL_BODY_BYTES) return await request.bytes();
+      if (declared !== null && declared <= SMALL_BODY_BYTES) return await this.small(request, declared);
       return await this.stream(exchange, request.body, { declared, bytesMax });
     } catch (error) {
       if (error instanceof ApiError) throw error;
       // The caller disconnected or broke the transfer coding; no answer can reach it.
       throw new ApiError(400, "the body could not be read");
+    }
+  }
+
+  /** A small body needs no reservation, and this is much faster than a stream. Throws an `ApiError` 408 if it arrives too slowly. */
+  private async small(request: Request, declared: number): Promise<Uint8Array> {
+    const late = Promise.withResolvers<never>();
+    const watch = this.slow.watch(declared, () => late.reject(tooSlow()));
+    try {
+      return await Promise.race([request.bytes(), late.promise]);
+    } finally {
+      watch.end();
     }
   }
 

@@ -122,8 +122,11 @@ describe("room for bodies", () => {
 });
 
 describe("a body that comes too slowly", () => {
-  test("is given up when none of it arrives for ten seconds", async () => {
-    const { connection } = await begin(front.apiKey, `Content-Length: ${MIB}`);
+  test.each([
+    ["large", MIB],
+    ["small", 60_000],
+  ])("is given up when none of it arrives for ten seconds, a %s one too", async (_, length) => {
+    const { connection } = await begin(front.apiKey, `Content-Length: ${length}`);
     await connection.write(" ".repeat(1000));
     await front.send(SEND);
     clock.forward(10_500);

@@ -170,7 +170,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
       if (bundle === null) throw noSuchPass();
       if ("why" in bundle) throw unusable(bundle);
       const { bytes, modifiedAt } = bundle;
-      return exchange.body(200, bytes, {
+      return exchange.file(200, bytes, {
         "content-type": "application/vnd.apple.pkpass",
         "content-disposition": `attachment; filename="${pass.passId}.pkpass"`,
         "last-modified": new Date(modifiedAt * 1000).toUTCString(),

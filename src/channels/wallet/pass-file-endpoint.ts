@@ -51,7 +51,8 @@ export function passFileEndpoint({ fileLinks, passes, fileTurns }: PassFilePorts
       if (pass === null || pass.state === "failed") throw noSuchPass();
       const bundle = await fileTurns.inTurn(pass.passId, () => passes.bundle(pass.passId));
       if (bundle === null) throw noSuchPass();
-      return exchange.body(200, bundle.bytes, {
+      exchange.answersFor = linked;
+      return exchange.file(200, bundle.bytes, {
         "content-type": "application/vnd.apple.pkpass",
         "content-disposition": `attachment; filename="${linked.passId}.pkpass"`,
         "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString(),

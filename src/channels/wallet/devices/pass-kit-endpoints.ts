@@ -234,7 +234,8 @@ function latestPassEndpoint({ passes, fileTurns }: PassKitPorts & FileTurns): En
       if (bundle === null) throw new ApiError(404, "the pass has not been signed yet");
       const headers = { ...UNCACHED, "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString() };
       if (isUnchanged(exchange.request, bundle.modifiedAt)) return reply(304, null, headers);
-      return exchange.body(200, bundle.bytes, { ...headers, "content-type": "application/vnd.apple.pkpass" });
+      exchange.answersFor = pass;
+      return exchange.file(200, bundle.bytes, { ...headers, "content-type": "application/vnd.apple.pkpass" });
     },
   });
 }

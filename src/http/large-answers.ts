@@ -1,0 +1,53 @@
+import { BodyRoom, type Caller } from "./body-room.ts";
+
+/** Shorter answers are left to the runtime, which keeps them until they are read. */
+export const LARGE_ANSWER_LENGTH = 256 * 1024;
+const PIECE_BYTES = 256 * 1024;
+
+const SAID = {
+  share: "your large answers under way fill your share of the memory for them: read them first",
+  all: "the service has as many large answers under way as it has memory for: try again",
+};
+
+/**
+ * Answers that are large enough for a caller who does not read them to fill the memory with.
+ *
+ * L1. From the moment it is made until it has been read, or its connection is gone, each counts with its length in a room as
+ *     `BodyRoom` has it. One that does not fit is refused: with 429 if the tenant's own fill its share, otherwise 503.
+ * L2. It leaves in pieces, each when the caller has taken the one before.
+ */
+export class LargeAnswers {
+  private readonly room: BodyRoom;
+
+  constructor(processes = 1) {
+    this.room = new BodyRoom(processes, SAID);
+  }
+
+  /** The answer, which may only be sent to this request. Throws an `ApiError` 429 or 503. */
+  send(caller: Caller, request: Request, body: string | Uint8Array, { status, headers }: Response): Response {
+    const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
+    const hold = this.room.open(caller);
+    hold.growTo(bytes.length);
+    const end = () => hold.release();
+    request.signal.addEventListener("abort", end, { once: true });
+    if (request.signal.aborted) end();
+    return new Response(inPieces(bytes, end), { status, headers });
+  }
+}
+
+function inPieces(bytes: Uint8Array, onEnd: () => void): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        controller.enqueue(bytes.subarray(at, at + PIECE_BYTES));
+        at += PIECE_BYTES;
+        if (at < bytes.length) return;
+        controller.close();
+        onEnd();
+      },
+      cancel: onEnd,
+    },
+    { highWaterMark: 0 },
+  );
+}
