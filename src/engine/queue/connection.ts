@@ -132,7 +132,8 @@ function rejectSentOnBreak(node: Redis): void {
 
 /**
  * While a slot moves, the client announces a command with ASKING, and takes no notice of how that ends: on a broken connection it
- * would be a rejection that nobody handles, and end the process. The command itself fails with it.
+ * would be a rejection that nobody handles, which only spares a process whose main module still awaits something. The command itself
+ * fails with it.
  */
 function expectAskingToFail(node: Redis): void {
   const ask = node.asking.bind(node);

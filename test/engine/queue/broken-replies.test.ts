@@ -108,7 +108,7 @@ test("in a cluster, a job whose reply is lost with its connection is queued once
   expect(jobs.filter(({ jobId }) => jobId === job.jobId).length).toBe(1);
 }, 90_000);
 
-test("in a cluster, a slot on its way to a node that is gone costs its calls, and not the process", async () => {
+test("in a cluster, a slot on its way to a node that is gone costs its calls, and no rejection goes unhandled", async () => {
   const wires = await clusterOfTwo();
   const queue = await openQueue({ kind: "cluster", urls: wires.map(({ port }) => `redis://127.0.0.1:${port}`) });
   await startMoving(wires);
