@@ -158,7 +158,8 @@ export class TemplateLists {
     this.turns.enter(tenantId, async () => {
       const startedMs = this.clock.monotonicMs();
       await read().then(resolve, reject);
-      await sleep(this.clock, REST_FACTOR * (this.clock.monotonicMs() - startedMs));
+      const tookMs = this.clock.monotonicMs() - startedMs;
+      await sleep(this.clock, Math.min(REST_FACTOR * tookMs, REST_MS_MAX));
     });
     return promise;
   }
@@ -167,6 +168,8 @@ export class TemplateLists {
 const LISTS_WAITING_MAX = 3;
 /** After each list, other work gets this many times its duration before the next. */
 const REST_FACTOR = 3;
+/** What took longer waited, for a registry that is away or for a process that does something else. */
+const REST_MS_MAX = 2_000;
 
 /** The body that stores a template: its channel determines its members. */
 class TemplateBody {
