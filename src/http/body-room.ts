@@ -28,7 +28,7 @@ const OF_REQUESTS: RoomRefusals = {
 export type Caller = { readonly tenantId: string } | "operator" | "stranger";
 
 /**
- * Room in memory for the bodies of requests, in bytes.
+ * Room in memory for the bodies of requests, in bytes; or, by the same rules, for those of answers (`LargeAnswers`).
  *
  * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together take
  *     at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most a

@@ -6,7 +6,7 @@ import type { ApiKey } from "../domain/tenant.ts";
 import type { Span } from "../domain/tracing.ts";
 import type { ApiError } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
-import { LARGE_ANSWER_LENGTH } from "./large-answers.ts";
+import { LARGE_ANSWER_LENGTH, type LargeAnswer } from "./large-answers.ts";
 
 /** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
 const ACCEPTED_ENCODINGS = "gzip, identity";
@@ -20,10 +20,8 @@ export class Exchange {
   declaredBytes: number | null | undefined = undefined;
   /** The room in memory reserved for the body. */
   bodyHold: BodyHold | null = null;
-  /** Whose memory the answer takes; null: the caller's. */
-  answersFor: Caller | null = null;
-  /** The answer's body where it is large and made for this request alone. */
-  largeBody: string | Uint8Array<ArrayBuffer> | null = null;
+  /** Null: the answer is not large, or not made for this request alone. */
+  largeAnswer: LargeAnswer | null = null;
   /** Whether the request was counted in the tenant's rate window by a call of its own. */
   isCounted = false;
   /** The tenant's rate window, once the request has been counted. */
@@ -81,14 +79,18 @@ export class Exchange {
 
   json(status: number, body: unknown, extra?: AnswerHeaders): Response {
     const text = JSON.stringify(body);
-    if (text.length > LARGE_ANSWER_LENGTH) this.largeBody = text;
+    this.noteSize(text, this.caller);
     return this.jsonText(status, text, extra);
   }
 
-  /** An answer with bytes that nobody else is sent. */
-  file(status: number, bytes: Uint8Array<ArrayBuffer>, extra: AnswerHeaders): Response {
-    if (bytes.length > LARGE_ANSWER_LENGTH) this.largeBody = bytes;
+  /** An answer with bytes that nobody else is sent. `owner`: whose memory it takes, where that is not the caller's. */
+  file(status: number, bytes: Uint8Array<ArrayBuffer>, extra: AnswerHeaders, owner = this.caller): Response {
+    this.noteSize(bytes, owner);
     return this.body(status, bytes, extra);
+  }
+
+  private noteSize(body: LargeAnswer["body"], caller: Caller): void {
+    if (body.length > LARGE_ANSWER_LENGTH) this.largeAnswer = { body, caller };
   }
 
   error(error: ApiError): Response {

@@ -160,8 +160,8 @@ export class FrontDoor {
     return response;
   }
 
-  private inRoom({ largeBody, answersFor, caller, request }: Exchange, response: Response): Response {
-    return largeBody === null ? response : this.answers.send(answersFor ?? caller, request, largeBody, response);
+  private inRoom({ largeAnswer, request }: Exchange, response: Response): Response {
+    return largeAnswer === null ? response : this.answers.send(request, largeAnswer, response);
   }
 
   private noteUsage({ caller, jobId, jobsQueued }: Exchange, { status, headers }: Response): void {

@@ -1,13 +1,20 @@
-import { BodyRoom, type Caller } from "./body-room.ts";
+import { BodyRoom, type Caller, type RoomRefusals } from "./body-room.ts";
 
 /** Shorter answers are left to the runtime, which keeps them until they are read. */
 export const LARGE_ANSWER_LENGTH = 256 * 1024;
 const PIECE_BYTES = 256 * 1024;
 
-const SAID = {
+const SAID: RoomRefusals = {
   share: "your large answers under way fill your share of the memory for them: read them first",
   all: "the service has as many large answers under way as it has memory for: try again",
 };
+
+/** What is large of an answer that is made for one request alone. */
+export interface LargeAnswer {
+  readonly body: string | Uint8Array;
+  /** Whose memory it takes. */
+  readonly caller: Caller;
+}
 
 /**
  * Answers that are large enough for a caller who does not read them to fill the memory with.
@@ -24,7 +31,7 @@ export class LargeAnswers {
   }
 
   /** The answer, which may only be sent to this request. Throws an `ApiError` 429 or 503. */
-  send(caller: Caller, request: Request, body: string | Uint8Array, { status, headers }: Response): Response {
+  send(request: Request, { body, caller }: LargeAnswer, { status, headers }: Response): Response {
     const bytes = typeof body === "string" ? Buffer.from(body, "utf8") : body;
     const hold = this.room.open(caller);
     hold.growTo(bytes.length);

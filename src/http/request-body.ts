@@ -1,6 +1,6 @@
-import { type Clock, sleep, type Timer } from "../domain/clock.ts";
-import { FairTurns } from "../domain/fair-turns.ts";
+import type { Clock, Timer } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
+import { RestedTurns } from "../domain/rested-turns.ts";
 import { ApiError } from "./api-error.ts";
 import { BodyRoom, type Caller, keyOf, SMALL_BODY_BYTES } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
@@ -296,9 +296,6 @@ function isLate({ startedMs, progressedMs, declared, received }: Watched, nowMs:
   return nowMs - startedMs > BODY_BASE_MS + (declared ?? received) / BODY_BYTES_PER_MS_MIN;
 }
 
-/** After each turn, other work gets this many times the turn's duration before the next turn. */
-const REST_FACTOR = 3;
-
 /** Pieces of one caller. More than the bodies for which it can have room: only work that needs none can be as much. */
 const WAITING_MAX = 100;
 
@@ -310,9 +307,11 @@ const WAITING_MAX = 100;
  * sends, another's work waits for at most two pieces of it. `BodyRoom` bounds the bodies that wait.
  */
 export class LargeBodies {
-  private readonly turns = new FairTurns({ all: 1, each: 1 });
+  private readonly turns: RestedTurns;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(clock: Clock) {
+    this.turns = new RestedTurns(clock);
+  }
 
   /**
    * Throws an `ApiError` 429 or 503 if too much of the caller's waits. For work that nothing else bounds, before it is begun: half
@@ -324,18 +323,7 @@ export class LargeBodies {
 
   /** Runs the work when its turn comes. */
   inTurn<T>(caller: Caller, work: () => T | Promise<T>): Promise<T> {
-    const line = keyOf(caller);
-    return new Promise((resolve, reject) => {
-      this.turns.enter(line, async () => {
-        const startedMs = this.clock.monotonicMs();
-        try {
-          resolve(await work());
-        } catch (error) {
-          reject(error);
-        }
-        await sleep(this.clock, REST_FACTOR * (this.clock.monotonicMs() - startedMs));
-      });
-    });
+    return this.turns.inTurn(keyOf(caller), work);
   }
 }
 

@@ -88,8 +88,8 @@ class Site {
         throw error;
       });
     });
-    const slow = endpoints.flatMap(({ path, idleSeconds: seconds }) =>
-      seconds === undefined ? [] : [{ path, seconds }],
+    const slow = new Map(
+      endpoints.flatMap(({ path, idleSeconds }) => (idleSeconds === undefined ? [] : [[path, idleSeconds] as const])),
     );
     this.listener = new Listener(door.ports, door.callers, this.answer, slow);
   }
@@ -111,17 +111,6 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
 
 const NO_PARAMETERS: RawParameters = {};
 
-/** Most requests are elsewhere, and cost no parsing. */
-function isAt({ url }: Request, path: string): boolean {
-  return url.includes(path) && URL.parse(url)?.pathname === path;
-}
-
-/** Connections may stay silent for longer while this path is served. */
-interface SlowPath {
-  readonly path: string;
-  readonly seconds: number;
-}
-
 /** The socket in front of the routes. */
 class Listener {
   private server: Bun.Server<undefined> | null = null;
@@ -134,7 +123,8 @@ class Listener {
     private readonly ports: DoorPorts,
     private readonly callers: CallerAddresses,
     private readonly answer: (request: Request) => Promise<Response>,
-    private readonly slow: readonly SlowPath[],
+    /** For how many seconds connections may stay silent while a path is served, where that is longer. */
+    private readonly slow: ReadonlyMap<string, number>,
   ) {}
 
   async listen(at: ListenAt): Promise<{ url: string; port: number }> {
@@ -143,7 +133,8 @@ class Listener {
       port: at.port,
       fetch: (request, listening) => {
         // No byte is sent while the export's file is being written.
-        for (const { path, seconds } of this.slow) if (isAt(request, path)) listening.timeout(request, seconds);
+        const seconds = this.slow.get(pathOf(request.url));
+        if (seconds !== undefined) listening.timeout(request, seconds);
         return this.answerCounted(request);
       },
       // Bun answers its own 413 without a body and closes the connection, so the routes enforce the limit themselves.

@@ -1,8 +1,8 @@
 import { type TObject, type TSchema, type TUnsafe, Type } from "@sinclair/typebox";
-import { type Clock, sleep } from "../domain/clock.ts";
+import type { Clock } from "../domain/clock.ts";
 import { TEMPLATE_SLUG } from "../domain/email.ts";
-import { FairTurns } from "../domain/fair-turns.ts";
 import { isJsonObject } from "../domain/json.ts";
+import { RestedTurns } from "../domain/rested-turns.ts";
 import type { TemplateRecord } from "../domain/template-record.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -145,30 +145,23 @@ function deletion(registry: Ports["registry"]): readonly Endpoint[] {
  * tenants' lists are made one at a time in one process, in turn by tenant, and together take a quarter of it.
  */
 export class TemplateLists {
-  private readonly turns = new FairTurns({ all: 1, each: 1 });
+  private readonly turns: RestedTurns;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(clock: Clock) {
+    this.turns = new RestedTurns(clock, REST_MS_MAX);
+  }
 
   /** Throws an `ApiError` 429 if enough lists of the tenant wait already. */
   of<T>(tenantId: string, read: () => Promise<T>): Promise<T> {
     if (this.turns.waiting(tenantId) >= LISTS_WAITING_MAX) {
       throw new ApiError(429, "your templates are being listed: wait for that", {}, 1);
     }
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.turns.enter(tenantId, async () => {
-      const startedMs = this.clock.monotonicMs();
-      await read().then(resolve, reject);
-      const tookMs = this.clock.monotonicMs() - startedMs;
-      await sleep(this.clock, Math.min(REST_FACTOR * tookMs, REST_MS_MAX));
-    });
-    return promise;
+    return this.turns.inTurn(tenantId, read);
   }
 }
 
 const LISTS_WAITING_MAX = 3;
-/** After each list, other work gets this many times its duration before the next. */
-const REST_FACTOR = 3;
-/** What took longer waited, for a registry that is away or for a process that does something else. */
+/** A list that took longer than this allows for waited, for a registry that is away or for a process that does something else. */
 const REST_MS_MAX = 2_000;
 
 /** The body that stores a template: its channel determines its members. */

@@ -50,7 +50,7 @@ export class TenantSource {
           scopes: keys.scopes,
         })
         .from(keys)
-        .where(among(keys.hash, [...hashes])),
+        .where(among(keys.hash, hashes)),
     );
     return new Map(
       rows.map(({ hash, keyId, tenantId, expiresAt, scopes }) => [

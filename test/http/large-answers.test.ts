@@ -21,9 +21,8 @@ beforeAll(() => {
       try {
         const tenantId = new URL(request.url).pathname.slice(1);
         return answers.send(
-          { tenantId },
           request,
-          BODY,
+          { body: BODY, caller: { tenantId } },
           new Response(null, { status: 201, headers: { "x-of": tenantId } }),
         );
       } catch (error) {
@@ -74,7 +73,7 @@ test("who reads none of them fills its share and nobody else's, until its connec
 test("texts count with the bytes that they are sent as", async () => {
   const request = new Request("http://waybill.test/");
   const text = "é".repeat(33 * MIB);
-  expect(() => new LargeAnswers().send({ tenantId: "acme" }, request, text, new Response())).toThrow(
+  expect(() => new LargeAnswers().send(request, { body: text, caller: { tenantId: "acme" } }, new Response())).toThrow(
     expect.objectContaining({ status: 429, retryAfterSeconds: 1 }),
   );
 });
@@ -82,5 +81,5 @@ test("texts count with the bytes that they are sent as", async () => {
 test("an answer to a caller that has gone takes no room", () => {
   const gone = new Request("http://waybill.test/", { signal: AbortSignal.abort() });
   const own = new LargeAnswers();
-  for (let i = 0; i < 5; i += 1) own.send("stranger", gone, BODY, new Response());
+  for (let i = 0; i < 5; i += 1) own.send(gone, { body: BODY, caller: "stranger" }, new Response());
 });

@@ -40,8 +40,8 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...sendWalletEndpoints(ports),
     ...passEndpoints(ports),
     ...googleClassEndpoints(ports),
-    ...passKitEndpoints({ ...ports.passKit, fileTurns }, ports.clock),
-    passFileEndpoint({ ...ports.wallet, fileTurns }),
+    ...passKitEndpoints(ports.passKit, ports.clock, fileTurns),
+    passFileEndpoint(ports.wallet, fileTurns),
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),
   ];

@@ -9,15 +9,13 @@ import { FETCHED_OFTEN, noSuchPass } from "./refusals.ts";
 export interface PassFilePorts {
   readonly fileLinks: Pick<FileLinks, "read">;
   readonly passes: Pick<PassStore, "find" | "bundle">;
-  /** By pass. */
-  readonly fileTurns: CallTurns;
 }
 
 /**
  * `GET /p/{token}`: the file of an Apple pass that a message carried, for whoever received it. The token is the only check. It
- * serves the bundle that is stored and never signs one, or strangers could have us sign.
+ * serves the bundle that is stored and never signs one, or strangers could have us sign. `fileTurns`: by pass.
  */
-export function passFileEndpoint({ fileLinks, passes, fileTurns }: PassFilePorts): Endpoint {
+export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns: CallTurns): Endpoint {
   return endpoint({
     method: "GET",
     path: "/p/:token",
@@ -51,14 +49,14 @@ export function passFileEndpoint({ fileLinks, passes, fileTurns }: PassFilePorts
       if (pass === null || pass.state === "failed") throw noSuchPass();
       const bundle = await fileTurns.inTurn(pass.passId, () => passes.bundle(pass.passId));
       if (bundle === null) throw noSuchPass();
-      exchange.answersFor = linked;
-      return exchange.file(200, bundle.bytes, {
+      const headers = {
         "content-type": "application/vnd.apple.pkpass",
         "content-disposition": `attachment; filename="${linked.passId}.pkpass"`,
         "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString(),
         "cache-control": "private, no-store",
         "referrer-policy": "no-referrer",
-      });
+      };
+      return exchange.file(200, bundle.bytes, headers, linked);
     },
   });
 }

@@ -57,7 +57,7 @@ async function removeUnused(transaction: AnyDb, { tenantId }: Pick<PassOwner, "t
   // A statement of its own: it sees the uses of those for whom `held` has waited.
   await transaction
     .delete(passImages)
-    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, [...gone]), notExists(uses)));
+    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, gone), notExists(uses)));
 }
 
 /** Why the pass cannot change to this content; null: it can. One that has more than is allowed, from before, may get smaller. */
@@ -100,7 +100,7 @@ function filesOf(content: PassContent): readonly string[] {
 async function endUses(transaction: AnyDb, passIds: readonly string[], hashes: readonly string[]): Promise<string[]> {
   const ended = await transaction
     .delete(passImageUses)
-    .where(and(among(passImageUses.passId, passIds), not(among(passImageUses.hash, [...hashes]))))
+    .where(and(among(passImageUses.passId, passIds), not(among(passImageUses.hash, hashes))))
     .returning({ hash: passImageUses.hash });
   return [...new Set(ended.map(({ hash }) => hash))];
 }
@@ -115,7 +115,7 @@ async function held(
   const rows = await transaction
     .select({ hash: passImages.hash })
     .from(passImages)
-    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, [...hashes])))
+    .where(and(eq(passImages.tenantId, tenantId), among(passImages.hash, hashes)))
     .orderBy(asc(passImages.hash))
     .for(how);
   return new Set(rows.map(({ hash }) => hash));

@@ -42,11 +42,6 @@ const passesUpdatedSince: QueryParameter<number> = {
   read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
 };
 
-/** How the files of passes are read, by pass. */
-interface FileTurns {
-  readonly fileTurns: CallTurns;
-}
-
 const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
 const TOO_LARGE = failure("DeviceTooLarge", "The body is too large.", "the body is larger than 4096 bytes");
 const NOTHING_THERE = failure(
@@ -86,15 +81,15 @@ const REGISTRATION = {
  * P2. The latest pass is the stored bundle, even while a later version waits for its signature: a request never causes
  *     signing, and the device learns of the later version from its push, which follows the bundle.
  * P3. One change of a pass's devices is under way at a time, and a few of all passes: whoever has a pass cannot have all of the
- *     registry's connections.
+ *     registry's connections. Files of passes are read in turn, too (`fileTurns`, by pass).
  */
-export function passKitEndpoints(passKit: PassKitPorts & FileTurns, clock: Clock): readonly Endpoint[] {
+export function passKitEndpoints(passKit: PassKitPorts, clock: Clock, fileTurns: CallTurns): readonly Endpoint[] {
   const changes = new CallTurns(walletLimits.deviceChanges, clock);
   return [
     registerEndpoint(passKit, changes),
     unregisterEndpoint(passKit, changes),
     updatesEndpoint(passKit),
-    latestPassEndpoint(passKit),
+    latestPassEndpoint(passKit, fileTurns),
     logEndpoint(passKit),
   ];
 }
@@ -193,7 +188,7 @@ function updatesEndpoint({ devices }: PassKitPorts): Endpoint {
   });
 }
 
-function latestPassEndpoint({ passes, fileTurns }: PassKitPorts & FileTurns): Endpoint {
+function latestPassEndpoint({ passes }: PassKitPorts, fileTurns: CallTurns): Endpoint {
   return endpoint({
     ...OF_PASS,
     method: "GET",
@@ -234,8 +229,8 @@ function latestPassEndpoint({ passes, fileTurns }: PassKitPorts & FileTurns): En
       if (bundle === null) throw new ApiError(404, "the pass has not been signed yet");
       const headers = { ...UNCACHED, "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString() };
       if (isUnchanged(exchange.request, bundle.modifiedAt)) return reply(304, null, headers);
-      exchange.answersFor = pass;
-      return exchange.file(200, bundle.bytes, { ...headers, "content-type": "application/vnd.apple.pkpass" });
+      const typed = { ...headers, "content-type": "application/vnd.apple.pkpass" };
+      return exchange.file(200, bundle.bytes, typed, pass);
     },
   });
 }
