@@ -2,7 +2,8 @@ import { relative } from "node:path";
 import { APART } from "./support/apart.ts";
 import { compilerOptions } from "./support/basic-environment.ts";
 import { MACHINE_SLOTS, withMachineSlot } from "./support/machine-slots.ts";
-import { prepareMadeHome } from "./support/made-home.ts";
+import { KEPT, prepareMadeHome } from "./support/made-home.ts";
+import { memoryFolder } from "./support/memory-folder.ts";
 import { processGroups } from "./support/process-groups.ts";
 import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from "./support/run-test-files.ts";
 
@@ -51,6 +52,8 @@ endTestFilesOnSignal();
 // Otherwise the first files would each make it.
 if (filters.length === 0) await prepareMadeHome();
 
+const folder = memoryFolder();
+const places = folder === null ? {} : { TMPDIR: folder, TEST_KEPT: KEPT };
 const results = await runAll(inOrder(processGroups(files, (file) => rankOf(file) < LONG.length)));
 if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
@@ -83,7 +86,7 @@ async function runAll(waiting: readonly string[][]): Promise<readonly FilesResul
       await withMachineSlot(async () => {
         const group = queue.shift();
         if (group === undefined) return;
-        const result = await runTestFiles(group, { ...COMPILERS, ...compilerOptions() });
+        const result = await runTestFiles(group, { ...places, ...COMPILERS, ...compilerOptions() });
         done.push(result);
         report(result);
       });

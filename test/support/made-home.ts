@@ -9,11 +9,13 @@ import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/sch
 import { openPglite } from "../../src/storage/pglite.ts";
 import { schemaHash } from "./schema-hash.ts";
 
+/** Where the run keeps what the next one also needs: not in its own folder (`memory-folder.ts`). */
+export const KEPT = process.env["TEST_KEPT"] ?? tmpdir();
 /**
  * Kept after the run: for each state of the two schemas and their engines, what a first start makes. An archive, because
  * copying its hundreds of files one by one costs three times as much.
  */
-const MADE = join(tmpdir(), `waybill-test-home-${await hashOfAll()}.tar`);
+const MADE = join(KEPT, `waybill-test-home-${await hashOfAll()}.tar`);
 /** The members of the archive. */
 const PARTS = ["postgres", "clickhouse", "apple-sandbox.pem", "google-private-key.pem"] as const;
 

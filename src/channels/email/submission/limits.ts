@@ -2,6 +2,8 @@
 export const submissionLimits = {
   /** Of a message as it is sent: 10 MiB of attachments in base64 and what is beside them. Announced as `SIZE`. */
   messageBytesMax: 14 * 1024 * 1024,
+  /** What is larger is read so far for its reply, for clients that do not know of `SIZE`, before it is hung up on. */
+  messageBytesReadMax: 28 * 1024 * 1024,
   /** Of one message (RFC 5321, 4.5.3.1.8). */
   recipientsMax: 100,
   /** Open at a time, of one process. */
@@ -25,6 +27,8 @@ export const submissionLimits = {
   drainMs: 6_000,
   /** Lines and parts of a message: each costs memory, however short it is. */
   linesMax: 300_000,
+  /** Each is read in a turn of its own. More are taken of larger messages, one for every 64 bytes. */
+  dottedLinesMax: 10_000,
   dashedLinesMax: 10_000,
   nestingMax: 20,
   headerBytesMax: 256 * 1024,

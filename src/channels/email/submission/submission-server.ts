@@ -55,7 +55,7 @@ interface User {
 type Answer = (error?: Error | null, message?: string) => void;
 type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => void;
 
-const { messageBytesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
+const { messageBytesMax, messageBytesReadMax, dottedLinesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
 const LOOK_MS = 1_000;
 /** How long the last reply to a connection that was hung up on may take to arrive. */
 const CLOSING_MS = 250;
@@ -152,10 +152,10 @@ export class SubmissionServer {
     this.timer = this.options.clock.setTimer(LOOK_MS, () => this.look());
   }
 
-  private hangUp(id: string, text: string): void {
+  private hangUp(id: string, text: string, code = 421): void {
     for (const connection of this.server.connections) {
       if (connection.session.id !== id) continue;
-      connection.send(421, text);
+      connection.send(code, text);
       // The library waits for the other side to close, for five seconds, and as long the socket keeps a place from others.
       this.options.clock.setTimer(CLOSING_MS, () => connection._socket.destroy());
     }
@@ -226,7 +226,10 @@ export class SubmissionServer {
     const hold = this.room.open({ tenantId: (session.user as User).tenantId });
     this.connections.beginData(session.id);
     try {
-      const message = await receive(stream, (bytes) => hold.growTo(bytes));
+      const message = await receive(stream, {
+        grow: (bytes) => hold.growTo(bytes),
+        giveUp: ({ message, responseCode }) => this.hangUp(session.id, message, responseCode),
+      });
       const text = replyText(await this.queue(message, session));
       telemetry.count("smtp_messages", { outcome: "queued" });
       answer(null, text);
@@ -290,19 +293,35 @@ export class SubmissionServer {
 const NO_SCOPE = "this API key lacks the scope send";
 const STOPPING = "4.3.2 the service is stopping: try again";
 
+interface Receiving {
+  /** Asks for room for so many bytes in all. Throws where there is none. */
+  grow(bytes: number): void;
+  /** Tells the client why, and ends the connection. */
+  giveUp(refusal: SmtpRefusal): void;
+}
+
 /**
- * Collects a message. What is refused on the way is read to its end, where the reply belongs, without being kept. Rejects with an
- * `SmtpRefusal`, or with what `grow` throws.
+ * Collects a message. What is refused on the way is read to its end, where the reply belongs, without being kept; what goes on for
+ * longer than an honest client's message is given up. Rejects with an `SmtpRefusal`, or with what `grow` throws.
  */
-function receive(stream: SMTPServerDataStream, grow: (bytes: number) => void): Promise<Uint8Array> {
+function receive(stream: SMTPServerDataStream, { grow, giveUp }: Receiving): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     let kept: ReceivedBytes | null = new ReceivedBytes();
     let failure: unknown = null;
+    let pieces = 0;
     const refuse = (why: unknown) => {
-      failure = why;
+      failure ??= why;
       kept = null;
     };
+    const end = (refusal: SmtpRefusal) => {
+      refuse(refusal);
+      stream.removeAllListeners("data");
+      giveUp(refusal);
+    };
     stream.on("data", (chunk: Buffer) => {
+      pieces += 1;
+      if (stream.byteLength > messageBytesReadMax) return end(TOO_BIG);
+      if (pieces > dottedLinesMax + stream.byteLength / BYTES_PER_PIECE) return end(TOO_DOTTED);
       if (kept === null) return;
       try {
         if (stream.sizeExceeded) throw TOO_BIG;
@@ -314,10 +333,13 @@ function receive(stream: SMTPServerDataStream, grow: (bytes: number) => void): P
     });
     stream.on("end", () => (kept === null || stream.sizeExceeded ? reject(failure ?? TOO_BIG) : resolve(kept.all())));
     // The client is gone, and nobody hears the reply.
-    stream.on("error", () => reject(GONE));
-    stream.on("close", () => reject(GONE));
+    stream.on("error", () => reject(failure ?? GONE));
+    stream.on("close", () => reject(failure ?? GONE));
   });
 }
 
+/** The library hands over a piece for each packet, and for each dot that it takes from the beginning of a line. */
+const BYTES_PER_PIECE = 64;
 const TOO_BIG = new SmtpRefusal(552, `5.3.4 the message is larger than ${messageBytesMax} bytes`);
+const TOO_DOTTED = new SmtpRefusal(554, "5.6.0 the message has more lines that begin with a dot than are taken");
 const GONE = new SmtpRefusal(451, "4.4.2 the connection was closed before the message ended");

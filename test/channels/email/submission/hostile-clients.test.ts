@@ -123,6 +123,23 @@ test("a message that is too large is refused at its size or at its end, and the 
   expect(await submitted(client, `${FROM}\r\n\r\nHi`)).toStartWith("250");
 });
 
+test("a message that goes on for twice that, or has little but dots that are taken away, is hung up on", async () => {
+  const endless = await world.loggedIn(at, front.apiKey);
+  await endless.begin("ada@example.com");
+  endless.write("x".repeat(29 * MIB));
+  expect(await endless.reply()).toStartWith("552 5.3.4 the message is larger");
+  await endless.ended();
+  const dotted = await world.loggedIn(at, front.apiKey);
+  await dotted.begin("ada@example.com");
+  dotted.write(`${FROM}\r\n\r\n${"\n..".repeat(12_000)}`);
+  expect(await dotted.reply()).toStartWith("554 5.6.0 the message has more lines that begin with a dot");
+  await dotted.ended();
+  // A style sheet as text.
+  const styles = await world.loggedIn(at, front.apiKey);
+  const rules = "..button { color: #123456; }\r\n".repeat(9_000);
+  expect(await submitted(styles, `${FROM}\r\n\r\n${rules}`)).toStartWith("250");
+});
+
 test("messages of one tenant on their way in take its share of the memory and no more", async () => {
   const large = `${FROM}\r\n\r\n${`${"x".repeat(998)}\r\n`.repeat(13 * 1024)}`;
   const [first, second, third] = [
