@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { APART } from "./support/apart.ts";
 import { compilerOptions } from "./support/basic-environment.ts";
-import { MACHINE_SLOTS, withMachineSlot } from "./support/machine-slots.ts";
+import { LONG_SLOTS, MACHINE_SLOTS, withMachineSlot } from "./support/machine-slots.ts";
 import { KEPT, prepareMadeHome } from "./support/made-home.ts";
 import { memoryFolder } from "./support/memory-folder.ts";
 import { processGroups } from "./support/process-groups.ts";
@@ -9,11 +9,12 @@ import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from 
 
 /*
  * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
- * one (`support/process-groups.ts`), three at a time, or fewer beside another run (`support/machine-slots.ts`). Arguments filter
- * by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is `N passed, N failed`.
+ * one (`support/process-groups.ts`), three at a time, the short ones four, or fewer beside another run (`support/machine-slots.ts`).
+ * Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is `N passed, N failed`.
  */
 
-const PARALLEL = Math.min(3, MACHINE_SLOTS);
+const PARALLEL = Math.min(4, MACHINE_SLOTS);
+const LONG_PARALLEL = Math.min(3, LONG_SLOTS);
 const ROOT = new URL("..", import.meta.url).pathname;
 /**
  * Files and rooms that take long, the longest first (seconds of CPU, 60 to 15). They go first, so that no long file is left to
@@ -54,7 +55,7 @@ if (filters.length === 0) await prepareMadeHome();
 
 const folder = memoryFolder();
 const places = folder === null ? {} : { TMPDIR: folder, TEST_KEPT: KEPT };
-const results = await runAll(inOrder(processGroups(files, (file) => rankOf(file) < LONG.length)));
+const results = await runAll(inOrder(processGroups(files, (file) => isLong([file]))));
 if (files.length === 0) console.log(`no test file matches ${filters.join(", ")}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
 // A filter that matches nothing is a mistake, not a success.
@@ -72,19 +73,27 @@ function rankOf(file: string): number {
 
 /** Files that share a process go between those that take long and the others, the most first. */
 function inOrder(groups: readonly string[][]): readonly string[][] {
-  const [long, others] = [true, false].map((isLong) =>
-    groups.filter(([file = ""]) => rankOf(file) < LONG.length === isLong),
-  );
-  return [...(long ?? []), ...(others ?? []).sort((a, b) => b.length - a.length)];
+  const others = groups.filter((group) => !isLong(group)).sort((a, b) => b.length - a.length);
+  return [...groups.filter(isLong), ...others];
+}
+
+function isLong([file = ""]: readonly string[]): boolean {
+  return rankOf(file) < LONG.length;
 }
 
 async function runAll(waiting: readonly string[][]): Promise<readonly FilesResult[]> {
   const queue = waiting.slice();
   const done: FilesResult[] = [];
+  const onlyShort = Promise.withResolvers<void>();
+  const next = () => {
+    const group = queue.shift();
+    if (!queue.some(isLong)) onlyShort.resolve();
+    return group;
+  };
   const worker = async () => {
     while (queue.length > 0) {
       await withMachineSlot(async () => {
-        const group = queue.shift();
+        const group = next();
         if (group === undefined) return;
         const result = await runTestFiles(group, { ...places, ...COMPILERS, ...compilerOptions() });
         done.push(result);
@@ -92,7 +101,8 @@ async function runAll(waiting: readonly string[][]): Promise<readonly FilesResul
       });
     }
   };
-  await Promise.all(Array.from({ length: PARALLEL }, worker));
+  const further = () => onlyShort.promise.then(worker);
+  await Promise.all(Array.from({ length: PARALLEL }, (_, n) => (n < LONG_PARALLEL ? worker() : further())));
   return done;
 }
 

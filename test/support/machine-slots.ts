@@ -4,8 +4,10 @@ import { FolderLock } from "../../src/storage/folder-lock.ts";
 
 const POLL_MS = 200;
 
-/** One more than the cores: tests spend much of their time waiting. */
-export const MACHINE_SLOTS = cpus().length + 1;
+/** For files that take long, one more than the cores: tests spend much of their time waiting, */
+export const LONG_SLOTS = cpus().length + 1;
+/** and short ones more of it. */
+export const MACHINE_SLOTS = LONG_SLOTS + 1;
 
 /**
  * What this machine can do at once, shared by all runs of the tests on it. A run beside others takes longer, and its servers come

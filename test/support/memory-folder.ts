@@ -5,15 +5,15 @@ import { availableMemory } from "node:process";
 import { isAlive } from "./is-alive.ts";
 
 const SHARED_MEMORY = "/dev/shm";
-/** Three files at a time leave some 300 MB there, and the largest, alone, 600 MB. */
+/** A whole run never has more than 0.9 GB there. */
 const FREE_BYTES_MIN = 4 * 1024 ** 3;
 /** Others may pass, and not list: servers that run as users of their own have their folders inside. */
 const MODE = 0o711;
 
 /**
- * A folder in memory for what the tests of this process and its children write, where there is room for one; else null. Hundreds
- * of short-lived databases on a disk cost a tenth of the CPU of a run: removed inodes are searched through for each file that is
- * made, and each fsync waits. It goes when this process ends; one that was killed leaves it to the next.
+ * A folder in memory for what the tests of this process and its children write, where there is room for one; else null. On a disk,
+ * hundreds of databases that live for seconds cost a run a tenth of its CPU: for each file that is made, ext4 looks through the
+ * inodes that were removed just now, and syncs wait. It goes when this process ends; one that was killed leaves it to the next.
  */
 export function memoryFolder(): string | null {
   if (!hasRoom()) return null;

@@ -55,7 +55,8 @@ interface User {
 type Answer = (error?: Error | null, message?: string) => void;
 type LoginAnswer = (error: Error | null, login?: { readonly user: User }) => void;
 
-const { messageBytesMax, messageBytesReadMax, dottedLinesMax, recipientsMax, socketsMax, idleMs, drainMs } = submissionLimits;
+const { messageBytesMax, messageBytesReadMax, dottedLinesMax, recipientsMax, socketsMax, idleMs, drainMs } =
+  submissionLimits;
 const LOOK_MS = 1_000;
 /** How long the last reply to a connection that was hung up on may take to arrive. */
 const CLOSING_MS = 250;
