@@ -1,3 +1,4 @@
+import { statfsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
@@ -86,7 +87,9 @@ export async function openStores(
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
   const { postgres } = database.value;
-  if (postgres !== null) await startUpkeep({ db: postgres.db, clock, telemetry }, shutdown);
+  if (postgres !== null) {
+    await startUpkeep({ db: postgres.db, clock, telemetry, freeBytes: () => freeBytesOf(config.home) }, shutdown);
+  }
   const chdb = eventStore.value?.chdb ?? null;
   return {
     queue,
@@ -99,6 +102,11 @@ export async function openStores(
       eventStore.value?.serveTo(calls);
     },
   };
+}
+
+function freeBytesOf(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 async function startUpkeep(options: UpkeepOptions, shutdown: Shutdown): Promise<void> {

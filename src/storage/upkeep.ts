@@ -10,6 +10,8 @@ export interface UpkeepOptions {
   readonly db: AnyDb;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  /** Of the disk with its files. */
+  freeBytes(): number;
 }
 
 const LOOK_MS = 15_000;
@@ -28,6 +30,8 @@ const OLD_TRANSACTIONS = 200_000_000;
 /** So much is written to the write-ahead log, or so much time passes, between two checkpoints. */
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 const CHECKPOINT_MS = 5 * 60 * 1000;
+/** What all of this may write. A checkpoint that finds no room ends the process, which could go on without one. */
+const FREE_BYTES_MIN = 4 * CHECKPOINT_BYTES;
 /** A log that has not grown by more needs no checkpoint, however much time passes. */
 const QUIET_BYTES = 64 * 1024;
 
@@ -62,9 +66,17 @@ export class Upkeep {
 
   /** Does what is due. Never rejects. */
   async look(): Promise<void> {
+    if (!this.hasRoom()) return;
     await this.attempt(() => this.vacuum());
     // A log that is too long has nothing to do with a table that cannot be cleaned.
     await this.attempt(() => this.checkpoint());
+  }
+
+  private hasRoom(): boolean {
+    const free = this.options.freeBytes();
+    if (free >= FREE_BYTES_MIN) return true;
+    this.options.telemetry.log("warn", "the registry's files are not kept small: their disk is full", { free });
+    return false;
   }
 
   private async attempt(work: () => Promise<void>): Promise<void> {

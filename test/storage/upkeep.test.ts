@@ -9,6 +9,7 @@ import { VirtualClock } from "../support/virtual-clock.ts";
 
 const SLOW_MS = 60_000;
 const DAY_MS = 86_400_000;
+const PLENTY = 1e12;
 let database: OpenDatabase;
 let remove: () => Promise<void>;
 beforeAll(async () => {
@@ -22,7 +23,7 @@ afterAll(async () => {
 
 function upkeep(clock = new VirtualClock(Date.now())) {
   const telemetry = new QuietTelemetry();
-  return { clock, telemetry, upkeep: new Upkeep({ db: database.db, clock, telemetry }) };
+  return { clock, telemetry, upkeep: new Upkeep({ db: database.db, clock, telemetry, freeBytes: () => PLENTY }) };
 }
 
 /** Stores a value that PostgreSQL cannot make smaller, changes it so often that `megabytes` are written, and removes it. */
@@ -38,6 +39,12 @@ async function storeAndRemove(megabytes = 2): Promise<void> {
 async function bytes(): Promise<number> {
   const [row] = rowsOf(await database.db.execute(sql`select pg_total_relation_size('"Large values"') as bytes`));
   return Number(row?.["bytes"]);
+}
+
+/** Of the write-ahead log. */
+async function bytesToReplay(): Promise<number> {
+  const bytes = sql`select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) as bytes from pg_control_checkpoint()`;
+  return Number(rowsOf(await database.db.execute(bytes))[0]?.["bytes"]);
 }
 
 test("the room of removed values is used again", async () => {
@@ -77,25 +84,17 @@ test(
   "the write-ahead log stays small while much is written, and is checked after a while when little is",
   async () => {
     const { upkeep: kept, clock } = upkeep();
-    const toReplay = async () => {
-      const [row] = rowsOf(
-        await database.db.execute(
-          sql`select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) as bytes from pg_control_checkpoint()`,
-        ),
-      );
-      return Number(row?.["bytes"]);
-    };
     for (let round = 0; round < 2; round += 1) {
       for (let i = 0; i < 8; i += 1) await storeAndRemove();
       await kept.look();
-      expect(await toReplay()).toBeLessThan(16 * 1024 * 1024);
+      expect(await bytesToReplay()).toBeLessThan(16 * 1024 * 1024);
     }
     await storeAndRemove();
     await kept.look();
-    expect(await toReplay()).toBeGreaterThan(1_000_000);
+    expect(await bytesToReplay()).toBeGreaterThan(1_000_000);
     await clock.advance(5 * 60_000);
     await kept.look();
-    expect(await toReplay()).toBeLessThan(100_000);
+    expect(await bytesToReplay()).toBeLessThan(100_000);
   },
   SLOW_MS,
 );
@@ -108,7 +107,12 @@ test("a failure is told, and the next look tries again", async () => {
     if (isAway) throw new Error("the disk is full");
     return db.execute(query);
   };
-  const kept = new Upkeep({ db: Object.assign(Object.create(db), { execute }), clock: new VirtualClock(0), telemetry });
+  const kept = new Upkeep({
+    db: Object.assign(Object.create(db), { execute }),
+    clock: new VirtualClock(0),
+    telemetry,
+    freeBytes: () => PLENTY,
+  });
   isAway = false;
   await kept.look();
   isAway = true;
@@ -119,4 +123,19 @@ test("a failure is told, and the next look tries again", async () => {
   const before = await bytes();
   await kept.look();
   expect(await bytes()).toBeLessThan(before / 2);
+});
+
+test("on a disk that is all but full nothing is written until there is room again", async () => {
+  let free = 1_000_000;
+  const telemetry = new QuietTelemetry();
+  const kept = new Upkeep({ db: database.db, clock: new VirtualClock(0), telemetry, freeBytes: () => free });
+  for (let i = 0; i < 10; i += 1) await storeAndRemove();
+  const replayed = await bytesToReplay();
+  expect(replayed).toBeGreaterThan(16 * 1024 * 1024);
+  await kept.look();
+  expect(await bytesToReplay()).toBeGreaterThanOrEqual(replayed);
+  expect(telemetry.lines).toEqual(["warn: the registry's files are not kept small: their disk is full"]);
+  free = PLENTY;
+  await kept.look();
+  expect(await bytesToReplay()).toBeLessThan(1_000_000);
 });
