@@ -31,8 +31,10 @@ export const limits = {
   drainAbortMs: 6_000,
   drainMs: 8_000,
   attemptsMax: 12,
-  /** From the request to the end of the answer. */
+  /** From the request to the end of the answer, */
   chatTimeoutMs: 30_000,
+  /** and for a connection before it, where the provider has not answered for a while. */
+  chatConnectMs: 10_000,
   /** Length of a provider's error that is shown to a tenant, for its title and its details each. */
   chatErrorCharsMax: 300,
 
@@ -64,7 +66,7 @@ export const limits = {
 assert(limits.leaseRenewMs * 2 + limits.leaseMarginMs < limits.leaseTtlMs, "one lost renewal must not lose the lease");
 assert(limits.leaseTtlMs + limits.leaseCompeteMs < limits.takeoverMsMax, "a dead owner is replaced in time");
 assert(
-  limits.chatTimeoutMs + limits.abortGraceMs < limits.deliveryTimeoutMs,
+  limits.chatConnectMs + limits.chatTimeoutMs + limits.abortGraceMs < limits.deliveryTimeoutMs,
   "a chat message ends by its own time-out",
 );
 assert(limits.recordLingerMs * 2 <= limits.eventVisibleMsMax, "an event is visible in time");

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { GraphError } from "./graph-errors.ts";
 import { chatLimits } from "./limits.ts";
+import { Reachability } from "./reachability.ts";
 
 /** The result of one call. `waitMs`: how long the provider asked the number to rest; 0 if it did not ask. */
 export type GraphReply =
@@ -33,15 +34,19 @@ export interface GraphClientOptions {
  */
 export class GraphClient {
   private readonly root: string;
+  private readonly reachability: Reachability;
 
   constructor(private readonly options: GraphClientOptions) {
-    const { baseUrl, version } = options;
+    const { baseUrl, version, clock } = options;
+    this.reachability = new Reachability(new URL(baseUrl), clock);
     this.root = VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
   }
 
   /** Never rejects. Aborting `signal` acts like a time-out. */
   async send(sender: WhatsappSender, message: JsonObject, signal: AbortSignal): Promise<GraphReply> {
     const { timeoutMs } = this.options;
+    if (signal.aborted) return { kind: "called_off" };
+    if (!(await this.reachability.isReached(signal))) return { kind: "unreachable" };
     if (signal.aborted) return { kind: "called_off" };
     let response: Response;
     try {
@@ -56,6 +61,7 @@ export class GraphClient {
     } catch (error) {
       return { kind: isConnectionFailure(error) ? "unreachable" : "unanswered" };
     }
+    this.reachability.answered();
     const answer = parseObject(await boundedText(response, chatLimits.chatAnswerBytesMax).catch(() => null));
     return this.replyOf(response, answer);
   }

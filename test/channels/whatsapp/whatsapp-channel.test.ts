@@ -2,7 +2,9 @@ import { afterEach, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { encodePayload, type TemplatePayload, type WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
+import { Reachability } from "../../../src/channels/whatsapp/reachability.ts";
 import { limits } from "../../../src/domain/limits.ts";
+import { startDeafListener } from "../../support/deaf-listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -35,10 +37,14 @@ function provider(answer: (call: Call) => Response | Promise<Response>) {
 }
 
 /** A provider that does with each connection what the test says, below HTTP. */
-async function rawProvider(onData: (socket: Socket, count: number) => void): Promise<string> {
+async function rawProvider(
+  onData: (socket: Socket, count: number) => void,
+  onConnection: () => void = () => {},
+): Promise<string> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {
     let count = 0;
+    onConnection();
     sockets.add(socket);
     socket.on("error", () => {});
     socket.on("data", () => onData(socket, (count += 1)));
@@ -363,6 +369,53 @@ test("an API that refuses connections, or whose name does not exist, is away, an
   expect(await channelTo(noTls.replace("http:", "https:")).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject(away);
   const aborted = await channelTo("http://127.0.0.1:1").deliver(chatJob(), chatTenant(), AbortSignal.abort());
   expect(aborted).toMatchObject({ kind: "retry", why: "its turn did not come", isUncounted: true, isUnsent: true });
+});
+
+test("an API to which no connection comes about in time is away, and no attempt is spent; an abort meanwhile is heeded", async () => {
+  const deaf = await startDeafListener();
+  running.push(deaf);
+  const clock = new VirtualClock(0);
+  const channel = channelTo(`http://127.0.0.1:${deaf.port}`, { clock });
+  const first = channel.deliver(chatJob(), chatTenant(), LIVE);
+  const aborter = new AbortController();
+  const second = channel.deliver(chatJob(), chatTenant(), aborter.signal);
+  aborter.abort();
+  expect(await second).toMatchObject({ kind: "retry", isUncounted: true, isUnsent: true });
+  await clock.advance(limits.chatConnectMs);
+  expect(await first).toMatchObject({ kind: "away", why: "WhatsApp could not be reached" });
+});
+
+test("whether it can be reached is asked again half a minute after its last answer", async () => {
+  const clock = new VirtualClock(0);
+  let connections = 0;
+  const url = await rawProvider(
+    (socket) => {
+      const body = JSON.stringify(ACCEPTED);
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    },
+    () => (connections += 1),
+  );
+  const channel = channelTo(url, { clock });
+  for (const [waitMs, made] of [
+    [0, 2],
+    [29_000, 2],
+    [29_000, 2],
+    [31_000, 3],
+  ] as const) {
+    await clock.advance(waitMs);
+    expect(await channel.deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
+    expect(connections).toBe(made);
+  }
+});
+
+test("where requests go through a proxy, no connection goes before them", () => {
+  const reachability = new Reachability(new URL("https://192.0.2.1"), new VirtualClock(0));
+  process.env["HTTPS_PROXY"] = "http://127.0.0.1:1";
+  try {
+    expect(reachability.isReached(LIVE)).toBe(true);
+  } finally {
+    delete process.env["HTTPS_PROXY"];
+  }
 });
 
 test.each([500, 502, 503])("an API that answers %d without saying of what is away", async (status) => {
