@@ -10,7 +10,8 @@ import { COMPILERS, endTestFilesOnSignal, type FilesResult, runTestFiles } from 
 /*
  * What `npm test` runs: the test files of a room in a few processes, and those that take long or need a process of their own in
  * one (`support/process-groups.ts`), three at a time, the short ones four, or fewer beside another run (`support/machine-slots.ts`).
- * Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is `N passed, N failed`.
+ * Arguments filter by path. Says more only of what fails, and how many attacks were tried (`test/security`); the last line is
+ * `N passed, N failed`.
  */
 
 const PARALLEL = Math.min(4, MACHINE_SLOTS);

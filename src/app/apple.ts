@@ -7,7 +7,7 @@ import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../cha
 import type { Config } from "../config/config.ts";
 import { generatedSecret } from "../config/generated-secret.ts";
 import { ConfigurationError } from "../domain/errors.ts";
-import { isLoopback } from "../domain/host.ts";
+import { hostOf, isLoopback } from "../domain/host.ts";
 import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
@@ -65,7 +65,7 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
   }
   if (url !== null) {
     // A stand-in for Apple on this machine has an unknown certificate, and pushes carry no secrets.
-    const verifies = !isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ""));
+    const verifies = !isLoopback(hostOf(new URL(url)));
     return { connections: new ApnsConnections({ url, ca: null, verifies, clock: systemClock }), inbox: null, url };
   }
   const { server, rootPem } = await sandboxIdentity(config);

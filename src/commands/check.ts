@@ -11,6 +11,7 @@ import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts
 import { realWhatsappUrl } from "../app/whatsapp.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
+import { socketAddressOf } from "../domain/host.ts";
 import { parseSmtpUrl } from "../domain/smtp-url.ts";
 import { foreignFormat, QUEUE_FORMAT } from "../engine/queue/format.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
@@ -100,10 +101,7 @@ async function tryProvider(url: string | null): Promise<string> {
 }
 
 function tryUrl(url: string): Promise<string> {
-  const { hostname, port, protocol } = new URL(url);
-  const defaultPort = protocol === "https:" ? 443 : 80;
-  // URLs write IPv6 addresses in brackets.
-  return takesConnections({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || defaultPort) });
+  return takesConnections(socketAddressOf(new URL(url)));
 }
 
 async function takesConnections(at: { readonly host: string; readonly port: number }): Promise<string> {

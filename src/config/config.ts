@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
-import { isLoopback } from "../domain/host.ts";
+import { hostOf, isLoopback } from "../domain/host.ts";
 import { generatedSecret } from "./generated-secret.ts";
 import type { Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -77,7 +77,7 @@ export function isHomeChosen(environment: Environment): boolean {
 export function doubtsAbout({ host, adminPort, publicUrl, roles, operatorToken }: Config): readonly string[] {
   // No proxy leads strangers to the operators' own listener.
   if (adminPort !== null) return [];
-  const publicHost = publicUrl === null ? host : new URL(publicUrl).hostname.replace(/^\[|\]$/g, "");
+  const publicHost = publicUrl === null ? host : hostOf(new URL(publicUrl));
   if (isLoopback(publicHost) || !roles.includes("api") || operatorToken.length >= PUBLIC_TOKEN_CHARS_MIN) return [];
   return [
     `OPERATOR_TOKEN has ${operatorToken.length} characters, and PUBLIC_URL is an address that others reach: it should ` +

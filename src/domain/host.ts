@@ -3,6 +3,16 @@ export function httpOrigin(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** The host of a URL, without the brackets that it writes an IPv6 address in. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1");
+}
+
+/** Where connections for a URL of HTTP or HTTPS go to. */
+export function socketAddressOf(url: URL): { readonly host: string; readonly port: number } {
+  return { host: hostOf(url), port: Number(url.port) || (url.protocol === "https:" ? 443 : 80) };
+}
+
 /** Whether the host or address belongs to this machine alone: no other machine can connect to it, or from it. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i.test(host);

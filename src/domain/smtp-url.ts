@@ -1,3 +1,5 @@
+import { hostOf } from "./host.ts";
+
 /** An SMTP URL in its parts. */
 export interface SmtpServer {
   readonly host: string;
@@ -18,7 +20,7 @@ export function parseSmtpUrl(smtpUrl: string): SmtpServer | null {
   const secure = url.protocol === "smtps:";
   try {
     return {
-      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      host: hostOf(url),
       port: url.port === "" ? (secure ? 465 : 587) : Number(url.port),
       secure,
       user: decodeURIComponent(url.username),

@@ -1,3 +1,4 @@
+import { hostOf } from "./host.ts";
 import { limits } from "./limits.ts";
 import type { OutboundGuard, OutboundRoute } from "./outbound.ts";
 
@@ -22,11 +23,11 @@ export function parseWebhookUrl(text: string): WebhookUrl | { readonly why: stri
   // Some parsers take a backslash for the end of a host, others for a part of its user.
   const url = /[\s\\\p{Cc}]/u.test(text) ? null : URL.parse(text);
   if (url === null) return { why: "is not an address like https://example.com/devices" };
-  const { protocol, hostname, username, password } = url;
+  const { protocol, username, password } = url;
   if (protocol !== "https:" && protocol !== "http:") return { why: "must begin with https://" };
   if (username !== "" || password !== "") return { why: "must hold no user name and no password" };
   if (text.includes("#")) return { why: "must not hold a fragment (#…)" };
-  const host = hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  const host = hostOf(url).replace(/\.$/, "");
   if (host === "") return { why: "names no host" };
   const secure = protocol === "https:";
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import type { Clock } from "../../domain/clock.ts";
+import { socketAddressOf } from "../../domain/host.ts";
 import { limits } from "../../domain/limits.ts";
 
 /** For so long after an answer nobody asks again. */
@@ -46,10 +47,8 @@ export class Reachability {
   }
 
   private connects(): Promise<boolean> {
-    const { hostname, port, protocol } = this.service;
-    const host = hostname.replace(/^\[(.*)\]$/, "$1");
     return new Promise((resolve) => {
-      const socket = connect({ host, port: Number(port) || (protocol === "http:" ? 80 : 443) });
+      const socket = connect(socketAddressOf(this.service));
       const late = this.clock.setTimer(limits.chatConnectMs, () => end(false));
       const end = (isReached: boolean) => {
         late.cancel();

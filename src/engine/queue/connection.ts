@@ -1,6 +1,7 @@
 import { type ChainableCommander, Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
+import { hostOf } from "../../domain/host.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 
 /** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
@@ -146,8 +147,8 @@ function expectAskingToFail(node: Redis): void {
 
 function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
   const seeds = urls.map((url) => {
-    const { hostname, port } = new URL(url);
-    return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || DEFAULT_PORT };
+    const at = new URL(url);
+    return { host: hostOf(at), port: Number(at.port) || DEFAULT_PORT };
   });
   let turns = 0;
   const retryStrategy = (times: number) => {
