@@ -66,10 +66,12 @@ export class Upkeep {
 
   /** Does what is due. Never rejects. */
   async look(): Promise<void> {
-    if (!this.hasRoom()) return;
-    await this.attempt(() => this.vacuum());
-    // A log that is too long has nothing to do with a table that cannot be cleaned.
-    await this.attempt(() => this.checkpoint());
+    await this.attempt(async () => {
+      if (!this.hasRoom()) return;
+      await this.attempt(() => this.vacuum());
+      // A log that is too long has nothing to do with a table that cannot be cleaned.
+      await this.attempt(() => this.checkpoint());
+    });
   }
 
   private hasRoom(): boolean {

@@ -139,3 +139,12 @@ test("on a disk that is all but full nothing is written until there is room agai
   await kept.look();
   expect(await bytesToReplay()).toBeLessThan(1_000_000);
 });
+
+test("a disk that cannot be asked is told, and ends nothing", async () => {
+  const telemetry = new QuietTelemetry();
+  const freeBytes = () => {
+    throw new Error("EIO");
+  };
+  await new Upkeep({ db: database.db, clock: new VirtualClock(0), telemetry, freeBytes }).look();
+  expect(telemetry.lines).toEqual(["warn: the registry's files could not be kept small"]);
+});
