@@ -12,16 +12,17 @@ export type ScriptConstants = Readonly<Record<string, string | number>>;
 const SHARED: ScriptConstants = { ...FORMAT_IN_LUA, JOBS_CHANNEL, RELEASED_CHANNEL };
 
 /**
- * One of the queue's scripts. Its text begins with the constants, as Lua locals, and `prelude.lua`. `whenFull` says what
- * happens when Redis is out of memory: new work enters only while there is room, but queued work must always be able to
- * leave.
+ * One of the queue's scripts. Its text begins with what it needs of the constants, as Lua locals, and of `prelude.lua`: Redis
+ * makes all of that anew for each call, and the whole prelude would cost more than a small script itself. `whenFull` says
+ * what happens when Redis is out of memory: new work enters only while there is room, but queued work must always be able
+ * to leave.
  */
 export class Script {
   private readonly text: string;
   private readonly sha: string;
 
   constructor(body: string, whenFull: "refuse" | "run", constants: ScriptConstants = {}) {
-    const lua = `${preludeLua}\n${body}`;
+    const lua = `${preludeFor(body)}\n${body}`;
     const locals = luaLocals({ ...SHARED, ...constants }, lua);
     this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${locals}\n${lua}`;
     this.sha = new Bun.CryptoHasher("sha1").update(this.text).digest("hex");
@@ -42,10 +43,40 @@ export class Script {
   }
 }
 
+interface Local {
+  readonly names: readonly string[];
+  readonly text: string;
+}
+
+/** What `prelude.lua` defines, in its order: each of its top-level locals up to the next one. */
+const PRELUDE: readonly Local[] = Array.from(
+  preludeLua.matchAll(/^local (?:function )?([\w, ]+)[\s\S]*?(?=^local |(?![\s\S]))/gm),
+  ([text, names = ""]) => ({ names: names.trim().split(", "), text }),
+);
+
+/** What of the prelude a script uses, itself or by what it uses. A local can only use those before it. */
+function preludeFor(body: string): string {
+  const used = wordsOf(body);
+  const needed = PRELUDE.toReversed().filter(({ names, text }) => {
+    const isUsed = names.some((name) => used.has(name));
+    if (isUsed) for (const word of wordsOf(text)) used.add(word);
+    return isUsed;
+  });
+  return needed
+    .toReversed()
+    .map(({ text }) => text)
+    .join("");
+}
+
+function wordsOf(lua: string): Set<string> {
+  return new Set(lua.replace(/^\s*--.*$/gm, "").match(/\w+/g));
+}
+
 /** Those that the script names: Lua allows 200 locals, and each costs a little in every call. */
 function luaLocals(constants: ScriptConstants, lua: string): string {
   const named = new Set(lua.match(/\b[A-Z][A-Z_]*\b/g));
   const used = Object.entries(constants).filter(([name]) => named.has(name));
+  if (used.length === 0) return "";
   const literals = used.map(([, value]) => (typeof value === "number" ? value : `'${value}'`));
   return `local ${used.map(([name]) => name).join(", ")} = ${literals.join(", ")}`;
 }

@@ -79,11 +79,6 @@ end
 local function settle(prefix, token, were_lent, reckoned, first, last)
   if not were_lent and not holds_lease(prefix, 'dispatcher', token) then return false end
 
-  -- A parked job is due by its owner's estimate of the time: a step of Redis' clock since the last pull does not move
-  -- it. If the call was late, or the shard has another owner by now, a later shard time has been agreed on.
-  local time, agreed = shard_clock(prefix)
-  if reckoned ~= '' then time = math.max(tonumber(reckoned), agreed) end
-
   local said, reported = {}, {}
 
   -- Records are read and written one bucket at a time; for lent jobs, also the places where they wait.
@@ -123,10 +118,17 @@ local function settle(prefix, token, were_lent, reckoned, first, last)
     return find_entry(prefix, tenant_queue, id)
   end
 
+  -- A parked job is due by its owner's estimate of the time: a step of Redis' clock since the last pull does not move
+  -- it. If the call was late, or the shard has another owner by now, a later shard time has been agreed on.
+  local waits_begin
   local function park(job, text, wait_ms)
+    if not waits_begin then
+      local time, agreed = shard_clock(prefix)
+      waits_begin = reckoned == '' and time or math.max(tonumber(reckoned), agreed)
+    end
     parked[#parked + 1] = job
     parked[#parked + 1] = text
-    later[#later + 1] = time + tonumber(wait_ms)
+    later[#later + 1] = waits_begin + tonumber(wait_ms)
     later[#later + 1] = job
   end
 

@@ -16,12 +16,13 @@ const random = new SeededRandom(7);
 interface Told {
   readonly attempts?: number;
   readonly reportsNameReference?: boolean;
+  readonly recipient?: string;
 }
 
 function settle(outcome: Exclude<Outcome, { kind: "away" }>, told: Told = {}) {
-  const { attempts = 0, reportsNameReference = true } = told;
+  const { attempts = 0, reportsNameReference = true, recipient = "34600000000" } = told;
   const jobId = new JobIds(clock, random).next();
-  const of = { tenantId: "acme", entryId: "1-0", recipient: "34600000000", suppressed: null, payload: "{}" } as const;
+  const of = { tenantId: "acme", entryId: "1-0", recipient, suppressed: null, payload: "{}" } as const;
   const job: QueuedJob = { ...of, jobId, channel: "whatsapp", attempts };
   return settlementOf({ job, outcome, wasStarted: true, reportsNameReference }, clock, random);
 }
@@ -30,6 +31,22 @@ test("the provider's reference is passed on when reports name it, and kept nowhe
   const delivered = { kind: "delivered", result: {}, providerRef: "wamid.1" } as const;
   expect(settle(delivered, { reportsNameReference: false })).not.toHaveProperty("providerRef");
   expect(settle(delivered)).toMatchObject({ status: "success", providerRef: "wamid.1" });
+});
+
+test("a try quotes a reply in one line, without the recipient however it is written", () => {
+  const replies: readonly (readonly [recipient: string, reply: string, shown: string])[] = [
+    ["ann@example.com", "250 2.0.0 Ok: queued as 4jWb", "250 2.0.0 Ok: queued as 4jWb"],
+    ["ann@example.com", "550 <Ann@EXAMPLE.com> unknown", "550 <(recipient)> unknown"],
+    ["ann@example.com", "550  5.1.1\r\n550\u200b\t<ann@example.com> ", "550 5.1.1 550 <(recipient)>"],
+    ["ΣΟΣ@example.com", "550 <σος@example.com> unknown", "550 <(recipient)> unknown"],
+    ["a+b.*@example.com", "550 A+B.*@example.com, aab@example.com", "550 (recipient), aab@example.com"],
+    ["", " 250 ok ", "250 ok"],
+    ["ann@example.com", "x".repeat(2_000), "x".repeat(300)],
+  ];
+  for (const [recipient, reply, shown] of replies) {
+    const settled = settle({ kind: "delivered", result: {}, relay: "mx.example.org:25", reply }, { recipient });
+    expect(settled).toMatchObject({ attempt: { relay: "mx.example.org:25", reply: shown } });
+  }
 });
 
 test("a snooze is settled as one", () => {
