@@ -64,6 +64,7 @@ class CommitQueue<Item, Answer> {
       this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
       if (this.running >= (this.options.inFlightMax ?? 1)) return;
       this.running += 1;
+      // oxlint-disable-next-line eslint/no-restricted-globals -- the end of this turn is no time
       setImmediate(() => void this.run());
     });
   }
