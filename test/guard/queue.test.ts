@@ -99,7 +99,7 @@ function counts(verb: "accept" | "dispatch", use: RedisUse): readonly (readonly 
   ];
 }
 
-test("sixty-four simultaneous requests share one script call", async () => {
+test("sixty-four simultaneous requests share two script calls", async () => {
   expectAllWithin("accept", await redisUseOf(redis.client, acceptInWaves), JOBS);
 });
 

@@ -40,9 +40,7 @@ export class GroupCommit<Item, Answer> {
 
 /**
  * Collects requests while a call to the store is in flight, and sends them as one call when it returns: a lone request
- * goes out at once, a hundred concurrent ones share one script call and one fsync. "At once" is at the end of the event loop's
- * turn, so that all that one turn brings, such as the replies of many servers, goes together: a call costs the store several
- * times what one more request in it does.
+ * goes out at once, a hundred concurrent ones share one script call and one fsync.
  *
  * G1. One call is in flight at a time, or as many as `inFlightMax` says.
  * G2. Items go out in the order in which they came.
@@ -62,14 +60,12 @@ class CommitQueue<Item, Answer> {
     }
     return new Promise((resolve, reject) => {
       this.queue.push({ item, sinceMs: this.options.clock.monotonicMs(), resolve, reject });
-      if (this.running >= (this.options.inFlightMax ?? 1)) return;
-      this.running += 1;
-      // oxlint-disable-next-line eslint/no-restricted-globals -- the end of this turn is no time
-      setImmediate(() => void this.run());
+      if (this.running < (this.options.inFlightMax ?? 1)) void this.run();
     });
   }
 
   private async run(): Promise<void> {
+    this.running += 1;
     while (this.queue.length > 0) {
       const batch = this.take();
       if (batch.length === 0) continue;

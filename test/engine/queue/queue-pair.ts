@@ -176,7 +176,7 @@ export class QueuePair {
     return { tenant, jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000) };
   }
 
-  /** Asked at one time, they go out in one call. */
+  /** Asked at one time: the first goes out alone, the others in one call. */
   private async accept(limit: number | null, orders: readonly Order[]): Promise<void> {
     const requests = orders.map((order) => this.jobOf(order));
     const answers = requests.map(({ tenant, job }) => this.redis.queue.accept(tenant, limit, job));
@@ -285,7 +285,7 @@ export class QueuePair {
     }
   }
 
-  /** Asked at one time, they go out in one call. */
+  /** Asked at one time: two go out alone, the others in one call. */
   private async lookAgain(pick: LeasePick, picks: readonly number[]): Promise<void> {
     const lease = this.lease(pick, "dispatcher");
     const candidates = this.pulled.filter(({ shard }) => shard === lease.shard);
@@ -370,7 +370,7 @@ export class QueuePair {
     return retry;
   }
 
-  /** Asked at one time, they go out in one call. What is unknown is asked again, with the job. */
+  /** Asked at one time: the first goes out alone, the others in one call. What is unknown is asked again, with the job. */
   private async observe(reports: readonly Report[]): Promise<void> {
     const sightings = reports.map((report) => this.sightingOf(report));
     const answers = await this.observeTogether(sightings);
@@ -384,9 +384,11 @@ export class QueuePair {
 
   private async observeTogether(sightings: readonly { tenant: TenantRef; observation: Observation }[]) {
     const answers = sightings.map(({ tenant, observation }) => this.redis.queue.observe(tenant, observation));
-    const byShard = SHARDS.map((shard) => sightings.filter(({ tenant }) => tenant.shard === shard));
+    const expected = sightings.slice(0, 1).map((one) => this.memory.observeNow(one.tenant, one.observation));
+    const others = sightings.slice(1);
+    const byShard = SHARDS.map((shard) => others.filter(({ tenant }) => tenant.shard === shard));
     const told = byShard.map((some, shard) => this.memory.observeTogetherNow(shard, some));
-    const expected = sightings.map(({ tenant }) => told[tenant.shard]?.shift() ?? "unknown");
+    for (const { tenant } of others) expected.push(told[tenant.shard]?.shift() ?? "unknown");
     const results = await Promise.all(answers);
     expect(results).toEqual(expected);
     return results;
@@ -521,15 +523,15 @@ function tenantAt(at: number): TenantRef {
   return TENANTS[at] ?? TENANTS[0];
 }
 
-/** In one call, which takes a tenant's requests together where they have the same quota. */
-function inTurn<T extends { readonly tenant: TenantRef; readonly job: NewJob }>(all: readonly T[]): T[] {
+/** The first alone, the others in one call, which takes a tenant's requests together where they have the same quota. */
+function inTurn<T extends { readonly tenant: TenantRef; readonly job: NewJob }>([first, ...others]: readonly T[]): T[] {
   const groups: T[][] = [];
-  for (const one of all) {
+  for (const one of others) {
     const latest = groups.findLast(([head]) => head?.tenant.tenantId === one.tenant.tenantId);
     if (latest !== undefined && Bun.deepEquals(latest[0]?.job.quota, one.job.quota)) latest.push(one);
     else groups.push([one]);
   }
-  return groups.flat();
+  return first === undefined ? [] : [first, ...groups.flat()];
 }
 
 function pickFromEnd<T>(items: readonly T[], at: number): T | null {
