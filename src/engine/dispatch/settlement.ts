@@ -95,17 +95,19 @@ function reasonOf(outcome: Attempted["outcome"]): string | undefined {
 
 /** One bounded line. Stores that keep it have no recipient in clear. */
 function shown(text: string, recipient: string): string {
-  const part = text.slice(0, 4 * limits.attemptCharsMax);
-  // Almost every message has a reply, and almost every reply is plain: these looks cost a tenth of the replacements.
-  const isPlain = !UNEVEN.test(part);
-  const line = isPlain ? part : part.replace(/[\p{C}\s]+/gu, " ");
-  const needsNoMask = recipient === "" || (isPlain && !line.toLowerCase().includes(recipient.toLowerCase()));
-  const masked = needsNoMask ? line : line.replaceAll(new RegExp(RegExp.escape(recipient), "gi"), "(recipient)");
+  const line = text.slice(0, 4 * limits.attemptCharsMax).replace(/[\p{C}\s]+/gu, " ");
+  // The pattern costs ten times what this look does, and almost no reply names the recipient.
+  const masked = mayName(line, recipient)
+    ? line.replaceAll(new RegExp(RegExp.escape(recipient), "gi"), "(recipient)")
+    : line;
   return masked.trim().slice(0, limits.attemptCharsMax).toWellFormed();
 }
 
-/** Beyond printable ASCII, or more than one space. */
-const UNEVEN = /[^ -~]| {2}/;
+/** Whether a search without regard to case could find the recipient. Beyond ASCII a letter may have more forms than two. */
+function mayName(line: string, recipient: string): boolean {
+  if (recipient === "") return false;
+  return /[^ -~]/.test(line) || line.toLowerCase().includes(recipient.toLowerCase());
+}
 
 /** Ends a job whose tries never got a clear answer. */
 export function givenUp(job: QueuedJob, error: string): Extract<Settlement, { kind: "final" }> {

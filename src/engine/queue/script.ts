@@ -22,7 +22,7 @@ export class Script {
   private readonly sha: string;
 
   constructor(body: string, whenFull: "refuse" | "run", constants: ScriptConstants = {}) {
-    const lua = `${preludeFor(body)}\n${body}`;
+    const lua = withPrelude(body);
     const locals = luaLocals({ ...SHARED, ...constants }, lua);
     this.text = `#!lua${whenFull === "run" ? " flags=allow-oom" : ""}\n${locals}\n${lua}`;
     this.sha = new Bun.CryptoHasher("sha1").update(this.text).digest("hex");
@@ -45,27 +45,26 @@ export class Script {
 
 interface Local {
   readonly names: readonly string[];
+  readonly words: ReadonlySet<string>;
   readonly text: string;
 }
 
 /** What `prelude.lua` defines, in its order: each of its top-level locals up to the next one. */
 const PRELUDE: readonly Local[] = Array.from(
   preludeLua.matchAll(/^local (?:function )?([\w, ]+)[\s\S]*?(?=^local |(?![\s\S]))/gm),
-  ([text, names = ""]) => ({ names: names.trim().split(", "), text }),
+  ([text, names = ""]) => ({ names: names.trim().split(", "), words: wordsOf(text), text }),
 );
 
-/** What of the prelude a script uses, itself or by what it uses. A local can only use those before it. */
-function preludeFor(body: string): string {
+/** The script behind what of the prelude it uses, itself or by what it uses. A local can only use those before it. */
+function withPrelude(body: string): string {
   const used = wordsOf(body);
-  const needed = PRELUDE.toReversed().filter(({ names, text }) => {
-    const isUsed = names.some((name) => used.has(name));
-    if (isUsed) for (const word of wordsOf(text)) used.add(word);
-    return isUsed;
-  });
-  return needed
-    .toReversed()
-    .map(({ text }) => text)
-    .join("");
+  let lua = body;
+  for (const { names, words, text } of PRELUDE.toReversed()) {
+    if (!names.some((name) => used.has(name))) continue;
+    for (const word of words) used.add(word);
+    lua = text + lua;
+  }
+  return lua;
 }
 
 function wordsOf(lua: string): Set<string> {
@@ -74,7 +73,7 @@ function wordsOf(lua: string): Set<string> {
 
 /** Those that the script names: Lua allows 200 locals, and each costs a little in every call. */
 function luaLocals(constants: ScriptConstants, lua: string): string {
-  const named = new Set(lua.match(/\b[A-Z][A-Z_]*\b/g));
+  const named = wordsOf(lua);
   const used = Object.entries(constants).filter(([name]) => named.has(name));
   if (used.length === 0) return "";
   const literals = used.map(([, value]) => (typeof value === "number" ? value : `'${value}'`));
