@@ -1,5 +1,6 @@
 import type { JobRecord } from "../../domain/job.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import type { CallTurns } from "../../http/call-turns.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, PassStore, SaveLinks } from "./passes.ts";
 import { noSuchPass, unusable } from "./refusals.ts";
@@ -9,15 +10,17 @@ interface PassResultPorts {
   readonly bundles: BundleMaker;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: Pick<FileLinks, "linkOf">;
+  /** By tenant: whoever polls large files would otherwise have the registry read nothing else. */
+  readonly fileTurns: CallTurns;
 }
 
 /**
  * A job as its tenant sees it. Of a pass, a job's stored result is only `{pass_id}`, which keeps files and links out of the queue
  * and the event store: the pass's current file or link is added on reading; of an Apple pass that a message carried, the link to
- * the file. Throws an `ApiError` if there is none.
+ * the file. Throws an `ApiError` if there is none, and otherwise as `CallTurns` says.
  */
 export async function withPass(
-  { passes, bundles, saveLinks, fileLinks }: PassResultPorts,
+  { passes, bundles, saveLinks, fileLinks, fileTurns }: PassResultPorts,
   tenant: Tenant,
   job: JobRecord,
 ): Promise<JobRecord> {
@@ -38,7 +41,10 @@ export async function withPass(
   }
   if (job.channel !== "wallet") return { ...job, result: { ...result, download_url: fileLinks.linkOf(pass).url } };
   // A stored bundle needs no credentials; a later version is signed by its own job.
-  const bundle = (await passes.bundle(passId)) ?? (await bundles.bundleOf(pass, tenant));
+  const bundle = await fileTurns.inTurn(
+    tenant.tenantId,
+    async () => (await passes.bundle(passId)) ?? bundles.bundleOf(pass, tenant),
+  );
   if (bundle === null) throw noSuchPass();
   if ("why" in bundle) throw unusable(bundle);
   return { ...job, result: { ...result, pkpass_base64: Buffer.from(bundle.bytes).toString("base64") } };

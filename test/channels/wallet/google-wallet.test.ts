@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { generateKeyPairSync, verify } from "node:crypto";
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { type GoogleOutcome, startGoogleSandbox } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import { withPass } from "../../../src/channels/wallet/wallet-result.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
+import { CallTurns } from "../../../src/http/call-turns.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -383,6 +385,7 @@ test("the job of a pass whose issuer was replaced is shown without a link, and o
     bundles: { bundleOf: bundle },
     saveLinks: world.wallet,
     fileLinks: { linkOf: () => ({ url: "", token: "" }) },
+    fileTurns: new CallTurns(walletLimits.jobFileReads, systemClock),
   };
   const result = { pass_id: pass.passId };
   const job = {
