@@ -33,6 +33,8 @@ export const FIGURES = {
     queued: 448,
     /** `memory`: in Redis for fifteen minutes after its end. */
     finished: 190,
+    /** In Redis for a day: an `Idempotency-Key` as `order-1042` (`engine/queue/queue-room.test.ts` holds the count to it). */
+    key: 245,
     /** `whole`: appended to Redis's file. */
     appended: 753,
     /** `backlog`: in the event store, per event and per job, including indexes and sums. */
@@ -74,6 +76,8 @@ export interface Size {
   readonly redisThread: number;
   readonly redisMasters: number;
   readonly redisGiB: number;
+  /** With a key of its own for each message. */
+  readonly redisKeysGiB: number;
   readonly appendedMiBPerSecond: number;
   /** Per copy. */
   readonly eventStoreGiB: number;
@@ -104,6 +108,7 @@ export function sizeOf(perDay: number): Size {
     redisThread,
     redisMasters: Math.max(1, Math.ceil(redisThread / usedAtPeak)),
     redisGiB: (waiting + finished) / GIB,
+    redisKeysGiB: (perDay * bytes.key) / GIB,
     appendedMiBPerSecond: (peakPerSecond * bytes.appended) / 1024 ** 2,
     eventStoreGiB: (eventBytes + perDay * bytes.job * jobsKeptDays) / GIB,
     mailMbitPerSecond: (peakPerSecond * bytes.mail * 8) / 1_000_000,
@@ -155,6 +160,7 @@ function tables(): string {
     row("Redis: share of one thread at the peak", (size) => `${shown(size.redisThread * 100)} %`),
     row("Redis: masters", (size) => String(size.redisMasters)),
     row("Redis: memory, all masters", (size) => `${shown(size.redisGiB)} GiB`),
+    row("… and for an `Idempotency-Key` with each message", (size) => `${shown(size.redisKeysGiB)} GiB`),
     row("Redis: appended at the peak", (size) => `${shown(size.appendedMiBPerSecond)} MiB/s`),
     row("event store: disk, one copy", (size) => `${shown(size.eventStoreGiB)} GiB`),
     row("mail at the peak, as small as measured", (size) => `${shown(size.mailMbitPerSecond)} Mbit/s`),

@@ -1,4 +1,4 @@
-import type { AcceptResult, Idempotency, NewJob, RateState } from "./queue.ts";
+import type { AcceptResult, Idempotency, NewJob, QueueShare, RateState } from "./queue.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /** Messages of one batch. */
@@ -100,7 +100,7 @@ export interface MadePart {
 export type MadeMessage = { readonly index: number } & ({ readonly job: NewJob } | { readonly refusal: string });
 
 /** `unknown`, `away`: the queue did not answer, so the message may or may not be queued, or is not. */
-export type NoRoom = "limited" | "jobs" | "bytes" | "unknown" | "away";
+export type NoRoom = "limited" | QueueShare | "unknown" | "away";
 
 export type BatchResult =
   | {
@@ -114,7 +114,7 @@ export type BatchResult =
     }
   | { readonly kind: "conflict" }
   /** Nothing was queued, for the reason that no message found room. */
-  | { readonly kind: "no_room"; readonly why: "limited" | "jobs" | "bytes"; readonly rate: RateState }
+  | { readonly kind: "no_room"; readonly why: "limited" | QueueShare; readonly rate: RateState }
   /** As many of the tenant's batches wait in this process as may. */
   | { readonly kind: "busy" };
 

@@ -64,6 +64,9 @@ export interface QueueQuota {
   readonly bytes: number;
 }
 
+/** What of its share a tenant has used up: its unfinished jobs, their bytes, or the bytes of its idempotency keys. */
+export type QueueShare = "jobs" | "bytes" | "keys";
+
 /** What a tenant on this plan may have in the queue. */
 export function quotaOf({ queuedJobsMax, queuedBytesMax }: Plan): QueueQuota {
   return { jobs: queuedJobsMax, bytes: queuedBytesMax };
@@ -85,7 +88,7 @@ export type AcceptResult =
   | { readonly kind: "conflict"; readonly rate: RateState }
   | { readonly kind: "limited"; readonly rate: RateState }
   /** The tenant's share of the queue is used up. */
-  | { readonly kind: "queue_full"; readonly what: "jobs" | "bytes"; readonly rate: RateState };
+  | { readonly kind: "queue_full"; readonly what: QueueShare; readonly rate: RateState };
 
 /** The idempotency keys of queued requests, for as long as they are kept. */
 export interface IdempotencyKeys {

@@ -6,7 +6,7 @@ import type { JobIds } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Operator } from "../domain/operator.ts";
 import type { PayloadStore } from "../domain/payload-store.ts";
-import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
+import type { FrontQueue, IdempotencyKeys, QueueShare } from "../domain/queue.ts";
 import type { JobSchedule } from "../domain/schedule.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant.ts";
@@ -268,8 +268,9 @@ export class FrontDoor {
   }
 
   /** Builds the 429 for a request that found the tenant's share of the queue used up, and remembers it. */
-  queueFull({ rate }: Exchange, tenant: Tenant, what: "jobs" | "bytes"): ApiError {
-    this.known.noteFull(tenant, { what, rate });
+  queueFull({ rate }: Exchange, tenant: Tenant, what: QueueShare): ApiError {
+    // There may be room for requests without a key.
+    if (what !== "keys") this.known.noteFull(tenant, { what, rate });
     return queueFull(what);
   }
 
@@ -337,14 +338,17 @@ const INTERNAL = new ApiError(500, "internal error");
 
 const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
 const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
-/** Deliveries free up room continuously. */
-const QUEUE_FULL_RETRY_SECONDS = 5;
+/** Deliveries make room all the time; keys, which are counted by the hour, once an hour. */
+const RETRY_SECONDS: Readonly<Record<QueueShare, number>> = { jobs: 5, bytes: 5, keys: 60 };
 
-function queueFull(what: "jobs" | "bytes"): ApiError {
-  return new ApiError(429, queueFullText(what), {}, QUEUE_FULL_RETRY_SECONDS);
+function queueFull(what: QueueShare): ApiError {
+  return new ApiError(429, queueFullText(what), {}, RETRY_SECONDS[what]);
 }
 
-export function queueFullText(what: "jobs" | "bytes"): string {
+export function queueFullText(what: QueueShare): string {
+  if (what === "keys") {
+    return "your Idempotency-Keys of the last 24 hours take up your share of the memory: try again later, or without a key";
+  }
   const share = what === "jobs" ? "as many unfinished jobs" : "as many bytes of unfinished jobs";
   return `your share of the queue is used up: it holds ${share} as it may`;
 }

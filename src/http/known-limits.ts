@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { RateState } from "../domain/queue.ts";
+import type { QueueShare, RateState } from "../domain/queue.ts";
 import { remember } from "../domain/remember.ts";
 import type { Tenant } from "../domain/tenant.ts";
 
@@ -9,7 +9,7 @@ const TENANTS_MAX = 10_000;
 const FULL_QUEUE_MS = 1_000;
 
 export interface FullQueue {
-  readonly what: "jobs" | "bytes";
+  readonly what: Exclude<QueueShare, "keys">;
   /** The rate window at the time the queue was found full. */
   readonly rate: RateState | null;
 }

@@ -142,6 +142,24 @@ describe("a tenant whose share of the queue is used up", () => {
     expect((await front.send(SEND)).status).toBe(202);
   });
 
+  test("in keys is told so, and sends without a key meanwhile", async () => {
+    await setPlan(100);
+    const under = (key: string) => ({ "Idempotency-Key": key });
+    expect((await front.send(SEND, under("before"))).status).toBe(202);
+    front.queue.hasKeysFull = true;
+    const sentence =
+      "your Idempotency-Keys of the last 24 hours take up your share of the memory: try again later, or without a key";
+    for (const full of [
+      await front.send(SEND, under("another")),
+      await front.post("/v1/send/email/batch", { messages: [SEND, SEND] }, under("batch")),
+    ]) {
+      expect([full.status, full.body, full.headers.get("retry-after")]).toEqual([429, { error: sentence }, "60"]);
+    }
+    const again = await front.send(SEND, under("before"));
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([202, "true"]);
+    expect((await front.send(SEND)).status).toBe(202);
+  });
+
   test("through one channel is refused on the others", async () => {
     await setPlan(100, { queuedJobsMax: 1 });
     const chat = { phone_number: "5491122334455", template_id: "hello" };

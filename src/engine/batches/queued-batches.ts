@@ -210,8 +210,7 @@ class BatchRun {
     const { batch } = this;
     const { rate } = this;
     if (rate !== null && this.roomless > 0 && this.roomless === this.offered && this.options.known === null) {
-      if (noRoom === "limited" || noRoom === "jobs" || noRoom === "bytes")
-        return { kind: "no_room", why: noRoom, rate };
+      if (noRoom !== null && noRoom !== "unknown" && noRoom !== "away") return { kind: "no_room", why: noRoom, rate };
     }
     const hasJobs = this.outcomes.some((outcome) => outcome !== undefined && "jobId" in outcome);
     const outcomes = this.outcomes.map((outcome) => outcome ?? { refusal: batch.refusalOf(noRoom ?? "away") });

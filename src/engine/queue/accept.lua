@@ -18,6 +18,7 @@
 --   4       most bytes of their payloads (-1: no bound)
 --   5       number of its items
 --   6       "<base job id> <fingerprint> <idempotency key>" of a batch whose messages they are ("" none)
+--   7       most bytes that its idempotency keys may take (-1: no bound)
 -- and for each item:
 --   1       queue entry ("" only counts); of a job that is to be sent later, behind "<LATER><unix ms> <ms until then> "
 --   2       "<fingerprint> <idempotency key>" ("" none); of a batch under a key the message's index, which rises
@@ -28,7 +29,7 @@
 --   CONFLICT<remaining>              the idempotency key belongs to another request
 --   REPLAYED<remaining> <job id>     (of a batch: the base job id that has the key)
 --   LIMITED<remaining> <seconds until there is room>
---   QUEUE_FULL<remaining> jobs|bytes  the tenant's share is used up
+--   QUEUE_FULL<remaining> jobs|bytes|keys  the tenant's share is used up
 --
 -- Refused before its first line when Redis is out of memory (no allow-oom): an accept lands whole or not at all.
 -- Safe to repeat: a repeat looks at the records, and a job whose record exists was accepted. A repeat also leaves a
@@ -36,9 +37,9 @@
 
 local call = redis.call
 local is_repeat, first_job, in_flight_ms = ARGV[1] == '1', ARGV[2], ARGV[3]
-local slices, slice_ms, idem_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local slices, slice_ms, idem_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local out, at = {}, 7
-local GROUP_ARGS, ITEM_ARGS = 6, 2
+local GROUP_ARGS, ITEM_ARGS = 7, 2
 local now = now_ms()
 local slice_now = math.floor(now / slice_ms)
 
@@ -150,6 +151,31 @@ local function read_tenants(prefix, groups)
   return tenants, tonumber(texts[1] or '0')
 end
 
+-- What an idempotency key takes beside its Redis key, measured; of a batch twice as much, for the notes of what it queued.
+local CLAIM_BYTES, HOUR_MS = 210, 60 * 60 * 1000
+local hour_now = math.floor(now / HOUR_MS)
+-- The first hour of which a claim may still be there.
+local hour_first = math.floor((now - idem_ms) / HOUR_MS)
+
+local function claimed_bytes(key)
+  local hours, sum = call('HGETALL', key), 0
+  for i = 1, #hours, 2 do
+    if tonumber(hours[i]) >= hour_first then sum = sum + tonumber(hours[i + 1]) end
+  end
+  return sum
+end
+
+local function note_claims(key, bytes)
+  local is_new_hour = call('HINCRBY', key, hour_now, bytes) == bytes
+  if not is_new_hour then return end
+  local past = {}
+  for _, hour in ipairs(call('HKEYS', key)) do
+    if tonumber(hour) < hour_first then past[#past + 1] = hour end
+  end
+  if #past > 0 then call('HDEL', key, unpack(past)) end
+  call('PEXPIRE', key, idem_ms + 2 * HOUR_MS)
+end
+
 -- A batch under an idempotency key. Its first queued message claims the key, and the call that queues messages notes
 -- their indexes, so a repeat of the batch queues the rest and nothing twice, even if the jobs' records are gone.
 local function open_batch(prefix, tenant, text, first_index)
@@ -159,6 +185,7 @@ local function open_batch(prefix, tenant, text, first_index)
   local batch = { claim = claim, idem_key = idem_key, queued_key = queued_key, queued = {}, notes = {} }
   local first = call('GET', idem_key)
   batch.is_new = not first
+  batch.claim_bytes = first and 0 or 2 * CLAIM_BYTES + #idem_key + #queued_key
   if first and first ~= claim then
     local is_same = first:sub(JOB_ID_CHARS + 2) == claim:sub(JOB_ID_CHARS + 2)
     batch.refusal = is_same and REPLAYED .. '0 ' .. first:sub(1, JOB_ID_CHARS) or CONFLICT .. 0
@@ -175,14 +202,16 @@ local function note_queued(batch, index)
   if last and last.to == index - 1 then last.to = index else batch.notes[#batch.notes + 1] = { from = index, to = index } end
 end
 
+-- Answers the bytes of its claim, if it is a new one.
 local function close_batch(batch)
-  if not batch or #batch.notes == 0 then return end
+  if not batch or #batch.notes == 0 then return 0 end
   if batch.is_new then call('SET', batch.idem_key, batch.claim, 'PX', idem_ms) end
   local ranges = {}
   for i, note in ipairs(batch.notes) do ranges[i] = note.from .. '-' .. note.to .. ' ' end
   call('APPEND', batch.queued_key, table.concat(ranges))
   -- The notes outlive the claim: without them a repeat would queue everything again.
   call('PEXPIRE', batch.queued_key, idem_ms + in_flight_ms)
+  return batch.claim_bytes
 end
 
 for k = 1, #KEYS do
@@ -196,6 +225,8 @@ for k = 1, #KEYS do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     local batch = open_batch(prefix, name, ARGV[at + 5], tonumber(ARGV[at + GROUP_ARGS + 1]))
+    local claims_max, claims_key, claims = tonumber(ARGV[at + 6]), prefix .. ':claims:' .. name, 0
+    local claimed = claims_max >= 0 and claimed_bytes(claims_key) or 0
     at = at + GROUP_ARGS
     local tenant, is_counted = tenants[name], limit >= 0
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
@@ -226,6 +257,7 @@ for k = 1, #KEYS do
           first = call('GET', idem_key)
         end
         local bytes = entry == '' and 0 or payload_bytes(entry)
+        local claim = batch and batch.claim_bytes or idem_key and CLAIM_BYTES + #idem_key or 0
         if entry == '' then
           answer = COUNTED .. remaining
         elseif first then
@@ -235,6 +267,8 @@ for k = 1, #KEYS do
           answer = QUEUE_FULL .. remaining .. ' jobs'
         elseif bytes_max >= 0 and tenant.bytes + bytes > bytes_max then
           answer = QUEUE_FULL .. remaining .. ' bytes'
+        elseif claims_max >= 0 and claim > 0 and claimed + claims + claim > claims_max then
+          answer = QUEUE_FULL .. remaining .. ' keys'
         else
           answer = ACCEPTED .. remaining
           local channel, key = entry_channel(entry), record_key(prefix, job)
@@ -263,14 +297,18 @@ for k = 1, #KEYS do
           records[#records + 1] = bucket_field(job)
           records[#records + 1] = name .. ' ' .. channel .. first_status(entry) .. '0 ' .. id
           tenant.jobs, tenant.bytes = tenant.jobs + 1, tenant.bytes + bytes
-          if idem_key then call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ms) end
+          if idem_key then
+            call('SET', idem_key, job .. ' ' .. fingerprint, 'PX', idem_ms)
+            claims = claims + claim
+          end
           if batch then note_queued(batch, index) end
         end
       end
       out[#out + 1] = answer
     end
     at = at + ITEM_ARGS * items
-    close_batch(batch)
+    claims = claims + close_batch(batch)
+    if claims > 0 then note_claims(claims_key, claims) end
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end

@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { sleep } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { limits } from "../../domain/limits.ts";
-import type { AcceptResult, NewJob, QueueQuota, RateState } from "../../domain/queue.ts";
+import type { AcceptResult, NewJob, QueueQuota, QueueShare, RateState } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
@@ -212,6 +212,7 @@ function encodeCall(
       args.push(tenantId, requestsPerMinute ?? COUNTED_BEFORE);
       args.push(quota?.jobs ?? NO_BOUND, quota?.bytes ?? NO_BOUND, entrants.length);
       args.push(batch === undefined ? "" : `${batch.baseId} ${batch.fingerprint} ${batch.key}`);
+      args.push(room?.claimedBytesMax ?? NO_BOUND);
       for (const { job, inBatch } of entrants) {
         args.push(job === null ? "" : encodeItem(letters, job, nowMs));
         args.push(inBatch?.index ?? encodeIdempotency(job?.idempotency ?? null));
@@ -271,7 +272,8 @@ function decodeAnswer(answer: string, { requestsPerMinute, job }: Entrant): Admi
     case ANSWER.LIMITED:
       return { kind: "limited", rate: { ...rate, resetSeconds: Number(detail) } };
     case ANSWER.QUEUE_FULL:
-      return { kind: "queue_full", what: detail === "bytes" ? "bytes" : "jobs", rate };
+      // As accept.lua names them.
+      return { kind: "queue_full", what: detail as QueueShare, rate };
     default:
       throw new Error(`accept.lua answered ${answer}`);
   }

@@ -22,7 +22,8 @@ export interface QueueRoomPorts {
 /**
  * Keeps room in Redis for everybody. Plans may grant one tenant as much as Redis has, and more: its share holds as long as
  * there is plenty, and from `CROWDED_PART` on a tenant queues no more than `TENANT_PART` of the memory. So one tenant whose
- * relay hangs does not have the others refused. What is queued already stays queued.
+ * relay hangs does not have the others refused. What is queued already stays queued. Its idempotency keys have as much again: in a
+ * day they can be more than the queue ever holds.
  */
 export class QueueRoom {
   /** Null: there is plenty. */
@@ -42,6 +43,11 @@ export class QueueRoom {
     const { most } = this;
     if (most === null || quota === undefined) return quota;
     return { jobs: Math.min(quota.jobs, most.jobs), bytes: Math.min(quota.bytes, most.bytes) };
+  }
+
+  /** What a tenant's idempotency keys may take for now; null: there is plenty. As of the last look. */
+  get claimedBytesMax(): number | null {
+    return this.most?.bytes ?? null;
   }
 
   private async look(): Promise<void> {

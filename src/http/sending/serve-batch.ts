@@ -193,6 +193,7 @@ const REFUSALS: Readonly<Record<NoRoom, string>> = {
   }),
   jobs: refusalText({ message: queueFullText("jobs") }),
   bytes: refusalText({ message: queueFullText("bytes") }),
+  keys: refusalText({ message: queueFullText("keys") }),
   unknown: refusalText({ message: "it is not known whether this message was queued: the queue did not answer" }),
   away: refusalText({ message: "this message was not queued, because the queue cannot be reached: send it again" }),
 };

@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
+import { idInBatch } from "../../../src/domain/ids.ts";
 import type { AcceptResult } from "../../../src/domain/queue.ts";
 import type { RedisMemory } from "../../../src/domain/queue-depth.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
@@ -7,7 +8,7 @@ import { QueueRoom } from "../../../src/engine/queue/queue-room.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
-import { newJob, PER_MINUTE, queue, redis, useQueueWorld, world } from "./queue-world.ts";
+import { jobIds, newJob, PER_MINUTE, queue, redis, useQueueWorld, world } from "./queue-world.ts";
 
 useQueueWorld();
 
@@ -40,6 +41,99 @@ test("a tenant that fills Redis up leaves room for the others, and has its whole
   await redis.client.config("SET", "maxmemory", 20 * used);
   await answers("the greedy one is accepted again", greedy, "accepted");
 }, 90_000);
+
+const HOUR_MS = 60 * 60 * 1000;
+const LEAST = 16 * MIB;
+
+/** Makes Redis nearly full, and waits until the queue has seen it. */
+async function fillUp(): Promise<void> {
+  const used = Number(/used_memory:(\d+)/.exec(await redis.client.info("memory"))?.[1]);
+  // An eighth of it is less than the least share.
+  await redis.client.config("SET", "maxmemory", Math.floor(used / 0.9));
+  const { tenant, prefix } = await world("crowded");
+  await redis.client.hset(`${prefix}:claims:crowded`, hourAgo(0), LEAST);
+  let n = 0;
+  await eventually("the queue knows that Redis is filling up", async () => {
+    n += 1;
+    return (await askUnder(tenant, `look ${n}`)).kind === "queue_full";
+  });
+}
+
+function askUnder(tenant: TenantRef, key: string): Promise<AcceptResult> {
+  return queue.accept(tenant, PER_MINUTE, newJob({ quota: PLAN, idempotency: { key, fingerprint: "f".repeat(43) } }));
+}
+
+const hourAgo = (hours: number) => Math.floor(Date.now() / HOUR_MS) - hours;
+/** Of all hours: a test may run over the end of one. */
+async function claimedBytes(key: string): Promise<number> {
+  return (await redis.client.hvals(key)).reduce((sum, bytes) => sum + Number(bytes), 0);
+}
+
+describe("idempotency keys", () => {
+  afterEach(() => redis.client.config("SET", "maxmemory", 0));
+
+  test("are counted as what they take in Redis, each once", async () => {
+    const { tenant, prefix } = await world("counting");
+    const taken: number[] = [];
+    for (const key of ["order 7", "x".repeat(255)]) {
+      for (let repeat = 0; repeat < 3; repeat += 1) await askUnder(tenant, key);
+      const name = `${prefix}:idem:counting:${key}`;
+      // MEMORY USAGE leaves out the entry among the keys that expire: 24 bytes, and 8 of a bucket.
+      taken.push(Number(await redis.client.memory("USAGE", name)) + 32);
+    }
+    const sum = taken.reduce((all, each) => all + each, 0);
+    const counted = await claimedBytes(`${prefix}:claims:counting`);
+    expect(counted / sum).toBeGreaterThan(0.8);
+    expect(counted / sum).toBeLessThan(1.25);
+    await ask(tenant);
+    expect(await claimedBytes(`${prefix}:claims:counting`)).toBe(counted);
+    const lifeMs = await redis.client.pttl(`${prefix}:claims:counting`);
+    expect(lifeMs).toBeGreaterThan(25 * HOUR_MS);
+  });
+
+  test("of a tenant that has its part of a nearly full Redis are refused; others' are not, nor its repeats, nor what has none", async () => {
+    const { tenant: greedy, prefix } = await world("greedy");
+    const { tenant: modest } = await world("modest");
+    expect((await askUnder(greedy, "before")).kind).toBe("accepted");
+    await redis.client.hset(`${prefix}:claims:greedy`, hourAgo(3), LEAST);
+    expect((await askUnder(greedy, "plenty")).kind).toBe("accepted");
+    await fillUp();
+    expect(await askUnder(greedy, "another")).toMatchObject({ kind: "queue_full", what: "keys" });
+    expect((await askUnder(greedy, "before")).kind).toBe("replayed");
+    expect((await ask(greedy)).kind).toBe("accepted");
+    expect((await askUnder(modest, "another")).kind).toBe("accepted");
+  });
+
+  test("of more than a day ago count no more, and are forgotten", async () => {
+    const { tenant, prefix } = await world("yesterday");
+    await redis.client.hset(`${prefix}:claims:yesterday`, hourAgo(30), LEAST, hourAgo(26), LEAST);
+    await fillUp();
+    expect((await askUnder(tenant, "today")).kind).toBe("accepted");
+    expect(await claimedBytes(`${prefix}:claims:yesterday`)).toBeLessThan(1_000);
+  });
+
+  test("of a batch count once, and a batch that has begun is queued to its end", async () => {
+    const { tenant, prefix } = await world("batches");
+    const baseId = jobIds.nextBatch();
+    const piece = (key: string, index: number) => ({
+      key: { key, fingerprint: "f".repeat(43), baseId, run: jobIds.next() },
+      items: [{ index, job: newJob({ jobId: idInBatch(baseId, index), quota: PLAN }) }],
+      isFirstCounted: false,
+    });
+    const queued = async (key: string, index: number) => {
+      const result = await queue.acceptPiece(tenant, PER_MINUTE, piece(key, index));
+      return result.kind === "answered" ? result.answers[0] : null;
+    };
+    expect(await queued("batch", 0)).toMatchObject({ kind: "accepted" });
+    const counted = await claimedBytes(`${prefix}:claims:batches`);
+    expect(counted).toBeGreaterThan(400);
+    await redis.client.hset(`${prefix}:claims:batches`, hourAgo(2), LEAST);
+    await fillUp();
+    expect(await queued("batch", 1)).toMatchObject({ kind: "accepted" });
+    expect(await claimedBytes(`${prefix}:claims:batches`)).toBe(LEAST + counted);
+    expect(await queued("another batch", 2)).toMatchObject({ kind: "queue_full", what: "keys" });
+  });
+});
 
 /** A room whose memory the test sets. */
 function roomOf(memory: RedisMemory | Error) {

@@ -11,6 +11,7 @@ import type {
   NewJob,
   ObserveResult,
   QueuedUnder,
+  QueueShare,
   RateState,
 } from "../../../src/domain/queue.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../../src/domain/schedule.ts";
@@ -43,6 +44,8 @@ export class FakeQueue
   readonly suppressed = new Set<string>();
   /** Rejects the next calls, as a store that is away does. */
   failure: Error | null = null;
+  /** Whether no tenant has room for a further idempotency key, of a message or of a batch. */
+  hasKeysFull = false;
   private failing: { calls: number; readonly failure: Error } | null = null;
   counted = 0;
   /** Calls that count requests, whatever came of them. */
@@ -104,6 +107,8 @@ export class FakeQueue
     for (const [i, { index, job }] of items.entries()) {
       if (key !== null && batch.queued.has(index))
         answers.push({ kind: "accepted", jobId: job?.jobId ?? "", rate: COUNTED, isEarlier: true });
+      else if (key !== null && claim === undefined && this.hasKeysFull)
+        answers.push({ kind: "queue_full", what: "keys", rate: this.count(tenant, requestsPerMinute).rate });
       else answers.push(await this.acceptItem(tenant, i === 0 && isFirstCounted ? null : requestsPerMinute, job));
       if (key === null || answers[i]?.kind !== "accepted") continue;
       this.keys.set(slot, { fingerprint: key.fingerprint, jobId: key.baseId });
@@ -176,7 +181,8 @@ export class FakeQueue
     }
   }
 
-  private fullShare({ tenantId }: TenantRef, { quota, payload, stored }: NewJob): "jobs" | "bytes" | null {
+  private fullShare({ tenantId }: TenantRef, { quota, payload, stored, idempotency }: NewJob): QueueShare | null {
+    if (this.hasKeysFull && idempotency !== null) return "keys";
     if (quota === undefined) return null;
     const bytesOf = (job: Pick<NewJob, "payload" | "stored">) => job.stored?.bytes ?? Buffer.byteLength(job.payload);
     const unfinished = this.queued.filter(
