@@ -32,7 +32,7 @@ export type FollowerNote =
  *
  * Invariants:
  * L1. Every line is delivered in order. A renamed file is read to its end before its successor is started, and only
- *     after it has been quiet for a while, because its writer keeps writing to it until it learns of the rotation.
+ *     after it has been quiet for a while under its new name, because its writer keeps writing to it until it learns of the rotation.
  * L2. A follower that starts at a place delivers everything after it, even if the log was rotated in the meantime.
  * L3. While the log does not exist or cannot be read, the follower tries again at every poll.
  */
@@ -43,7 +43,7 @@ export class LogFollower {
   private place: LogPlace | null;
   /** A file that was read to its end and must not be reopened, although the place is in it. */
   private finishedInode: string | null = null;
-  /** Monotonic milliseconds. */
+  /** When it was last read from or seen at the log's path, in monotonic milliseconds. */
   private quietSinceMs = 0;
   private atEndMs: number;
   /** When the log was last seen at its path. */
@@ -157,6 +157,7 @@ export class LogFollower {
     const inode = await inodeOf(path);
     if (inode === file.inode) {
       this.atEndMs = clock.monotonicMs();
+      this.quietSinceMs = this.atEndMs;
       this.noteSeen();
       return false;
     }
