@@ -1,4 +1,3 @@
-import { walletLimits } from "../channels/wallet/limits.ts";
 import { passDesk } from "../channels/wallet/pass-desk.ts";
 import { withPass } from "../channels/wallet/wallet-result.ts";
 import { eventEndpoint } from "../events/event-endpoint.ts";
@@ -12,7 +11,6 @@ import { metricsEndpoint } from "../events/metrics-endpoint.ts";
 import { operatorJobEndpoints } from "../events/operator-job-endpoints.ts";
 import { retryEndpoints } from "../events/retry-endpoints.ts";
 import { scheduleEndpoints } from "../events/schedule-endpoints.ts";
-import { CallTurns } from "../http/call-turns.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { createServer, type Server } from "../http/server.ts";
 import { auditEndpoint } from "../operators/audit-endpoint.ts";
@@ -38,14 +36,13 @@ function endpointsOf(ports: ApiPorts, channels: readonly AppChannel[]): readonly
   const own = { ...ports, ...historyInTurn(ports, ports.reads) };
   const names = channels.map(({ name }) => name);
   const desk = passDesk(ports);
-  const results = { ...wallet, fileTurns: new CallTurns(walletLimits.jobFileReads, ports.clock) };
   return [
     ...channels.flatMap((channel) => channel.endpoints({ ...ports, passDesk: desk })),
     ...scheduleEndpoints(ports),
     ...jobEndpoints({
       queue,
       eventStore: own.eventStore,
-      completeResult: (tenant, job) => withPass(results, tenant, job),
+      completeResult: (tenant, job) => withPass(wallet, tenant, job),
     }),
     jobListEndpoint(own, names),
     explainEndpoint(own),

@@ -6,6 +6,7 @@ import { DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import { DeviceWebhooks } from "../channels/wallet/devices/device-webhooks.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
+import { walletLimits } from "../channels/wallet/limits.ts";
 import { MessagePasses } from "../channels/wallet/message-passes.ts";
 import { PassFileLinks } from "../channels/wallet/pass-file-links.ts";
 import type { WalletPorts } from "../channels/wallet/ports.ts";
@@ -18,6 +19,7 @@ import type { PlatformCredentials } from "../domain/platform.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
+import { CallTurns } from "../http/call-turns.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { WebhookClient } from "../runtime/webhook-client.ts";
@@ -91,6 +93,7 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
   const fileLinks = new PassFileLinks(config.masterKeys, publicUrl);
   return {
     fileLinks,
+    fileTurns: new CallTurns(walletLimits.tenantFileReads, systemClock),
     messagePasses: new MessagePasses({ passes, bundles, google, fileLinks }),
     passes,
     devices,

@@ -73,8 +73,8 @@ export const walletLimits = {
   // Files of passes.
   /** Those that strangers fetch, per process: the embedded registry reads one of 4 MiB in a twentieth of a second, and nothing meanwhile. */
   fileReads: { all: 2, each: 1, waitingMax: 20, waitMs: 10_000, retrySeconds: 2 },
-  /** Those that tenants get with their jobs, per process: most are small, and a burst of polls waits rather than being refused. */
-  jobFileReads: { all: 4, each: 2, waitingMax: 1_000, waitMs: 10_000, retrySeconds: 2 },
+  /** Those that tenants fetch, or get with their jobs, per process: most are small, and a burst waits rather than being refused. */
+  tenantFileReads: { all: 4, each: 2, waitingMax: 1_000, waitMs: 10_000, retrySeconds: 2 },
 
   // Google's wallet.
   /** Calls per second that Google accepts for one issuer (its FAQ for issuers). */

@@ -16,7 +16,8 @@ import { acceptJob } from "../../http/sending/accept-job.ts";
 import { keyConflict, REPLAYED } from "../../http/sending/accepted-answer.ts";
 import { idempotencyOf } from "../../http/sending/idempotency.ts";
 import { IDEMPOTENCY_KEY, REPLAYED_HEADER } from "../../http/sending/send-endpoint.ts";
-import type { BundleMaker, GooglePasses, GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
+import type { GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
+import type { WalletPorts } from "./ports.ts";
 import { encodePayload } from "./payload.ts";
 import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, unusable } from "./refusals.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
@@ -25,11 +26,9 @@ import { Fault, fault } from "./request/readers.ts";
 import { asSent } from "./request/sent-names.ts";
 
 export interface PassEndpointPorts {
-  readonly wallet: {
+  readonly wallet: Pick<WalletPorts, "bundles" | "google" | "fileTurns"> & {
     readonly passes: Pick<PassStore, "find" | "update">;
     readonly devices: Pick<PassDevices, "count">;
-    readonly bundles: BundleMaker;
-    readonly google: GooglePasses;
   };
   /** Provider credentials for tenants without their own. */
   readonly platform: PlatformCredentials;
@@ -166,7 +165,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
       if (pass.content.type !== "apple") {
         throw new ApiError(404, "a pass of type google has no file: use its save_link");
       }
-      const bundle = await wallet.bundles.bundleOf(pass, tenant);
+      const bundle = await wallet.fileTurns.inTurn(tenant.tenantId, () => wallet.bundles.bundleOf(pass, tenant));
       if (bundle === null) throw noSuchPass();
       if ("why" in bundle) throw unusable(bundle);
       const { bytes, modifiedAt } = bundle;

@@ -1,5 +1,6 @@
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { AppleSigner } from "../../domain/wallet.ts";
+import type { CallTurns } from "../../http/call-turns.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "./passes.ts";
@@ -13,6 +14,8 @@ export interface WalletPorts {
   readonly classes: GoogleClasses;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: FileLinks;
+  /** Of tenants that read files of their passes, by tenant: whoever reads many large ones would have the registry read nothing else. */
+  readonly fileTurns: CallTurns;
   /** For the operator: why credentials for Apple passes are unusable, or why devices reject passes signed with them. */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };
   /** The tenant's credentials were stored: the metrics now report their remaining life. Never rejects. */

@@ -10,7 +10,6 @@ interface PassResultPorts {
   readonly bundles: BundleMaker;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: Pick<FileLinks, "linkOf">;
-  /** By tenant: whoever polls large files would otherwise have the registry read nothing else. */
   readonly fileTurns: CallTurns;
 }
 

@@ -385,7 +385,7 @@ test("the job of a pass whose issuer was replaced is shown without a link, and o
     bundles: { bundleOf: bundle },
     saveLinks: world.wallet,
     fileLinks: { linkOf: () => ({ url: "", token: "" }) },
-    fileTurns: new CallTurns(walletLimits.jobFileReads, systemClock),
+    fileTurns: new CallTurns(walletLimits.tenantFileReads, systemClock),
   };
   const result = { pass_id: pass.passId };
   const job = {

@@ -1,72 +1,59 @@
-import { expect, test } from "bun:test";
-import { walletLimits } from "../../../src/channels/wallet/limits.ts";
-import type { Pass } from "../../../src/channels/wallet/passes.ts";
-import { withPass } from "../../../src/channels/wallet/wallet-result.ts";
-import { CallTurns } from "../../../src/http/call-turns.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
-import { aTenant } from "../../support/tenants.ts";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { WalletFront } from "../../http/support/wallet-front.ts";
+import { eventually } from "../../support/eventually.ts";
+import { must } from "../../support/must.ts";
 
-const FILE = new Uint8Array([1, 2, 3]);
-const POLLS = 20;
+const HOOK_MS = 60_000;
+let world: WalletFront;
+/** The tenants of files that are being read or signed, or were. */
+const begun: string[] = [];
+const gate = Promise.withResolvers<void>();
 
-function applePass(tenantId: string, passId: string): Pass {
-  return {
-    passId,
-    tenantId,
-    serial: passId,
-    state: "ready",
-    version: 1,
-    content: { type: "apple", style: "generic", pass: {}, images: {} },
-    passTypeId: "pass.test.acme",
-    authenticationToken: "an-authentication-token-of-32-ch",
-    jobId: `job of ${passId}`,
-  };
-}
-
-const jobOf = (tenantId: string, passId: string) =>
-  ({
-    jobId: `job of ${passId}`,
-    tenantId,
-    channel: "wallet",
-    status: "success",
-    attempts: 1,
-    result: { pass_id: passId },
-    events: [],
-  }) as const;
-
-test("a tenant's polls of passes, however many, leave others' to be read at once", async () => {
-  const reads: string[] = [];
-  const ends: (() => void)[] = [];
-  const ports = {
-    passes: {
-      find: async (tenantId: string, passId: string) => applePass(tenantId, passId),
-      bundle: (passId: string) => {
-        reads.push(passId);
-        return new Promise<{ version: number; bytes: typeof FILE; modifiedAt: number }>((resolve) =>
-          ends.push(() => resolve({ version: 1, bytes: FILE, modifiedAt: 1 })),
-        );
+beforeAll(async () => {
+  world = await WalletFront.start(undefined, (wallet) => ({
+    ...wallet,
+    // Nothing is stored, so that each file is made.
+    passes: Object.create(wallet.passes, { bundle: { value: async () => null } }),
+    bundles: {
+      async bundleOf(pass, tenant) {
+        begun.push(tenant.tenantId);
+        await gate.promise;
+        return wallet.bundles.bundleOf(pass, tenant);
       },
     },
-    bundles: { bundleOf: () => Promise.reject(new Error("it is stored")) },
-    saveLinks: { linkOf: () => "" },
-    fileLinks: { linkOf: () => ({ url: "", token: "" }) },
-    fileTurns: new CallTurns(walletLimits.jobFileReads, new ManualClock()),
-  };
-  const poll = (tenantId: string, passId: string) =>
-    withPass(ports, aTenant({ tenantId }), jobOf(tenantId, passId)).then(({ result }) => result);
-  const many = Array.from({ length: POLLS }, (_, n) => poll("acme", `large ${n}`));
-  await Bun.sleep(0);
-  expect(reads).toEqual(["large 0", "large 1"]);
-  const own = poll("globex", "own");
-  await Bun.sleep(0);
-  expect(reads).toEqual(["large 0", "large 1", "own"]);
-  // Each read that ends lets the next one begin.
-  for (let n = 0; n <= POLLS; n += 1) {
-    ends[n]?.();
-    await Bun.sleep(0);
-  }
-  const file = Buffer.from(FILE).toString("base64");
-  expect(await own).toEqual({ pass_id: "own", pkpass_base64: file });
-  const results = await Promise.all(many);
-  expect(results).toEqual(many.map((_, n) => ({ pass_id: `large ${n}`, pkpass_base64: file })));
+  }));
+}, HOOK_MS);
+afterAll(() => world?.stop(), HOOK_MS);
+
+/** The path of a new pass's file. */
+async function newPass(apiKey: string): Promise<string> {
+  const pass_data = { serial_number: crypto.randomUUID(), organization_name: "Acme", description: "A pass" };
+  const answer = await world.front.post(
+    "/v1/passes/create",
+    { pass_type: "apple", pass_data },
+    { "X-API-Key": apiKey },
+  );
+  expect(answer.status).toBe(202);
+  return `/v1/passes/${JSON.parse(world.lastJob.payload).passId}/download`;
+}
+
+test("a tenant that fetches files of passes, or polls their jobs, has two of them read at a time, and others' are read meanwhile", async () => {
+  const { registry } = world.registry;
+  await must(registry.createTenant({ id: "globex", name: "Globex", plan: "pro", tokens: 10 }));
+  const apiKey = (await must(registry.createKey("globex"))).api_key;
+  const file = await newPass(world.front.apiKey);
+  await world.deliverLast();
+  const job = `/v1/jobs/${world.lastJob.jobId}`;
+  const other = await newPass(apiKey);
+
+  const own = Array.from({ length: 10 }, (_, n) => world.front.request("GET", n % 2 === 0 ? job : file));
+  await eventually("two are read", async () => begun.length === 2);
+  const others = world.front.request("GET", other, { "X-API-Key": apiKey });
+  await eventually("the other tenant's is read", async () => begun.includes("globex"));
+  expect(begun.toSorted()).toEqual(["acme", "acme", "globex"]);
+
+  gate.resolve();
+  const answers = await Promise.all([...own, others]);
+  expect(answers.map(({ status }) => status)).toEqual(new Array(11).fill(200));
+  expect(answers[0]?.body).toMatchObject({ result: { pkpass_base64: Buffer.from("bundle 1").toString("base64") } });
 });

@@ -1,5 +1,8 @@
+import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { WalletPorts } from "../../../src/channels/wallet/ports.ts";
 import { UnavailableError } from "../../../src/domain/errors.ts";
+import { CallTurns } from "../../../src/http/call-turns.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
 
 const away = () => Promise.reject(new UnavailableError("there is no wallet here"));
 
@@ -37,6 +40,7 @@ export const NO_WALLET: WalletPorts = {
     },
     read: () => null,
   },
+  fileTurns: new CallTurns(walletLimits.tenantFileReads, systemClock),
   checkSigner: () => ({ problem: null, warnings: [] }),
   noteSigner: async () => undefined,
   outbound: { routeTo: async () => ({ kind: "refused", cause: "absent", why: "is not reached from here" }) },
