@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
-import { accessibilityFindings, browserMissing, closeBrowser, openTab, type Reader } from "../support/browser.ts";
+import {
+  accessibilityFindings,
+  browserMissing,
+  closeBrowser,
+  leave,
+  openTab,
+  type Reader,
+} from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
 import { Front, linkTokens } from "./support/front.ts";
 
@@ -72,7 +79,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
       "(({ tagName, offsetHeight }, { outlineStyle, outlineWidth }) => ({ tagName, isTall: offsetHeight >= 44, outlineStyle, outlineWidth }))(document.activeElement, getComputedStyle(document.activeElement))",
     );
     expect(focus).toEqual({ tagName: "BUTTON", isTall: true, outlineStyle: "solid", outlineWidth: "3px" });
-    await tab.press("Enter");
+    await leave(tab.press("Enter"));
     await titled(tab, "You are unsubscribed");
     expect(await front.registry.suppressionReason("acme", "ann@example.com")).toBe("unsubscribed");
     await tab.navigate(front.url + OUT);
@@ -83,11 +90,11 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
     using tab = await openTab({ width: 375, colours: "dark", language: "es" });
     await tab.navigate(front.url + OUT);
     front.queue.failure = new UnavailableError("redis is away");
-    await tab.click("button");
+    await leave(tab.click("button"));
     await titled(tab, "Es posible que aún no se haya dado de baja");
     expect(await accessibilityFindings(tab)).toEqual([]);
     front.queue.failure = null;
-    await tab.click("button");
+    await leave(tab.click("button"));
     await titled(tab, "Se ha dado de baja");
     expect(await accessibilityFindings(tab)).toEqual([]);
   });

@@ -65,6 +65,15 @@ function isNamedByProcess(text: string): boolean {
   });
 }
 
+/** Waits for what leads to another page. The browser may say that the former page is gone before it says that it has done it. */
+export async function leave(action: Promise<unknown>): Promise<void> {
+  try {
+    await action;
+  } catch (error) {
+    if (!String(error).includes("navigated or closed")) throw error;
+  }
+}
+
 interface AxeResult {
   readonly id: string;
   readonly nodes: readonly { readonly html: string }[];
