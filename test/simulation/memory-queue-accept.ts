@@ -16,6 +16,10 @@ import {
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
 
+/** What a key takes beside its name in Redis, and a batch's key twice. */
+const CLAIM_BYTES = 210;
+const HOUR_MS = 60 * 60 * 1000;
+
 export interface Request {
   readonly tenant: TenantRef;
   /** Null: the request was counted before. */
@@ -68,6 +72,7 @@ export function accept(shard: ShardState, request: Accepting, hint: () => void):
   if (job.idempotency !== null) {
     const value = { jobId: job.jobId, fingerprint: job.idempotency.fingerprint };
     shard.idempotency.set(idempotencyKey, { value, expiresMs: nowMs + engineLimits.idempotencyKeptMs });
+    noteClaim(shard, request, CLAIM_BYTES + redisKeyBytes("idem", idempotencyKey));
   }
   queue(shard, request, hint);
   return { kind: "accepted", jobId: job.jobId, rate };
@@ -108,12 +113,35 @@ export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: ()
   if (key !== null && queued.size > (alive(batch, nowMs)?.value.queued.length ?? 0)) {
     const expiresMs = nowMs + engineLimits.idempotencyKeptMs;
     const value = { jobId: key.baseId, fingerprint: key.fingerprint };
-    if (claim === undefined) shard.idempotency.set(keptAs, { value, expiresMs });
+    if (claim === undefined) {
+      shard.idempotency.set(keptAs, { value, expiresMs });
+      const bytes = redisKeyBytes("idem", keptAs) + redisKeyBytes("batch", key.baseId);
+      noteClaim(shard, request, 2 * CLAIM_BYTES + bytes);
+    }
     const refused = alive(batch, nowMs)?.value.refused ?? null;
     const kept = { value: { queued: [...queued], refused }, expiresMs: expiresMs + engineLimits.jobKeptMs };
     shard.batches.set(key.baseId, kept);
   }
   return { kind: "answered", answers };
+}
+
+function redisKeyBytes(what: "idem" | "batch", name: string): number {
+  return Buffer.byteLength(`wb:{s00}:${what}:${name}`);
+}
+
+function noteClaim(shard: ShardState, { tenant, nowMs }: Pick<Request, "tenant" | "nowMs">, bytes: number): void {
+  const known = alive(shard.claims.get(tenant.tenantId), nowMs);
+  const hours = new Map(known?.value);
+  const hour = Math.floor(nowMs / HOUR_MS);
+  const isNewHour = !hours.has(hour);
+  hours.set(hour, (hours.get(hour) ?? 0) + bytes);
+  if (!isNewHour && known !== null) {
+    shard.claims.set(tenant.tenantId, { ...known, value: hours });
+    return;
+  }
+  const first = Math.floor((nowMs - engineLimits.idempotencyKeptMs) / HOUR_MS);
+  for (const each of hours.keys()) if (each < first) hours.delete(each);
+  shard.claims.set(tenant.tenantId, { value: hours, expiresMs: nowMs + engineLimits.idempotencyKeptMs + 2 * HOUR_MS });
 }
 
 export function batchUnder(

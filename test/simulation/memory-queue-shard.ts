@@ -159,6 +159,8 @@ export interface ShardState {
   leaving: Leaving[];
   /** By `<tenant>:<key>`. */
   readonly idempotency: Map<string, Expiring<{ readonly jobId: string; readonly fingerprint: string }>>;
+  /** Bytes that a tenant's idempotency keys take, by the hour (unix) in which they were claimed. */
+  readonly claims: Map<string, Expiring<Map<number, number>>>;
   /** Batches under a key, by the base of their jobs' ids: the indexes that were queued, and the refusals in its answer. */
   readonly batches: Map<string, Expiring<{ readonly queued: readonly number[]; readonly refused: string | null }>>;
 }
@@ -190,6 +192,7 @@ export function emptyShard(): ShardState {
     lastRecorded: 0,
     leaving: [],
     idempotency: new Map(),
+    claims: new Map(),
     batches: new Map(),
   };
 }

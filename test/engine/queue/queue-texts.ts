@@ -128,6 +128,12 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
     if (taken !== null)
       yield [`allowance:${storedName(tenantQueue)}:${day}`, { value: String(taken.value), expiresMs: taken.expiresMs }];
   }
+  for (const [tenantId, stored] of shard.claims) {
+    const known = alive(stored, nowMs);
+    if (known === null) continue;
+    const bytes = Object.fromEntries([...known.value].map(([hour, sum]) => [String(hour), String(sum)]));
+    yield [`claims:${tenantId}`, { value: bytes, expiresMs: known.expiresMs }];
+  }
   for (const [name, stored] of shard.idempotency) {
     const known = alive(stored, nowMs);
     if (known === null) continue;
