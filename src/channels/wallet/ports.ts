@@ -14,7 +14,7 @@ export interface WalletPorts {
   readonly classes: GoogleClasses;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: FileLinks;
-  /** Of tenants that read files of their passes, by tenant: whoever reads many large ones would have the registry read nothing else. */
+  /** Tenants take turns to read files of their passes: one that reads many large ones must not keep the registry from the others. */
   readonly fileTurns: CallTurns;
   /** For the operator: why credentials for Apple passes are unusable, or why devices reject passes signed with them. */
   checkSigner(signer: AppleSigner): { readonly problem: string | null; readonly warnings: readonly string[] };

@@ -49,7 +49,7 @@
 --                                  within one slice, "<slice> <requests> <ms of the last one>"
 --   P:repeated:<job>       string  exists for a while after a repeat of the accept call that starts with this job
 --   P:idem:<tenant>:<key>  string  "<job id> <fingerprint>"; of a batch, its base job id
---   P:claims:<tenant>      hash    hour (unix) -> bytes that the idempotency keys of these requests take
+--   P:claims:<tenant>      hash    hour (unix) -> bytes that the idempotency keys take that were first used in it
 --   P:batch:<base job id>  string  "<first>-<last> " for each range of the messages of a batch under a key that were queued
 --   P:batch:<base job id>:refused
 --                          string  gzip of the refusals in the batch's answer; exists once the answer is complete and has some
