@@ -23,8 +23,8 @@ export interface ContentStore {
   put(ref: PayloadRef, contents: readonly Content[]): Promise<void>;
   /** A file of the job, unchecked; null: the job has no such file. */
   get(ref: PayloadRef, sha256: string): Promise<Uint8Array | null>;
-  /** The job needs its files no more; those that no other job sends are removed. */
-  remove(ref: PayloadRef): Promise<void>;
+  /** The job needs its files no more; those that no other job sends are removed. `sha256s`: which it has; absent: they are looked for. */
+  remove(ref: PayloadRef, sha256s?: readonly string[]): Promise<void>;
   /** The same for a job that `all` found, unless its files were stored anew since. */
   removeFound(found: StoredRef): Promise<void>;
   /** All jobs that have files, in pieces; some that come or go during the iteration may be left out. */

@@ -72,26 +72,34 @@ export class ContentFiles implements ContentStore {
     }
   }
 
-  remove(ref: PayloadRef): Promise<void> {
-    return this.removeOwn(ref, (path) => rm(path, { force: true }));
+  remove(ref: PayloadRef, sha256s?: readonly string[]): Promise<void> {
+    return this.removeOwn(ref, (path) => rm(path, { force: true }), sha256s);
   }
 
   removeFound(found: StoredRef): Promise<void> {
     return this.removeOwn(found, (path) => removeUnlessNewer(path, found.storedMs));
   }
 
-  private async removeOwn({ jobId, tenantId }: PayloadRef, removeOne: (path: string) => Promise<void>): Promise<void> {
-    const prefix = `${jobId}.${tenantId}.`;
+  private async removeOwn(
+    ref: PayloadRef,
+    removeOne: (path: string) => Promise<void>,
+    sha256s?: readonly string[],
+  ): Promise<void> {
     try {
-      const names = this.listed.get(jobId) ?? (await readdir(this.folder));
-      for (const name of names) {
-        if (!name.startsWith(prefix)) continue;
-        await removeOne(join(this.folder, name));
-        await this.removeUnused(this.shared(tenantId, name.slice(prefix.length)));
+      for (const sha256 of sha256s ?? (await this.filesOf(ref))) {
+        await removeOne(this.own(ref, sha256));
+        await this.removeUnused(this.shared(ref.tenantId, sha256));
       }
     } catch (error) {
       throw new UnavailableError("the folder of files cannot be written to", { cause: error });
     }
+  }
+
+  /** Reads the whole folder, unless `all` is going through it. */
+  private async filesOf({ jobId, tenantId }: PayloadRef): Promise<readonly string[]> {
+    const prefix = `${jobId}.${tenantId}.`;
+    const names = this.listed.get(jobId) ?? (await readdir(this.folder));
+    return names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
   }
 
   async *all(): AsyncGenerator<readonly StoredRef[]> {

@@ -3,7 +3,7 @@ import type { KnownBatch } from "../../domain/batch.ts";
 import type { Idempotency } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
-import { type RedisConnection, redisFailure } from "./connection.ts";
+import { answersOf, type RedisConnection, redisFailure } from "./connection.ts";
 import { shardPrefix } from "./keys.ts";
 
 /*
@@ -35,15 +35,31 @@ export async function batchUnder(
   return { isSame: true, baseId, queued, refused: refused === null ? null : gunzipSync(refused).toString() };
 }
 
+interface EndedBatch {
+  readonly baseId: string;
+  readonly refused: string;
+  readonly nowMs: number;
+}
+
 export async function endBatch(
   connection: RedisConnection,
-  { shard }: TenantRef,
-  { baseId, refused }: { readonly baseId: string; readonly refused: string },
+  { tenantId, shard }: TenantRef,
+  { baseId, refused, nowMs }: EndedBatch,
 ): Promise<void> {
-  await connection
-    .set(refusedKey(shardPrefix(shard), baseId), gzipSync(refused), "PX", engineLimits.idempotencyKeptMs)
-    .catch((error: unknown) => Promise.reject(redisFailure(error)));
+  const prefix = shardPrefix(shard);
+  const text = gzipSync(refused);
+  // They are kept as long as the key, and count with it (accept.lua).
+  const claimsKey = `${prefix}:claims:${tenantId}`;
+  await answersOf(
+    connection
+      .multi()
+      .set(refusedKey(prefix, baseId), text, "PX", engineLimits.idempotencyKeptMs)
+      .hincrby(claimsKey, String(Math.floor(nowMs / HOUR_MS)), text.length)
+      .pexpire(claimsKey, engineLimits.idempotencyKeptMs + 2 * HOUR_MS),
+  );
 }
+
+const HOUR_MS = 60 * 60 * 1000;
 
 function queuedKey(prefix: string, baseId: string): string {
   return `${prefix}:batch:${baseId}`;

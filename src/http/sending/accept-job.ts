@@ -144,10 +144,10 @@ async function acceptLarge(
   try {
     answer = await door.ports.queue.accept(tenant, requestsPerMinute, stored);
   } catch (error) {
-    if (!(error instanceof TransportError)) await discard(door, ref, contents.length > 0);
+    if (!(error instanceof TransportError)) await discard(door, ref, contents);
     throw error;
   }
-  if (answer.kind !== "accepted") await discard(door, ref, contents.length > 0);
+  if (answer.kind !== "accepted") await discard(door, ref, contents);
   return answer;
 }
 
@@ -187,12 +187,15 @@ async function put(
 async function discard(
   { ports: { payloads, contents, telemetry } }: FrontDoor,
   ref: PayloadRef,
-  hasFiles: boolean,
+  stored: readonly Content[],
 ): Promise<void> {
-  await Promise.all([payloads.remove(ref), hasFiles && contents.remove(ref)]).catch((error: unknown) => {
-    const fields = { job_id: ref.jobId, error: String(error) };
-    telemetry.log("warn", "the payload of a job that was not queued is left to the sweep", fields);
-  });
+  const sha256s = stored.map(({ sha256 }) => sha256);
+  await Promise.all([payloads.remove(ref), stored.length > 0 && contents.remove(ref, sha256s)]).catch(
+    (error: unknown) => {
+      const fields = { job_id: ref.jobId, error: String(error) };
+      telemetry.log("warn", "the payload of a job that was not queued is left to the sweep", fields);
+    },
+  );
 }
 
 /** Names a payload by its content. */

@@ -133,6 +133,19 @@ describe("idempotency keys", () => {
     expect(await claimedBytes(`${prefix}:claims:batches`)).toBe(LEAST + counted);
     expect(await queued("another batch", 2)).toMatchObject({ kind: "queue_full", what: "keys" });
   });
+
+  test("of a batch count with the refusals that are kept for its repeats", async () => {
+    const { tenant, prefix } = await world("refused");
+    const baseId = jobIds.nextBatch();
+    // Bytes that gzip cannot shorten.
+    const refused = JSON.stringify([[1, crypto.getRandomValues(Buffer.alloc(30_000)).toString("base64")]]);
+    await queue.endBatch(tenant, baseId, refused);
+    const taken = Number(await redis.client.memory("USAGE", `${prefix}:batch:${baseId}:refused`));
+    const counted = await claimedBytes(`${prefix}:claims:refused`);
+    expect(counted).toBeGreaterThan(30_000);
+    expect(counted / taken).toBeGreaterThan(0.7);
+    expect(await redis.client.pttl(`${prefix}:claims:refused`)).toBeGreaterThan(25 * HOUR_MS);
+  });
 });
 
 /** A room whose memory the test sets. */
