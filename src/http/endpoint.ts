@@ -245,6 +245,8 @@ export function tenantEndpoint<
     readonly body?: B;
     /** Whether the call queues a job. If so, it is refused once the tenant's share of the queue is used up. */
     readonly queues?: boolean;
+    /** Whether it counts as a change of what is kept for the tenant (`FrontDoor.admitChange`); by default, if the audit log has it. */
+    readonly isPaced?: boolean;
     handle(
       call: Call<P, Q> & { readonly tenant: Tenant; readonly key: ApiKey; readonly body: BodyOf<B> },
     ): Promise<Reply<A> | Response>;
@@ -255,6 +257,7 @@ export function tenantEndpoint<
   const effect = effectOf(declared);
   const scope = declared.scope ?? (effect === "read" ? "read" : "manage");
   const isAudited = scope === "manage" && effect === "change";
+  const { isPaced = isAudited } = declared;
   return finished(declared, {
     caller: "tenant",
     channel,
@@ -276,8 +279,8 @@ export function tenantEndpoint<
         readonly key: ApiKey;
         readonly body: BodyOf<B>;
       };
+      if (isPaced) door.admitChange(tenant);
       if (!isAudited) return toResponse(exchange, await declared.handle(call));
-      door.admitChange(tenant);
       const shown = read instanceof Uint8Array ? null : read;
       exchange.auditDetail = auditedDetail(audit, shown, null);
       const { target } = auditedPath(declared, params);

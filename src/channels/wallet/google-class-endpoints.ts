@@ -74,6 +74,8 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     description: `One a kind of pass or event: its passes show what it says. ${IDS}`,
     channel: "wallet",
     scope: "send",
+    // It stores the class's owner for good, also where Google refuses the class.
+    isPaced: true,
     body: { schema: NewGoogleClass, examples: [{ class_type: "eventTicket", class_data: FINAL }] },
     answers: {
       201: {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { GoogleOutcome } from "../../../src/channels/wallet/sandbox/google-sandbox.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
 import { ALL_SCOPES, type Tenant, type TenantDirectory } from "../../../src/domain/tenant.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { Front } from "../../http/support/front.ts";
 import { NO_WALLET } from "../../http/support/no-wallet.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -305,5 +306,36 @@ describe("with the platform's issuer a class", () => {
     const body = anEvent();
     await call("POST", "", body);
     expect(await owners.all.ownerOf(body.class_data.id)).toBeNull();
+  });
+
+  test("is claimed no faster than a tenant may change what is kept for it", async () => {
+    let monotonicMs = 0;
+    const clock = { ...systemClock, monotonicMs: () => monotonicMs };
+    const still = await Front.start({
+      clock,
+      directory,
+      platform,
+      wallet: { ...NO_WALLET, classes: world.wallet.classes },
+    });
+    const headers = { "X-API-Key": "beta", "Content-Type": "application/json" };
+    const create = async (body: object) =>
+      (await still.fetch("/v1/google/classes", { method: "POST", headers, body: JSON.stringify(body) })).status;
+    try {
+      const statuses: number[] = [];
+      const look = async () => {
+        while (statuses.at(-1) !== 429 && statuses.length < 2_000) {
+          statuses.push((await still.fetch("/v1/domains/none.example/verify", { method: "POST", headers })).status);
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, look));
+      expect(statuses.filter((status) => status === 404)).toHaveLength(1_000);
+      const { id, body } = aCommonEvent();
+      expect(await create(body)).toBe(429);
+      expect(await owners.all.ownerOf(id)).toBeNull();
+      monotonicMs += 1_000;
+      expect(await create(body)).toBe(201);
+    } finally {
+      await still.stop();
+    }
   });
 });

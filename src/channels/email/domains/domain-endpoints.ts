@@ -56,6 +56,7 @@ export function domainEndpoints({ domains }: DomainEndpointPorts): readonly Endp
         "A name server that does not answer changes no status. Mail can be sent from the domain once it is verified.",
       // What changes is what the name servers say.
       effect: "report",
+      isPaced: true,
       params: { domain: domainParameter },
       answers: { 200: { description: "The domain as it is now.", schema: Domain, examples: [DOMAIN_EXAMPLE] } },
       fails: { 404: NO_SUCH_DOMAIN },
