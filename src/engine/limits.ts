@@ -93,6 +93,11 @@ export const engineLimits = {
   jobKeptMs: 15 * 60 * 1000,
   /** Opens and clicks that a process remembers until the queue has them; further ones are not recorded. */
   engagementsPendingMax: 10_000,
+  /**
+   * Jobs that have left the queue and are looked up for reports on them, per process: a campaign is opened by thousands in a minute,
+   * and their reads must leave some of the event store to whoever reads their history.
+   */
+  reportReads: { all: 4, each: 2 },
 
   // Contents of failed jobs, kept in case of a retry.
   /** Longer ones are not kept. */

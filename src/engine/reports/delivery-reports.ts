@@ -1,8 +1,9 @@
 import { type Clock, sleep } from "../../domain/clock.ts";
-import { isOutage } from "../../domain/errors.ts";
+import { isOutage, UnavailableError } from "../../domain/errors.ts";
 import type { EventType } from "../../domain/event.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
-import type { ChannelName } from "../../domain/job.ts";
+import { FairTurns } from "../../domain/fair-turns.ts";
+import type { ChannelName, JobRecord } from "../../domain/job.ts";
 import { maskedText } from "../../domain/masked.ts";
 import { type ObserveReportPorts, observeReport } from "../../domain/observe-report.ts";
 import type { ObserveResult } from "../../domain/queue.ts";
@@ -21,15 +22,19 @@ export interface DeliveryReportsPorts extends ObserveReportPorts {
  * D1. A report is repeated until the queue has it, `stop`, or its sender has been told to send it again.
  * D2. No report waits: one that overtakes our own record of the hand-over is kept with its job, and one about a job
  *     that waits for another try ends the job, because a party that reports on a message has it.
+ * D3. Jobs that have left the queue are looked up in their tenants' turn, few at a time.
  */
 export class DeliveryReports {
   private readonly stopping = new AbortController();
   private readonly inFlight = new Set<Promise<unknown>>();
   private readonly failures: FailureLog;
+  private readonly reads = new FairTurns(engineLimits.reportReads);
+  private readonly observing: ObserveReportPorts;
   private repeating = 0;
 
   constructor(private readonly ports: DeliveryReportsPorts) {
     this.failures = new FailureLog(ports.telemetry, ports.clock);
+    this.observing = { ...ports, eventStore: { job: (tenantId, jobId) => this.readInTurn(tenantId, jobId) } };
   }
 
   /**
@@ -66,7 +71,7 @@ export class DeliveryReports {
     try {
       for (let waitMs = 10; ; waitMs = Math.min(2 * waitMs, engineLimits.queueRetryMs)) {
         try {
-          return await observeReport(this.ports, report);
+          return await observeReport(this.observing, report);
         } catch (error) {
           if (!isRepeated) this.beginRepeating(error);
           isRepeated = true;
@@ -77,6 +82,16 @@ export class DeliveryReports {
     } finally {
       if (isRepeated) this.endRepeating();
     }
+  }
+
+  private readInTurn(tenantId: string, jobId: string): Promise<JobRecord | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<JobRecord | null>();
+    this.reads.enter(tenantId, async () => {
+      // Whoever still waits for a turn is let go at once.
+      if (this.stopping.signal.aborted) reject(new UnavailableError("this process stops"));
+      else await this.ports.eventStore.job(tenantId, jobId).then(resolve, reject);
+    });
+    return promise;
   }
 
   /** One line for an outage, however many reports wait for its end; what is no outage gets a line for each report. */

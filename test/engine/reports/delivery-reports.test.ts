@@ -3,9 +3,10 @@ import { TransportError } from "../../../src/domain/errors.ts";
 import type { Labels } from "../../../src/domain/telemetry.ts";
 import { DeliveryReports } from "../../../src/engine/reports/delivery-reports.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant, directoryOf } from "../../support/tenants.ts";
-import { accept, queue, useQueueWorld, world } from "../queue/queue-world.ts";
+import { accept, jobIds, queue, useQueueWorld, world } from "../queue/queue-world.ts";
 
 useQueueWorld();
 
@@ -78,4 +79,37 @@ test("a report whose sender was told to send it again is tried no more", async (
   const report = { tenantId: tenant.tenantId, jobId: await accept(tenant), type: "bounced", result: {} } as const;
   await reports.take({ ...report, suppressRecipient: null }, "email", givenUp.signal);
   expect([tries, telemetry.results]).toEqual([3, ["given up"]]);
+});
+
+test("jobs that have left the queue are looked up few at a time, a tenant's own never all of them, and none once it stops", async () => {
+  const [acme, globex] = [(await world()).tenant, (await world("globex")).tenant];
+  const asked: string[] = [];
+  const ends: (() => void)[] = [];
+  const reports = new DeliveryReports({
+    queue,
+    directory: directoryOf([aTenant({ shard: acme.shard }), aTenant({ tenantId: "globex", shard: globex.shard })]),
+    eventStore: {
+      job(tenantId) {
+        asked.push(tenantId);
+        return new Promise((resolve) => ends.push(() => resolve(null)));
+      },
+    },
+    clock: systemClock,
+    telemetry: new QuietTelemetry(),
+  });
+  const open = (tenantId: string) =>
+    reports.take({ tenantId, jobId: jobIds.next(), type: "opened", result: {}, suppressRecipient: null });
+  const all = Array.from({ length: 20 }, () => open("acme"));
+  await eventually("as many as may are looked up", () => asked.length === 2);
+  all.push(open("globex"));
+  await eventually("the other tenant's is, too", () => asked.length === 3);
+  expect(asked).toEqual(["acme", "acme", "globex"]);
+  for (const end of ends.splice(0, 2)) end();
+  // Beside another tenant's, one of its own.
+  await eventually("the next one follows", () => asked.length === 4);
+  const stopped = reports.stop();
+  for (const end of ends) end();
+  await stopped;
+  await Promise.all(all);
+  expect(asked).toEqual(["acme", "acme", "globex", "acme"]);
 });
