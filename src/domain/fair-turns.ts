@@ -27,6 +27,19 @@ export class FairTurns {
     this.begin();
   }
 
+  /** What the work returns, once it is the owner's turn. Rejects as the work does. */
+  inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.enter(owner, async () => {
+        try {
+          resolve(await work());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
   /** How many pieces of the owner's work wait. */
   waiting(owner: string): number {
     return this.lines.get(owner)?.length ?? 0;

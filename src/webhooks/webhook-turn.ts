@@ -111,17 +111,11 @@ export class WebhookTurns {
     const types = eventTypesOf(webhook);
     if (types?.length === 0) return [];
     const read = () => this.ports.feed.after({ tenantId, ...range, channels, types, limit });
-    return this.read(tenantId, async () => (await read()).map(toldEvent));
+    return this.reads.inTurn(tenantId, async () => (await read()).map(toldEvent));
   }
 
   private news({ tenantId, eventTypes, channels }: SealedWebhook, range: EventRange, limit: number) {
-    return this.read(tenantId, () => this.ports.news.after({ tenantId, eventTypes, channels }, range, limit));
-  }
-
-  private read(tenantId: string, read: () => Promise<readonly Told[]>): Promise<readonly Told[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Told[]>();
-    this.reads.enter(tenantId, () => read().then(resolve, reject));
-    return promise;
+    return this.reads.inTurn(tenantId, () => this.ports.news.after({ tenantId, eventTypes, channels }, range, limit));
   }
 
   /** `isWhole`: all of it was told. */

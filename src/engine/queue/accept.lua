@@ -152,28 +152,14 @@ local function read_tenants(prefix, groups)
 end
 
 -- What an idempotency key takes beside its Redis key, measured; of a batch twice as much, for the notes of what it queued.
-local CLAIM_BYTES, HOUR_MS = 210, 60 * 60 * 1000
-local hour_now = math.floor(now / HOUR_MS)
--- The first hour of which a claim may still be there.
-local hour_first = math.floor((now - idem_ms) / HOUR_MS)
+local CLAIM_BYTES = 210
 
-local function claimed_bytes(key)
-  local hours, sum = call('HGETALL', key), 0
+local function claimed_bytes(prefix, tenant)
+  local hours, sum, _, first = call('HGETALL', prefix .. ':claims:' .. tenant), 0, claim_hours(idem_ms)
   for i = 1, #hours, 2 do
-    if tonumber(hours[i]) >= hour_first then sum = sum + tonumber(hours[i + 1]) end
+    if tonumber(hours[i]) >= first then sum = sum + tonumber(hours[i + 1]) end
   end
   return sum
-end
-
-local function note_claims(key, bytes)
-  local is_new_hour = call('HINCRBY', key, hour_now, bytes) == bytes
-  if not is_new_hour then return end
-  local past = {}
-  for _, hour in ipairs(call('HKEYS', key)) do
-    if tonumber(hour) < hour_first then past[#past + 1] = hour end
-  end
-  if #past > 0 then call('HDEL', key, unpack(past)) end
-  call('PEXPIRE', key, idem_ms + 2 * HOUR_MS)
 end
 
 -- A batch under an idempotency key. Its first queued message claims the key, and the call that queues messages notes
@@ -225,8 +211,8 @@ for k = 1, #KEYS do
     local name, limit, items = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4])
     local jobs_max, bytes_max = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
     local batch = open_batch(prefix, name, ARGV[at + 5], tonumber(ARGV[at + GROUP_ARGS + 1]))
-    local claims_max, claims_key, claims = tonumber(ARGV[at + 6]), prefix .. ':claims:' .. name, 0
-    local claimed = claims_max >= 0 and claimed_bytes(claims_key) or 0
+    local claims_max, claims = tonumber(ARGV[at + 6]), 0
+    local claimed = claims_max >= 0 and claimed_bytes(prefix, name) or 0
     at = at + GROUP_ARGS
     local tenant, is_counted = tenants[name], limit >= 0
     if is_counted and tenant.slice ~= slice_now then roll(tenant, prefix .. ':rate:' .. name) end
@@ -308,7 +294,7 @@ for k = 1, #KEYS do
     end
     at = at + ITEM_ARGS * items
     claims = claims + close_batch(batch)
-    if claims > 0 then note_claims(claims_key, claims) end
+    if claims > 0 then note_claims(prefix, name, claims, idem_ms) end
   end
 
   for key, records in pairs(writes) do call('HSET', key, unpack(records)) end

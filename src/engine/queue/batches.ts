@@ -3,13 +3,17 @@ import type { KnownBatch } from "../../domain/batch.ts";
 import type { Idempotency } from "../../domain/queue.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
-import { answersOf, type RedisConnection, redisFailure } from "./connection.ts";
+import { type RedisConnection, redisFailure } from "./connection.ts";
+import endBatchLua from "./end-batch.lua" with { type: "text" };
 import { shardPrefix } from "./keys.ts";
+import { Script } from "./script.ts";
 
 /*
  * What the queue keeps of batches under a key, beside their claims: accept.lua notes what it queues, `endBatch` what was
  * refused. Refusals repeat each other and become small under gzip.
  */
+
+const script = new Script(endBatchLua, "refuse");
 
 export async function batchUnder(
   connection: RedisConnection,
@@ -35,31 +39,14 @@ export async function batchUnder(
   return { isSame: true, baseId, queued, refused: refused === null ? null : gunzipSync(refused).toString() };
 }
 
-interface EndedBatch {
-  readonly baseId: string;
-  readonly refused: string;
-  readonly nowMs: number;
-}
-
 export async function endBatch(
   connection: RedisConnection,
   { tenantId, shard }: TenantRef,
-  { baseId, refused, nowMs }: EndedBatch,
+  { baseId, refused }: { readonly baseId: string; readonly refused: string },
 ): Promise<void> {
-  const prefix = shardPrefix(shard);
-  const text = gzipSync(refused);
-  // They are kept as long as the key, and count with it (accept.lua).
-  const claimsKey = `${prefix}:claims:${tenantId}`;
-  await answersOf(
-    connection
-      .multi()
-      .set(refusedKey(prefix, baseId), text, "PX", engineLimits.idempotencyKeptMs)
-      .hincrby(claimsKey, String(Math.floor(nowMs / HOUR_MS)), text.length)
-      .pexpire(claimsKey, engineLimits.idempotencyKeptMs + 2 * HOUR_MS),
-  );
+  const args = [tenantId, baseId, gzipSync(refused), engineLimits.idempotencyKeptMs];
+  await script.run(connection, [shardPrefix(shard)], args);
 }
-
-const HOUR_MS = 60 * 60 * 1000;
 
 function queuedKey(prefix: string, baseId: string): string {
   return `${prefix}:batch:${baseId}`;

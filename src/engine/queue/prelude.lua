@@ -238,6 +238,25 @@ local function tenant_state(text)
 end
 local function load_text(jobs, bytes) return string.format('%.0f %.0f', jobs, bytes) end
 
+local HOUR_MS = 60 * 60 * 1000
+-- The hour in P:claims of a key that is claimed now, and of one that is forgotten now.
+local function claim_hours(kept_ms)
+  return math.floor(now_ms() / HOUR_MS), math.floor((now_ms() - kept_ms) / HOUR_MS)
+end
+
+-- Counts bytes that a tenant's idempotency keys take from now on. Once an hour it forgets the hours that are past.
+local function note_claims(prefix, tenant, bytes, kept_ms)
+  local key, hour, first = prefix .. ':claims:' .. tenant, claim_hours(kept_ms)
+  if redis.call('HINCRBY', key, hour, bytes) ~= bytes then return end
+  local past = {}
+  for _, each in ipairs(redis.call('HKEYS', key)) do
+    if tonumber(each) < first then past[#past + 1] = each end
+  end
+  if #past > 0 then redis.call('HDEL', key, unpack(past)) end
+  -- Keys are counted here for up to an hour from now.
+  redis.call('PEXPIRE', key, kept_ms + 2 * HOUR_MS)
+end
+
 -- Takes ended jobs off their tenants' loads: tenant -> { jobs, bytes }. A load never falls below 0, even for jobs that
 -- were never counted.
 local function unload(prefix, ended)

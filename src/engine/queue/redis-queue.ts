@@ -321,7 +321,7 @@ export class RedisQueue
   }
 
   endBatch(tenant: TenantRef, baseId: string, refused: string): Promise<void> {
-    return endBatch(this.front, tenant, { baseId, refused, nowMs: this.options.clock.nowMs() });
+    return endBatch(this.front, tenant, { baseId, refused });
   }
 
   async queuedUnder({ tenantId, shard }: TenantRef, { key, fingerprint }: Idempotency): Promise<QueuedUnder | null> {

@@ -85,13 +85,11 @@ export class DeliveryReports {
   }
 
   private readInTurn(tenantId: string, jobId: string): Promise<JobRecord | null> {
-    const { promise, resolve, reject } = Promise.withResolvers<JobRecord | null>();
-    this.reads.enter(tenantId, async () => {
+    return this.reads.inTurn(tenantId, async () => {
       // Whoever still waits for a turn is let go at once.
-      if (this.stopping.signal.aborted) reject(new UnavailableError("this process stops"));
-      else await this.ports.eventStore.job(tenantId, jobId).then(resolve, reject);
+      if (this.stopping.signal.aborted) throw new UnavailableError("this process stops");
+      return this.ports.eventStore.job(tenantId, jobId);
     });
-    return promise;
   }
 
   /** One line for an outage, however many reports wait for its end; what is no outage gets a line for each report. */

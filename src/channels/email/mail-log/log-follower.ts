@@ -43,7 +43,7 @@ export class LogFollower {
   private place: LogPlace | null;
   /** A file that was read to its end and must not be reopened, although the place is in it. */
   private finishedInode: string | null = null;
-  /** When it was last read from or seen at the log's path, in monotonic milliseconds. */
+  /** When the file was last read from, opened, or seen at the log's path; in monotonic milliseconds. */
   private quietSinceMs = 0;
   private atEndMs: number;
   /** When the log was last seen at its path. */
@@ -134,7 +134,6 @@ export class LogFollower {
     this.finishedInode = null;
     this.file = file;
     this.place = file.place;
-    this.quietSinceMs = this.options.clock.monotonicMs();
     this.noteSeen();
     return true;
   }
@@ -148,6 +147,7 @@ export class LogFollower {
 
   private noteSeen(): void {
     this.seenMs = this.options.clock.monotonicMs();
+    this.quietSinceMs = this.seenMs;
     this.options.onNote({ kind: "readable" });
   }
 
@@ -157,7 +157,6 @@ export class LogFollower {
     const inode = await inodeOf(path);
     if (inode === file.inode) {
       this.atEndMs = clock.monotonicMs();
-      this.quietSinceMs = this.atEndMs;
       this.noteSeen();
       return false;
     }

@@ -13,9 +13,7 @@ export class MessageParser {
 
   /** Rejects with an `SmtpRefusal`. */
   parse(tenantId: string, message: Uint8Array): Promise<Email> {
-    return new Promise((resolve, reject) => {
-      this.turns.enter(tenantId, () => parseBounded(message).then(resolve, reject));
-    });
+    return this.turns.inTurn(tenantId, () => parseBounded(message));
   }
 }
 
