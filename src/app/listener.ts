@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { sleep } from "../domain/clock.ts";
 import { hasCode } from "../domain/has-code.ts";
-import { httpOrigin } from "../domain/host.ts";
+import { httpOrigin, isLoopback } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { MetricsReaders } from "../http/metrics-gate.ts";
 import { Readiness } from "../http/readiness.ts";
@@ -99,8 +99,9 @@ function readersBeside({ metricsToken: token }: Config): MetricsReaders {
 }
 
 /** Who may read metrics at a private address. */
-function readersInside({ metricsToken: token }: Config): MetricsReaders {
-  return token === null ? { kind: "everybody" } : { kind: "token", token };
+function readersInside({ metricsToken: token }: Config, host: string): MetricsReaders {
+  if (token !== null) return { kind: "token", token };
+  return { kind: isLoopback(host) ? "everybody-here" : "everybody" };
 }
 
 /** The metrics' own listener, if configured. */
@@ -109,7 +110,9 @@ async function startMetrics(config: Config, shutdown: Shutdown, ports: ServiceSe
   if (port === null) return null;
   const host = metricsHost ?? "127.0.0.1";
   const at = { host, hostSetting: "METRICS_HOST", port, portSetting: "METRICS_PORT" };
-  const server = await openListener(at, () => serveService({ ...ports, metricsReaders: readersInside(config) }, at));
+  const server = await openListener(at, () =>
+    serveService({ ...ports, metricsReaders: readersInside(config, host) }, at),
+  );
   // Closed last, so what the process does while it stops can still be observed.
   shutdown.add("stores", "metrics", () => server.stop());
   return server.url;
@@ -126,9 +129,10 @@ async function startMain(
     shutdown.add("work", "listener", () => draining.abort());
     return startServices(config, shutdown, ports);
   }
-  const isAdminApart = config.adminPort !== null;
+  const atAdmin = adminOf(config);
+  const isAdminApart = atAdmin !== null;
   const besideApi = config.metricsPort === null ? readersBeside(config) : NOBODY;
-  const metricsReaders = isAdminApart ? readersInside(config) : besideApi;
+  const metricsReaders = atAdmin === null ? besideApi : readersInside(config, atAdmin.host);
   const server = createApi({ ...ports, metricsReaders, isAdminApart }, channels);
   shutdown.add("work", "api", async () => {
     const drainedFromMs = ports.clock.monotonicMs();
@@ -141,7 +145,6 @@ async function startMain(
   });
   const at = mainOf(config);
   const { url } = await openListener(at, () => server.listen({ ...at, isShared }));
-  const atAdmin = adminOf(config);
   if (atAdmin === null) return { url, adminUrl: null };
   const admin = await openListener(atAdmin, () => server.listenApart({ ...atAdmin, isShared }));
   return { url, adminUrl: admin.url };
@@ -162,7 +165,7 @@ async function startServices(
     return server.url;
   };
   const url = await open(mainOf(config), hasOwn ? NOBODY : readersBeside(config));
-  return { url, adminUrl: admin === null ? null : await open(admin, readersInside(config)) };
+  return { url, adminUrl: admin === null ? null : await open(admin, readersInside(config, admin.host)) };
 }
 
 /**

@@ -17,3 +17,19 @@ export function socketAddressOf(url: URL): { readonly host: string; readonly por
 export function isLoopback(host: string): boolean {
   return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i.test(host);
 }
+
+/**
+ * The host that a `Host` header names, without its port and without the brackets that an IPv6 address has there (RFC 3986,
+ * 3.2.2), and the port; without one, 80. An empty name: the header is malformed.
+ */
+export function readHostHeader(text: string): { readonly host: string; readonly port: number } {
+  const [, address, name = "", port = "80"] = /^(?:\[([\da-f:.]+)\]|([^:[\]]*))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  return { host: address ?? name, port: Number(port) };
+}
+
+/** Whether a web page made the request, as far as its browser says; not where a person entered the address, or followed our own link. */
+export function isOfWebPage(headers: Headers): boolean {
+  return headers.has("origin") || !OWN_SITES.has(headers.get("sec-fetch-site") ?? "none");
+}
+
+const OWN_SITES: ReadonlySet<string> = new Set(["none", "same-origin"]);

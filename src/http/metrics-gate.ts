@@ -1,19 +1,25 @@
-import { isLoopback } from "../domain/host.ts";
+import { hostname } from "node:os";
+import { isLoopback, isOfWebPage, readHostHeader } from "../domain/host.ts";
 import { ApiError } from "./api-error.ts";
 import { BearerToken } from "./bearer-token.ts";
 import type { Exchange } from "./exchange.ts";
 
 /**
- * Who may read `/metrics`: holders of the token (`token`), programs on this machine (`this-machine`), or everyone who can reach
- * the address (`everybody`). `nobody`: the metrics are served elsewhere.
+ * Who may read `/metrics`: holders of the token (`token`), programs on this machine at an address that others reach, too
+ * (`this-machine`), or everyone who can reach the address: one of this machine alone (`everybody-here`), or any (`everybody`).
+ * `nobody`: the metrics are served elsewhere.
  */
 export type MetricsReaders =
   | { readonly kind: "token"; readonly token: string }
-  | { readonly kind: "this-machine" | "everybody" | "nobody" };
+  | { readonly kind: "this-machine" | "everybody-here" | "everybody" | "nobody" };
 
 /** Headers by which a proxy shows that it forwards somebody else's request. */
 const FORWARDING = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
+/**
+ * Without a token, web pages read nothing: neither as their browser says, nor under a name of their own that has come to resolve
+ * to this machine (DNS rebinding). At an address that other machines reach, scrapers use any name, so only the former is refused.
+ */
 export class MetricsGate {
   private readonly token: BearerToken | null;
 
@@ -26,7 +32,10 @@ export class MetricsGate {
     const { request } = exchange;
     switch (this.readers.kind) {
       case "everybody":
-        return;
+        return refuseWebPage(request);
+      case "everybody-here":
+        refuseWebPage(request);
+        return requireOwnName(request);
       case "nobody":
         throw new ApiError(404, "there is nothing at this address");
       case "token":
@@ -34,8 +43,10 @@ export class MetricsGate {
         if (this.token?.fits(request.headers.get("authorization")) === true) return;
         throw new ApiError(401, "the metrics token is missing or wrong: send it as Authorization: Bearer");
       case "this-machine":
-        if (isOfThisMachine(request, addressOf(request))) return;
-        throw new ApiError(403, "metrics are for programs of this machine: set METRICS_TOKEN or METRICS_PORT");
+        if (!isOfThisMachine(request, addressOf(request)))
+          throw new ApiError(403, "metrics are for programs of this machine: set METRICS_TOKEN or METRICS_PORT");
+        refuseWebPage(request);
+        return requireOwnName(request);
     }
   }
 }
@@ -47,4 +58,18 @@ export class MetricsGate {
 function isOfThisMachine(request: Request, address: string | null): boolean {
   if (FORWARDING.some((name) => request.headers.has(name))) return false;
   return address === null || isLoopback(address);
+}
+
+function refuseWebPage({ headers }: Request): void {
+  if (isOfWebPage(headers)) throw new ApiError(403, "metrics are not for web pages: set METRICS_TOKEN");
+}
+
+/** A request without the header comes from no browser. */
+function requireOwnName({ headers }: Request): void {
+  const { host } = readHostHeader(headers.get("host") ?? "localhost");
+  if (isLoopback(host) || host.toLowerCase() === hostname().toLowerCase()) return;
+  throw new ApiError(
+    403,
+    "metrics are served to localhost, 127.0.0.1 and this machine's name alone: set METRICS_TOKEN",
+  );
 }

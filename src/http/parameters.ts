@@ -90,15 +90,29 @@ export const paging = {
   limit: limitParameter,
 } satisfies Record<string, QueryParameter<unknown>>;
 
+/**
+ * The path of a request's URL. Its authority is the caller's `Host`, which need not be one: `URL` refuses some of those, and of others
+ * the server gives the path alone.
+ */
+export function pathOf(url: string): string {
+  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
+  const end = url.indexOf("?", start);
+  return start === -1 ? "/" : url.slice(start, end === -1 ? undefined : end);
+}
+
+/** The query of a request's URL; compare `pathOf`. */
+export function queryOf(url: string): URLSearchParams {
+  const at = url.indexOf("?");
+  return new URLSearchParams(at === -1 ? "" : url.slice(at + 1));
+}
+
 /** The query's parameters. Throws an `ApiError` 400 that names an unknown or repeated parameter. */
 export function readQuery<Name extends string>(
   request: Request,
   names: readonly Name[],
 ): Readonly<Partial<Record<Name, string>>> {
   const query: Partial<Record<Name, string>> = {};
-  const at = request.url.indexOf("?");
-  if (at === -1) return query;
-  for (const [given, value] of new URLSearchParams(request.url.slice(at + 1))) {
+  for (const [given, value] of queryOf(request.url)) {
     const name = names.find((known) => known === given);
     if (name === undefined) {
       const known = names.length === 0 ? "there is none" : `known are ${names.join(", ")}`;

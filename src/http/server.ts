@@ -9,6 +9,7 @@ import type { Endpoint, RawParameters } from "./endpoint.ts";
 import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
+import { pathOf } from "./parameters.ts";
 import { serveOperator } from "./serve-operator.ts";
 import { CONNECTION_IDLE_SECONDS, serviceEndpoints } from "./service.ts";
 import { NOWHERE, startPage } from "./unrouted-pages.ts";
@@ -272,12 +273,6 @@ class Unrouted {
 
 /** Addresses that only programs call, whatever they accept. */
 const OF_PROGRAMS = /^\/(?:v1|dash\/api|webhook|wallet)(?:\/|$)/;
-
-function pathOf(url: string): string {
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  const end = url.indexOf("?", start);
-  return start === -1 ? "/" : url.slice(start, end === -1 ? undefined : end);
-}
 
 function toPattern(path: string): RegExp {
   const segments = path.split("/").map((segment) => (segment.startsWith(":") ? "[^/]+" : RegExp.escape(segment)));

@@ -9,6 +9,7 @@ import { Exchange } from "./exchange.ts";
 import { failure, OPERATOR_INTERNAL_ERROR } from "./failures.ts";
 import type { FrontDoor, ServiceAnswerPorts } from "./front-door.ts";
 import { MetricsGate } from "./metrics-gate.ts";
+import { pathOf } from "./parameters.ts";
 import { Timestamp } from "./schemas.ts";
 
 const AwayParts = Type.Array(Type.Object({ part: Type.String(), since: Timestamp }), {
@@ -132,7 +133,7 @@ const METRICS_FAILS = {
   ),
   403: failure(
     "MetricsForbidden",
-    "The server has none, and the request comes from another machine.",
+    "The server has none, and the request comes from another machine, of a web page, or under a foreign name.",
     "metrics are for programs of this machine",
   ),
   404: failure("MetricsElsewhere", "Metrics have an address of their own.", "there is nothing at this address"),
@@ -163,7 +164,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
   ]);
   const answer = async (request: Request): Promise<Response> => {
     const exchange = new Exchange(request, ports.jobIds);
-    const work = known.get(new URL(request.url).pathname);
+    const work = known.get(pathOf(request.url));
     if (work === undefined)
       return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
     if (request.method !== "GET" && request.method !== "HEAD") {

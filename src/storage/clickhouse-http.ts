@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { createGzip } from "node:zlib";
-import { isLoopback } from "../domain/host.ts";
+import { isLoopback, isOfWebPage, readHostHeader } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { type AnalystResult, AnalystSessions } from "./analyst-sessions.ts";
 import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http-request.ts";
@@ -86,23 +86,14 @@ async function answerTo(request: Request, port: number | undefined, run: () => P
 
 /** The refusal that can be given before reading more of the request, or null. */
 function refusal({ headers, method }: Request, port: number | undefined): Response | null {
-  const [, host = "", at = "80"] = /^(.*?)(?::(\d+))?$/.exec(headers.get("host") ?? "") ?? [];
-  if (!isOwnName(host) || Number(at) !== port)
+  const at = readHostHeader(headers.get("host") ?? "");
+  // By name: another name may also resolve to this address and belong to a web page.
+  if (!isLoopback(at.host) || at.port !== port)
     return new Response("This address is served under loopback names and its own port only\n", { status: 403 });
-  if (headers.has("origin") || !OWN_SITES.has(headers.get("sec-fetch-site") ?? "none"))
-    return new Response("Web pages are not served\n", { status: 403 });
+  if (isOfWebPage(headers)) return new Response("Web pages are not served\n", { status: 403 });
   if (["GET", "HEAD", "POST"].includes(method)) return null;
   return new Response("The method can be GET, HEAD or POST\n", { status: 405, headers: { allow: "GET, HEAD, POST" } });
 }
-
-/** Values that a browser sends when a person enters the address rather than a page requesting it. */
-const OWN_SITES: ReadonlySet<string> = new Set(["none", "same-origin"]);
-
-/**
- * By name: another name may also resolve to this address and belong to a web page. In this header an IPv6 address has brackets
- * (RFC 3986, 3.2.2).
- */
-const isOwnName = (host: string) => host === "[::1]" || (!host.includes(":") && isLoopback(host));
 
 function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
   const tag = crypto.randomUUID().replaceAll("-", "").slice(0, 16);

@@ -1,5 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
-import { networkInterfaces } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
+import { JobIds } from "../../src/domain/ids.ts";
+import { ApiError } from "../../src/http/api-error.ts";
+import { Exchange } from "../../src/http/exchange.ts";
+import { MetricsGate, type MetricsReaders } from "../../src/http/metrics-gate.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../src/runtime/system-random.ts";
 import { Metrics } from "../../src/runtime/telemetry/metrics.ts";
 import { freePort } from "../support/free-port.ts";
 import { Undo } from "../support/undo.ts";
@@ -28,6 +34,7 @@ async function ask(url: string, headers: Record<string, string> = {}) {
 }
 
 const at = (url: string, host: string) => `http://${host}:${new URL(url).port}`;
+const atPort = (port: string) => `http://127.0.0.1:${port}`;
 
 test.skipIf(OUTSIDE === null)(
   "at a public address metrics are for programs of this machine, and for no proxy",
@@ -43,6 +50,58 @@ test.skipIf(OUTSIDE === null)(
     expect(status).toBe(403);
   },
 );
+
+/** What a page sends whose name has come to resolve to this machine, and pages that do not care. */
+const OF_PAGES: readonly Record<string, string>[] = [
+  { host: "rebound.example.com" },
+  { host: "rebound.example.com:3000" },
+  { host: "127.0.0.1.example.com" },
+  { host: "localhost.example.com:3000" },
+  { host: "192.0.2.1:3000" },
+  { host: "localhost@example.com" },
+  { host: "[::1" },
+  { origin: "https://example.com" },
+  { origin: "null" },
+  { "sec-fetch-site": "cross-site" },
+  { "sec-fetch-site": "same-site" },
+  { host: "rebound.example.com", "x-forwarded-for": "127.0.0.1" },
+];
+
+test("on loopback no web page reads metrics without a token, under whatever name it reaches this machine", async () => {
+  const metricsPort = String(await freePort());
+  const adminPort = String(await freePort());
+  await start({ METRICS_PORT: metricsPort, ADMIN_PORT: adminPort });
+  const { url } = await start({});
+  for (const address of [url, atPort(metricsPort), atPort(adminPort)]) {
+    for (const headers of OF_PAGES) {
+      expect([headers, await ask(address, headers)]).toMatchObject([headers, { status: 403, hasMetrics: false }]);
+      expect((await fetch(`${address}/metrics`, { method: "HEAD", headers })).status).toBe(403);
+    }
+    for (const host of ["localhost", "127.0.0.1:9", "[::1]:3000", "LOCALHOST:3000", `${hostname()}:3000`]) {
+      expect([host, await ask(address, { host })]).toMatchObject([host, { status: 200, hasMetrics: true }]);
+    }
+  }
+});
+
+test("whoever reaches the metrics' own address reads them under any name, and no web page that says that it is one", () => {
+  const statusOf = (readers: MetricsReaders, headers: Record<string, string>): number => {
+    const exchange = new Exchange(
+      new Request("http://waybill/metrics", { headers }),
+      new JobIds(systemClock, systemRandom),
+    );
+    try {
+      new MetricsGate(readers).require(exchange, () => "192.0.2.7");
+      return 200;
+    } catch (error) {
+      return error instanceof ApiError ? error.status : 500;
+    }
+  };
+  const names = ["10.0.0.5:9464", "api-1:9464", "waybill-api.waybill.svc.cluster.local:9464", "waybill.example.com"];
+  for (const host of names) expect(statusOf({ kind: "everybody" }, { host })).toBe(200);
+  expect(statusOf({ kind: "everybody" }, { host: "10.0.0.5:9464", origin: "https://example.com" })).toBe(403);
+  const token = { authorization: `Bearer ${TOKEN}`, host: "waybill.example.com", origin: "https://example.com" };
+  expect(statusOf({ kind: "token", token: TOKEN }, token)).toBe(200);
+});
 
 test("with a token, metrics are for its holders alone", async () => {
   const { url } = await start({ METRICS_TOKEN: TOKEN });

@@ -103,6 +103,25 @@ test("no method and no header turns a tenant's call into an operators' call", as
   expect((await target.operator("GET", "/tenants")).body).toEqual(before);
 });
 
+test("a Host that names no host is no internal error, and opens no operators' address", async () => {
+  const hosts = ["[::1", "localhost@example.com", "a b", "x/y?z", "x:99999", "%zz", "x\\y", ""];
+  const paths = [
+    "/health",
+    "/metrics",
+    "/webhook/whatsapp?hub.mode=subscribe",
+    "/dash/api/tenants",
+    "/v1/events?from=1",
+  ];
+  const key = `X-API-Key: ${target.attacker.apiKey}`;
+  const table = hosts.flatMap((host) => paths.map((path) => ({ name: `${path} at "${host}"`, host, path })));
+  await attacks.run(table, nameOf, async ({ host, path }) => {
+    const text = await exchange(port, head(`GET ${path} HTTP/1.1`, `Host: ${host}`, key, CLOSE));
+    const [status = 0] = statusesIn(text);
+    const isOpen = path !== "/health" && status < 400;
+    return status === 0 || status >= 500 || isOpen ? text.slice(0, 300) : null;
+  });
+});
+
 /** Heads that let two readers see different ends of the same body; `LEN` is its length. */
 const AMBIGUOUS: readonly (readonly [name: string, ...lines: string[]])[] = [
   ["both a length and chunks", "Content-Length: LEN", "Transfer-Encoding: chunked"],
