@@ -2006,6 +2006,11 @@ export type AuditRow = {
   /** Of the answer; null: it is not known how the call ended. */
   status: number | null;
   request_id: string;
+  /**
+   * How many calls the row stands for: of a tenant's, beyond a share of the day, those of one operation and status
+   * are counted in one. Key (`several`: more than one), target and detail are the first one's.
+   */
+  calls: number;
 };
 
 export type AuditPage = {

@@ -54,16 +54,16 @@ async function audited(
 ): Promise<unknown> {
   const { action, tenantId, shown, body } = call;
   const requestId = crypto.randomUUID();
-  const id = await audit.begin({ operator: COMMAND_LINE, action, tenantId, target: null, requestId });
+  const end = await audit.begin({ operator: COMMAND_LINE, action, tenantId, target: null, requestId });
   let made: unknown;
   try {
     made = await make();
   } catch (error) {
     const status = error instanceof ApiError ? error.status : 500;
-    await audit.end(id, { status, detail: auditedDetail(shown, body, null), newTenantId: null });
+    await end({ status, detail: auditedDetail(shown, body, null), newTenantId: null });
     throw error;
   }
   const newTenantId = newTenantOf(shown, made);
-  await audit.end(id, { status: 201, detail: auditedDetail(shown, body, made), newTenantId });
+  await end({ status: 201, detail: auditedDetail(shown, body, made), newTenantId });
   return made;
 }

@@ -40,14 +40,14 @@ export async function eraseForCommand(
   if (!isRecipient(recipient)) throw new ApiError(400, "the recipient must be one e-mail address or phone number");
   const { shard } = resultOf(await registry.tenant(tenantId));
   const call = { operator: COMMAND_LINE, action: erasureCall.operation, tenantId, target: null };
-  const row = await audit.begin({ ...call, requestId: crypto.randomUUID() });
+  const end = await audit.begin({ ...call, requestId: crypto.randomUUID() });
   const suppressions = new SuppressionList({ registry, index: queue, queue, recipients });
   const history = eventStore.erasure(recipients);
   const ports = { suppressions, queue, history, sandbox: sandbox(), recipients, clock: systemClock };
   const erasure = resultOf(await eraseRecipient(ports, { tenantId, shard }, recipient, { isSuppressed }));
   const shown = shownErasure(erasure);
   const detail = { answer: { recipient_hash: shown.recipient_hash, complete: shown.complete } };
-  await audit.end(row, { status: shown.complete ? 200 : 202, detail, newTenantId: null });
+  await end({ status: shown.complete ? 200 : 202, detail, newTenantId: null });
   return shown;
 }
 

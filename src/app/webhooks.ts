@@ -40,8 +40,8 @@ export function webhookSender(
     async onDisabled({ tenantId, webhookId, reason }: DisabledWebhook) {
       const requestId = crypto.randomUUID();
       const call = { operator: WAYBILL, action: "disableWebhook", tenantId, target: webhookId, requestId };
-      const id = await audit.begin(call);
-      await audit.end(id, { status: 200, detail: { reason }, newTenantId: null });
+      const end = await audit.begin(call);
+      await end({ status: 200, detail: { reason }, newTenantId: null });
       telemetry.log("warn", "a webhook is disabled", { tenant_id: tenantId, webhook_id: webhookId, reason });
     },
     clock: systemClock,

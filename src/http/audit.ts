@@ -10,6 +10,8 @@ export interface AuditedCall {
   /** The rest of what the path names. */
   readonly target: string | null;
   readonly requestId: string;
+  /** The tenant itself calls. */
+  readonly isTenants?: true;
 }
 
 export interface AuditedEnd {
@@ -26,10 +28,8 @@ export interface AuditedEnd {
  * knows how the call ended. So no change goes without a row.
  */
 export interface AuditLog {
-  /** Resolves to the row's id. Rejects with `UnavailableError` or `TransportError`. */
-  begin(call: AuditedCall): Promise<number>;
-  /** Never rejects. */
-  end(id: number, end: AuditedEnd): Promise<void>;
+  /** Resolves to what adds the end, which never rejects. Rejects with `UnavailableError` or `TransportError`. */
+  begin(call: AuditedCall): Promise<(end: AuditedEnd) => Promise<void>>;
 }
 
 /** Which members of bodies the audit log shows. Everything else may be a secret, and only its name is shown. */

@@ -12,7 +12,7 @@ export async function auditedCall(
   call: Omit<AuditedCall, "requestId">,
   work: () => Response | Promise<Response>,
 ): Promise<Response> {
-  const row = await audit.begin({ ...call, requestId: exchange.requestId });
+  const end = await audit.begin({ ...call, requestId: exchange.requestId });
   // An error without a status of its own becomes a 500.
   let status = 500;
   try {
@@ -23,6 +23,6 @@ export async function auditedCall(
     if (error instanceof ApiError) ({ status } = error);
     throw error;
   } finally {
-    await audit.end(row, { status, detail: exchange.auditDetail, newTenantId: exchange.newTenantId });
+    await end({ status, detail: exchange.auditDetail, newTenantId: exchange.newTenantId });
   }
 }

@@ -28,6 +28,11 @@ const AuditRow = Type.Object(
       description: "Of the answer; null: it is not known how the call ended.",
     }),
     request_id: Type.String(),
+    calls: Type.Integer({
+      description:
+        "How many calls the row stands for: of a tenant's, beyond a share of the day, those of one operation and status are " +
+        "counted in one. Key (`several`: more than one), target and detail are the first one's.",
+    }),
   },
   { $id: "AuditRow" },
 );
@@ -43,6 +48,7 @@ const EXAMPLE = {
   detail: { body: { plan: "pro" } },
   status: 200,
   request_id: "order-1042",
+  calls: 1,
 } as const;
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;

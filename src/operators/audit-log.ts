@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, type SQL } from "drizzle-orm";
+import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { JsonObject } from "../domain/json.ts";
 import type { Page } from "../domain/page.ts";
@@ -8,12 +8,15 @@ import type { AuditedCall, AuditedEnd, AuditLog } from "../http/audit.ts";
 import type { Database } from "../storage/database.ts";
 import { OldRows } from "../storage/old-rows.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
+import { AuditShares } from "./audit-shares.ts";
 import { audit } from "./tables.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** How long a row is kept. */
 export const AUDIT_KEPT_DAYS = 400;
 const PIECES_MAX = 100;
+/** Stands for the key where calls with several keys are summed up. */
+const SEVERAL = "several";
 
 export interface AuditRecord {
   readonly audit_id: number;
@@ -27,6 +30,7 @@ export interface AuditRecord {
   readonly detail: JsonObject;
   readonly status: number | null;
   readonly request_id: string;
+  readonly calls: number;
 }
 
 /** Absent members let everything pass. `toMs` is exclusive. */
@@ -47,8 +51,10 @@ export interface AuditOptions {
 /** The audit log in the registry. Rows are kept for 400 days. */
 export class AuditRepository implements AuditLog {
   readonly oldRows: OldRows;
+  private readonly shares: AuditShares;
 
   constructor(private readonly options: AuditOptions) {
+    this.shares = new AuditShares(options.clock);
     this.oldRows = new OldRows({
       ...options,
       name: "old rows of the audit log",
@@ -65,7 +71,8 @@ export class AuditRepository implements AuditLog {
     });
   }
 
-  async begin({ operator, action, tenantId, target, requestId }: AuditedCall): Promise<number> {
+  async begin(call: AuditedCall): Promise<(end: AuditedEnd) => Promise<void>> {
+    const { operator, action, tenantId, target, requestId } = call;
     const { database, clock } = this.options;
     const at = new Date(clock.nowMs());
     const named = { operatorId: operator.id, operator: operator.name };
@@ -76,12 +83,16 @@ export class AuditRepository implements AuditLog {
         .returning({ id: audit.id }),
     );
     if (row === undefined) throw new Error("the audit log took no row");
-    return row.id;
+    return (end) => this.end(row.id, call, end);
   }
 
-  async end(id: number, { status, detail, newTenantId }: AuditedEnd): Promise<void> {
+  private async end(id: number, call: AuditedCall, end: AuditedEnd): Promise<void> {
     const { database, telemetry } = this.options;
+    const { status, detail, newTenantId } = end;
+    const { isTenants, tenantId, action } = call;
+    const sum = isTenants === true && tenantId !== null ? this.shares.sumFor(tenantId, { action, status, id }) : null;
     try {
+      if (sum !== null) return await this.addTo(sum, id, call);
       await database.write((transaction) =>
         transaction
           .update(audit)
@@ -91,12 +102,28 @@ export class AuditRepository implements AuditLog {
     } catch (error) {
       // The row stays, and says that the end of the call is not known.
       telemetry.count("audit_ends_lost");
-      telemetry.log("error", "the end of an operator's call could not be written to the audit log", {
+      telemetry.log("error", "the end of a call could not be written to the audit log", {
         audit: id,
         status,
         error: String(error),
       });
     }
+  }
+
+  /** Counts the call of the row `id` in another row, in place of its own. */
+  private async addTo(sum: number, id: number, { operator }: AuditedCall): Promise<void> {
+    const isSame = sql`${audit.operatorId} = ${operator.id}`;
+    await this.options.database.write(async (transaction) => {
+      await transaction.delete(audit).where(eq(audit.id, id));
+      await transaction
+        .update(audit)
+        .set({
+          calls: sql`${audit.calls} + 1`,
+          operatorId: sql`case when ${isSame} then ${audit.operatorId} else ${SEVERAL} end`,
+          operator: sql`case when ${isSame} then ${audit.operator} else ${SEVERAL} end`,
+        })
+        .where(eq(audit.id, sum));
+    });
   }
 
   /** Newest first. */
@@ -145,5 +172,6 @@ function recordOf(row: typeof audit.$inferSelect): AuditRecord {
     detail: row.detail,
     status: row.status,
     request_id: row.requestId,
+    calls: row.calls,
   };
 }

@@ -19,7 +19,7 @@ export const operators = pgTable(
 );
 
 /**
- * One row for each call of an operator that is no read. Names and ids are copies: a row outlives the operator and the tenant
+ * One row for each call of an operator that is no read, and for each change or several of a tenant (`AuditShares`). Names and ids are copies: a row outlives the operator and the tenant
  * that it names.
  */
 export const audit = pgTable(
@@ -38,6 +38,8 @@ export const audit = pgTable(
     /** Of the answer. Null: the call began, and nothing is known of its end. */
     status: integer("status"),
     requestId: text("request_id").notNull(),
+    /** How many calls of a tenant it stands for. The previous release adds rows without it. */
+    calls: integer("calls").notNull().default(1),
   },
   (table) => [
     index("audit_by_time").on(table.at),

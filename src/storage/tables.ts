@@ -93,6 +93,9 @@ export const tenants = pgTable(
     /** Balance of wallet tokens: the sum of the tenant's movements. */
     tokens: bigint("tokens", { mode: "number" }).notNull(),
     shard: integer("shard").notNull(),
+    /** Tokens given back on a UTC day, the last one on which there were any (days since 1970). The previous release does not count. */
+    refundDay: integer("refund_day").notNull().default(0),
+    refunds: integer("refunds").notNull().default(0),
     walletWebhookUrl: text("wallet_webhook_url"),
     // What operators decided (domain/steering.ts): with defaults, because the previous release adds tenants without them.
     paused: text("paused").array().$type<ChannelName[]>().notNull().default([]),

@@ -141,9 +141,9 @@ describe("the audit log", () => {
     const { audit } = front.stores;
     const operator = { id: "root", name: "root", role: "write" } as const;
     const call = { operator, action: "changeTenant", tenantId: "acme", target: null, requestId: "r" };
-    const row = await audit.begin(call);
+    const end = await audit.begin(call);
     front.database.isAway = true;
-    await audit.end(row, { status: 200, detail: {}, newTenantId: null });
+    await end({ status: 200, detail: {}, newTenantId: null });
     front.database.isAway = false;
     expect((await front.operate("GET", "/audit?tenant=acme")).body["rows"]).toMatchObject([
       { request_id: "r", status: null },

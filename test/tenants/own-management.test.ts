@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { ChangePace } from "../../src/http/change-pace.ts";
+import { AuditShares } from "../../src/operators/audit-shares.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { TemplateLists } from "../../src/tenants/template-endpoints.ts";
 import { type Answer, Front } from "../http/support/front.ts";
@@ -231,6 +232,45 @@ test("a change that a tenant makes is in the audit log as its key's, without sec
   ]);
   expect(rows.at(-1)?.["detail"]).toEqual({ body: { name: "audited" }, answer: { key_id: made.body["key_id"] } });
   expect(JSON.stringify(rows)).not.toContain(String(made.body["api_key"]));
+});
+
+test("a tenant's refused calls take a bounded number of rows of the audit log a day, which count them all", async () => {
+  await front.addTenant("noisy", "pro");
+  const { id, key } = await keyOf(["manage"], "noisy");
+  const second = await keyOf(["manage"], "noisy");
+  const noise = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`member_${"x".repeat(30)}_${at}`, 1]));
+  for (let call = 0; call < 130; call += 1) {
+    expect((await own("DELETE", `/keys/none-${call}`, undefined, key)).status).toBe(404);
+    expect((await own("PUT", "/templates/broken", noise, key)).status).toBe(400);
+  }
+  expect((await own("DELETE", "/keys/none", undefined, second.key)).status).toBe(404);
+  await own("PUT", "/suppressions/bob@example.com", {}, key);
+  const { body } = await front.operate("GET", "/audit?tenant=noisy&limit=500");
+  const rows = (body["rows"] as readonly { action: string; status: number; calls: number; operator: string }[]).filter(
+    ({ operator }) => operator !== "root",
+  );
+  expect(rows.length).toBe(103);
+  const sums = rows
+    .filter(({ calls }) => calls > 1)
+    .map(({ action, status, calls, operator }) => [action, status, calls, operator]);
+  expect(sums).toEqual([
+    ["putOwnTemplate", 400, 80, id],
+    ["revokeOwnKey", 404, 81, "several"],
+  ]);
+  expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(262);
+});
+
+test("of a tenant's changes ten thousand a day have rows of their own, whatever another tenant does, and each has a row", () => {
+  let nowMs = 0;
+  const shares = new AuditShares(Object.assign(new SkippingClock(), { nowMs: () => nowMs }));
+  const rowOf = (tenantId: string, id: number) =>
+    shares.sumFor(tenantId, { action: "putOwnKey", status: 200, id }) ?? id;
+  for (let id = 1; id <= 10_000; id += 1) expect(rowOf("acme", id)).toBe(id);
+  expect([10_001, 10_002, 10_003].map((id) => rowOf("acme", id))).toEqual([10_001, 10_001, 10_001]);
+  expect(rowOf("other", 10_004)).toBe(10_004);
+  expect(shares.sumFor("acme", { action: "putOwnKey", status: 404, id: 10_005 })).toBeNull();
+  nowMs = 86_400_000;
+  expect(rowOf("acme", 10_006)).toBe(10_006);
 });
 
 test("a tenant that changes things without end waits, and another one does not", () => {

@@ -5,10 +5,11 @@ import type { Tenant } from "../../domain/tenant.ts";
 import { GOOGLE_KINDS } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
-import { tenantFailure } from "../../http/failures.ts";
+import { CONFLICT, tenantFailure } from "../../http/failures.ts";
 import { pathText } from "../../http/parameters.ts";
 import { enumOf } from "../../http/schemas.ts";
 import type { GoogleClassAnswer, GoogleClasses } from "./google-classes.ts";
+import { walletLimits } from "./limits.ts";
 import { missingCredentials, orRefuse, unusable } from "./refusals.ts";
 import {
   acceptGoogleClass,
@@ -84,6 +85,7 @@ function createEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
         examples: [{ status: "created", class_id: CLASS_ID }],
       },
     },
+    fails: { 409: CONFLICT },
     async handle({ tenant, body }) {
       const googleClass = orRefuse(acceptGoogleClass(body));
       const { classId } = googleClass;
@@ -123,6 +125,7 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
         examples: [{ status: "updated", class_id: CLASS_ID }],
       },
     },
+    fails: { ...OF_CLASS.fails, 409: CONFLICT },
     async handle({ tenant, params: { id }, body }) {
       const googleClass = orRefuse(acceptGoogleClassChange(body, id));
       const classId = classOf(ports, tenant, id);
@@ -162,6 +165,11 @@ function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
       return answer.data;
     case "exists":
       throw new ApiError(400, `there is a class ${classId} already`);
+    case "full":
+      throw new ApiError(
+        409,
+        `there can be at most ${walletLimits.googleClassesMax} classes of a tenant on the shared issuer`,
+      );
     case "missing":
       throw new ApiError(404, `there is no class ${classId}`);
     case "refused":

@@ -12,7 +12,8 @@ export interface GoogleClass {
 /** The class as Google stores it now, or why the call was not done. */
 export type GoogleClassAnswer =
   | { readonly kind: "done"; readonly data: JsonObject }
-  | { readonly kind: "exists" | "missing" }
+  /** `full`: the tenant has as many as it may. */
+  | { readonly kind: "exists" | "missing" | "full" }
   /** `said`: Google's objection to the class, perhaps empty. */
   | { readonly kind: "refused"; readonly said: string }
   /** Credentials are missing or refused, or Google does not answer. */
@@ -38,6 +39,9 @@ export interface GoogleClasses {
 export interface GoogleClassOwners {
   /** Id of the tenant that owns the class; null: no owner yet. */
   ownerOf(classId: string): Promise<string | null>;
-  /** Makes the tenant its owner, unless it has one, and returns the current owner. Safe to repeat. */
-  claim(classId: string, tenantId: string): Promise<string>;
+  /**
+   * Makes the tenant its owner, unless it has one, and returns the current owner; null: there is none, and the tenant has as many
+   * classes as it may. Safe to repeat.
+   */
+  claim(classId: string, tenantId: string): Promise<string | null>;
 }

@@ -21,6 +21,7 @@ import type {
   RefusedChange,
   SignablePass,
   UnfinishedPass,
+  Unpaid,
 } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
@@ -37,6 +38,7 @@ const UNIQUE_VIOLATION = "23505";
 /** Tokens charged for a pass. */
 const PRICE = 1;
 const UNFINISHED_ROWS = 100;
+const DAY_MS = 24 * 60 * 60 * 1000;
 /** The columns of a pass, without its bundle. */
 const COLUMNS = {
   id: passes.id,
@@ -68,11 +70,11 @@ export class PassRepository implements PassStore {
     this.failed = new FailedPasses(options);
   }
 
-  async create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens"> {
+  async create(pass: NewPass): Promise<"created" | "serial_used" | Unpaid> {
     try {
       return await this.store(pass);
     } catch (error) {
-      if (error instanceof NoTokens) return "no_tokens";
+      if (error instanceof NotCharged) return error.why;
       throw error;
     }
   }
@@ -104,7 +106,7 @@ export class PassRepository implements PassStore {
       if (stored.length === 0) return "serial_used";
       await transaction.insert(passVersions).values({ passId, version: 1, jobId, createdAt });
       await addImages(transaction, { tenantId, passId }, content, pass.images);
-      const balance = await charge(transaction, tenantId);
+      const balance = await charge(transaction, tenantId, createdAt);
       await transaction
         .insert(tokenMovements)
         .values({ tenantId, kind: "charge", amount: -PRICE, reason: "wallet pass", jobId, balance, createdAt });
@@ -136,7 +138,11 @@ export class PassRepository implements PassStore {
       await transaction.delete(passVersions).where(eq(passVersions.passId, pass.id));
       const [tenant] = await transaction
         .update(tenants)
-        .set({ tokens: sql`${tenants.tokens} + ${PRICE}::bigint` })
+        .set({
+          tokens: sql`${tenants.tokens} + ${PRICE}::bigint`,
+          refunds: sql`case when ${tenants.refundDay} = ${dayOf(createdAt)} then ${tenants.refunds} + 1 else 1 end`,
+          refundDay: dayOf(createdAt),
+        })
         .where(eq(tenants.id, tenantId))
         .returning({ balance: tenants.tokens });
       if (tenant === undefined) throw new Error("a pass has no tenant");
@@ -164,7 +170,7 @@ export class PassRepository implements PassStore {
           const unfailed = await transaction.select({ id: passes.id }).from(passes).where(isOfJob).limit(1);
           return unfailed.length === 0 ? "none" : "not_failed";
         }
-        const balance = await charge(transaction, tenantId);
+        const balance = await charge(transaction, tenantId, createdAt);
         const reason = "wallet pass, tried again";
         await transaction
           .insert(tokenMovements)
@@ -172,7 +178,7 @@ export class PassRepository implements PassStore {
         return "done";
       });
     } catch (error) {
-      if (error instanceof NoTokens) return "no_tokens";
+      if (error instanceof NotCharged) return error.why;
       if (sqlState(error).state === UNIQUE_VIOLATION) return "serial_used";
       throw error;
     }
@@ -346,18 +352,29 @@ export function tokenPlace(tenantId: string, passId: string): SecretPlace {
   return { tenantId, kind: "pass", field: passId };
 }
 
-/** Undoes the transaction of a pass that the tenant cannot pay. */
-class NoTokens extends Error {}
+/** Undoes the transaction of a pass that is not paid. */
+class NotCharged extends Error {
+  constructor(readonly why: Unpaid) {
+    super(why);
+  }
+}
 
-/** Checks and charges in one statement. Returns the remaining balance, or throws `NoTokens`. */
-async function charge(transaction: AnyDb, tenantId: string): Promise<number> {
+/** Checks and charges in one statement. Returns the remaining balance, or throws `NotCharged`. */
+async function charge(transaction: AnyDb, tenantId: string, at: Date): Promise<number> {
+  const mayFail = or(ne(tenants.refundDay, dayOf(at)), lt(tenants.refunds, walletLimits.refundsADayMax));
   const [charged] = await transaction
     .update(tenants)
     .set({ tokens: sql`${tenants.tokens} - ${PRICE}::bigint` })
-    .where(and(eq(tenants.id, tenantId), gte(tenants.tokens, PRICE)))
+    .where(and(eq(tenants.id, tenantId), gte(tenants.tokens, PRICE), mayFail))
     .returning({ balance: tenants.tokens });
-  if (charged === undefined) throw new NoTokens();
-  return charged.balance;
+  if (charged !== undefined) return charged.balance;
+  const isRich = and(eq(tenants.id, tenantId), gte(tenants.tokens, PRICE));
+  const rich = await transaction.select({ id: tenants.id }).from(tenants).where(isRich);
+  throw new NotCharged(rich.length === 0 ? "no_tokens" : "failed_often");
+}
+
+function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS);
 }
 
 /** An update costs nothing: without a bound, they would fill the registry. */

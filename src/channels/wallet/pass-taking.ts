@@ -15,6 +15,8 @@ import type { GooglePasses, NewPass, Pass, PassStore } from "./passes.ts";
 import { missingCredentials, requireOwnLinks } from "./refusals.ts";
 import type { AcceptedPass } from "./request/accept-pass.ts";
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 /** What taking a pass for a job needs. */
 export interface PassTakingPorts {
   readonly wallet: {
@@ -106,6 +108,7 @@ export async function storeOnce(
     const stored = await wallet.passes.create(pass);
     if (stored === "created") return null;
     if (stored === "no_tokens") throw noTokens();
+    if (stored === "failed_often") throw failedOften(clock.nowMs());
     if (idempotency === null) throw serialUsed(pass, at);
     // In this order: a job and its key are written at once, so the key of a job that is known is known as well.
     const holder = await wallet.passes.holder(pass);
@@ -128,6 +131,11 @@ function isAlike({ state, content }: Pass, pass: NewPass): boolean {
 
 function noTokens(): ApiError {
   return new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+}
+
+function failedOften(nowMs: number): ApiError {
+  const failed = `${walletLimits.refundsADayMax} of your passes failed today, or were taken back, which is as many as may`;
+  return new ApiError(429, `${failed}: try again tomorrow (UTC)`, {}, Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1000));
 }
 
 function serialUsed({ content }: NewPass, at: string): ApiError {

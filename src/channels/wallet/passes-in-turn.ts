@@ -1,7 +1,7 @@
 import { CallTurns } from "../../http/call-turns.ts";
 import { walletLimits } from "./limits.ts";
 import { PassRepository, type PassRepositoryOptions } from "./pass-repository.ts";
-import type { NewPass, Pass, PassUpdate, RedoneCreate, RefusedChange } from "./passes.ts";
+import type { NewPass, Pass, PassUpdate, RedoneCreate, RefusedChange, Unpaid } from "./passes.ts";
 
 /**
  * The passes, whose tenants take turns where they have them stored, changed or charged again: their calls wait for a tenant's and a
@@ -15,7 +15,7 @@ export class PassesInTurn extends PassRepository {
     this.turns = new CallTurns(walletLimits.passChanges, options.clock);
   }
 
-  override create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens"> {
+  override create(pass: NewPass): Promise<"created" | "serial_used" | Unpaid> {
     return this.turns.inTurn(pass.tenantId, () => super.create(pass));
   }
 

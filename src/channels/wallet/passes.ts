@@ -74,7 +74,7 @@ export interface PassStore {
    * Stores the pass and takes one token for its job, both or neither. `serial_used`: the tenant has a pass with the
    * serial.
    */
-  create(pass: NewPass): Promise<"created" | "serial_used" | "no_tokens">;
+  create(pass: NewPass): Promise<"created" | "serial_used" | Unpaid>;
   /**
    * Gives back what `create` took and frees the serial, because the job failed. The pass is kept for a while, in case its job is tried
    * again. Safe to repeat; has no effect if the job created no pass or has finished one.
@@ -121,7 +121,10 @@ export interface PassStore {
   removeFailed(beforeMs: number): Promise<boolean>;
 }
 
-export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | "no_tokens";
+/** Why a pass is not charged for. `failed_often`: so many of the tenant's passes failed today that it is to try none before tomorrow. */
+export type Unpaid = "no_tokens" | "failed_often";
+
+export type RedoneCreate = "done" | "none" | "not_failed" | "serial_used" | Unpaid;
 
 /** A pass whose first job has not ended, as far as the registry knows. */
 export interface UnfinishedPass extends Pick<Pass, "tenantId" | "passId" | "jobId"> {

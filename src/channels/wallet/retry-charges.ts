@@ -10,6 +10,7 @@ const NOT_KEPT = refused("its pass is not kept any more");
 const NOT_GIVEN_BACK = refused("the token of its pass is not given back yet, which takes some minutes: try again then");
 const WHY_NOT = {
   no_tokens: refused("no token is left: a wallet pass costs 1, also when its job is tried again"),
+  failed_often: refused("as many of the tenant's passes failed today as may: try again tomorrow (UTC)"),
   serial_used: refused("another pass has the serial by now"),
 } as const;
 

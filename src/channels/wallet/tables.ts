@@ -86,11 +86,15 @@ export const passImageUses = pgTable(
  * Classes of Google passes on the issuer that tenants share, each with the one tenant that may use it. Written before Google
  * has the class, and never changed.
  */
-export const googleClasses = pgTable("google_classes", {
-  classId: slug("class_id").primaryKey(),
-  tenantId: tenantId(),
-  createdAt: createdAt(),
-});
+export const googleClasses = pgTable(
+  "google_classes",
+  {
+    classId: slug("class_id").primaryKey(),
+    tenantId: tenantId(),
+    createdAt: createdAt(),
+  },
+  (table) => [index("google_classes_by_tenant").on(table.tenantId)],
+);
 
 /**
  * `lastTag` numbers the bundles of a pass type: storing one adds 1, which locks the row until the commit, so tags become

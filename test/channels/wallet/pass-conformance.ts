@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { FailedPasses } from "../../../src/channels/wallet/failed-passes.ts";
+import { GoogleClassRepository } from "../../../src/channels/wallet/google-class-repository.ts";
 import type { GoogleClassOwners } from "../../../src/channels/wallet/google-classes.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import type { NewPass, PassStore, PassUpdate, UnfinishedPass } from "../../../src/channels/wallet/passes.ts";
@@ -261,6 +262,34 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       await passes.create(aPass({ tenantId: "poor" }));
       expect(await passes.redoCreate("poor", poor.jobId)).toBe("no_tokens");
       expect(await passes.find("poor", poor.passId)).toMatchObject({ state: "failed" });
+    });
+
+    test("a tenant whose passes fail all day leaves a bounded number of movements, and may go on the day after", async () => {
+      const tenantId = "failing";
+      await must(first.registry.createTenant({ id: tenantId, name: tenantId, tokens: 1 }));
+      const today = Math.floor(Date.now() / 86_400_000);
+      await here.db.execute(
+        sql`update tenants set refund_day = ${today}, refunds = ${walletLimits.refundsADayMax - 1} where id = ${tenantId}`,
+      );
+      const last = aPass({ tenantId });
+      expect(await passes.create(last)).toBe("created");
+      await others.undoCreate(tenantId, last.jobId);
+      expect(await passes.create(aPass({ tenantId }))).toBe("failed_often");
+      expect(await others.redoCreate(tenantId, last.jobId)).toBe("failed_often");
+      expect(await balance(tenantId)).toBe(1);
+      await here.db.execute(sql`update tenants set refund_day = ${today - 1} where id = ${tenantId}`);
+      expect(await passes.create(aPass({ tenantId }))).toBe("created");
+      expect(await passes.create(aPass({ tenantId }))).toBe("no_tokens");
+    });
+
+    test("a tenant has a bounded number of classes on the shared issuer, and keeps those that it has", async () => {
+      const owners = new GoogleClassRepository(new Database(here.db, systemClock), systemClock, 2);
+      await must(first.registry.createTenant({ id: "classy", name: "classy" }));
+      expect(await owners.claim("33.bound-1", "classy")).toBe("classy");
+      expect(await owners.claim("33.bound-2", "classy")).toBe("classy");
+      expect(await owners.claim("33.bound-3", "classy")).toBeNull();
+      expect(await owners.claim("33.bound-1", "classy")).toBe("classy");
+      expect(await owners.claim("33.bound-3", "globex")).toBe("globex");
     });
 
     test("nothing is kept of a pass whose job was cancelled or never queued, but what other passes have", async () => {

@@ -7,6 +7,9 @@ import type { Caller, GoogleApi, Refused } from "./google-api.ts";
 /** Who owns a class, as seen by the asking tenant. `unowned`: no tenant has used it; Google may or may not have it. */
 export type Whose = "ours" | "theirs" | "unowned";
 
+/** `full`: nobody owns it, and the tenant has as many classes as it may. */
+export type Claimed = "ours" | "theirs" | "full";
+
 interface Claim {
   readonly tenant: Tenant;
   readonly kind: GoogleKind;
@@ -41,16 +44,18 @@ export class ClassOwnership {
   }
 
   /** Gives the class to the tenant if it has no owner, whether or not Google has it. */
-  async claim(tenant: Tenant, classId: string): Promise<"ours" | "theirs"> {
+  async claim(tenant: Tenant, classId: string): Promise<Claimed> {
     if (!isGoogleIssuerShared(tenant, this.platform)) return "ours";
-    return (await this.owners.claim(classId, tenant.tenantId)) === tenant.tenantId ? "ours" : "theirs";
+    const owner = await this.owners.claim(classId, tenant.tenantId);
+    if (owner === null) return "full";
+    return owner === tenant.tenantId ? "ours" : "theirs";
   }
 
   /**
    * Like `claim`, but only if Google has the class, so a misspelt id takes a class from nobody; otherwise Google's
    * refusal.
    */
-  async claimExisting({ tenant, kind, classId, caller }: Claim): Promise<"ours" | "theirs" | Refused> {
+  async claimExisting({ tenant, kind, classId, caller }: Claim): Promise<Claimed | Refused> {
     const whose = await this.whose(tenant, classId);
     if (whose !== "unowned") return whose;
     const held = await this.api.call(caller, { method: "GET", path: [`${kind}Class`, classId] });

@@ -20,7 +20,8 @@ export class GoogleClassService implements GoogleClasses {
     const { api, ownership, callerOf } = this.options;
     const caller = callerOf(tenant);
     if (caller === null) return NOT_CONFIGURED;
-    if ((await ownership.claim(tenant, classId)) === "theirs") return { kind: "exists" };
+    const claimed = await ownership.claim(tenant, classId);
+    if (claimed !== "ours") return { kind: claimed === "full" ? "full" : "exists" };
     return answerOf(await api.call(caller, { method: "POST", path: [`${kind}Class`], body: data }));
   }
 
@@ -30,6 +31,7 @@ export class GoogleClassService implements GoogleClasses {
     if (caller === null) return NOT_CONFIGURED;
     const whose = await ownership.claimExisting({ tenant, kind, classId, caller });
     if (whose === "theirs") return { kind: "missing" };
+    if (whose === "full") return { kind: "full" };
     if (whose !== "ours") return answerOf(whose);
     const path = [`${kind}Class`, classId];
     const parts = Object.entries(data).filter(([name, value]) => IN_PARTS.includes(name) && isJsonObject(value));

@@ -87,6 +87,7 @@ export class GoogleObjects {
         ? await this.ownership.claim(tenant, classId)
         : await this.ownership.claimExisting({ tenant, kind, classId, caller });
     if (whose === "ours") return null;
+    if (whose === "full") return failed(`the tenant has ${walletLimits.googleClassesMax} classes, as many as it may`);
     if (whose === "theirs") return failed(`the class ${classId} is another tenant's`);
     return whose.kind === "refused" && whose.cause === "missing" ? noClass(delivery) : outcomeOf(whose);
   }
