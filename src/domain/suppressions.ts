@@ -36,6 +36,8 @@ export interface Suppression extends IndexedSuppression {
 export interface SuppressionIndex {
   putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void>;
   removeSuppression(tenant: TenantRef, address: string): Promise<void>;
+  /** Whether the recipient was erased since then (unix ms), for as long as a message from before may wait. */
+  wasErasedSince(tenant: TenantRef, address: string, sinceMs: number): Promise<boolean>;
   /**
    * Fills the index of a shard whose queue never had it. Suppressions that are put or removed in the meantime stand.
    * `isLast` marks the index as complete; a complete index ignores the call.

@@ -285,7 +285,8 @@ export function tenantEndpoint<
       exchange.auditDetail = auditedDetail(audit, shown, null);
       const { target } = auditedPath(declared, params);
       const by = { id: key.keyId, name: key.keyId };
-      const entry = { operator: by, isTenants: true, action: declared.operation, tenantId: tenant.tenantId, target };
+      const { tenantId } = tenant;
+      const entry = { operator: by, isTenants: true, action: declared.operation, tenantId, target } as const;
       return auditedCall(door.ports.audit, exchange, entry, async () => {
         const answer = await declared.handle(call);
         if (!(answer instanceof Response)) exchange.auditDetail = auditedDetail(audit, shown, answer.body);

@@ -40,8 +40,9 @@ const LOOK_MS = 200;
 /**
  * Erases a recipient with one tenant.
  *
- * The list of suppressions comes first, then the queue, then what a job leaves behind: nothing that a later step removed
- * comes back from an earlier place, but for a delivery that was in flight. Each step is safe to repeat, so the whole is.
+ * The queue comes first, which from then on says that the recipient was erased, then the list of suppressions, which asks it about
+ * late reports, then what a job leaves behind: nothing that a later step removed comes back from an earlier place, but for a
+ * delivery that was in flight. Each step is safe to repeat, so the whole is.
  */
 export async function eraseRecipient(
   { suppressions, queue, history, sandbox, recipients, clock }: ErasurePorts,
@@ -49,9 +50,9 @@ export async function eraseRecipient(
   recipient: string,
   { isSuppressed }: { readonly isSuppressed: boolean },
 ): Promise<Done<Erasure> | Missing<"tenant">> {
+  const first = await queue.eraseJobs(tenant, recipient);
   const listed = await suppressions.erase(tenant, recipient, isSuppressed);
   if (listed.kind === "missing") return listed;
-  const first = await queue.eraseJobs(tenant, recipient);
   const left = await settled(queue, { tenant, recipient, clock }, first);
   const { finishedJobs, events, payloads, isComplete } = await history.eraseRecipient(tenant.tenantId, recipient);
   const sandboxMessages = (await sandbox?.erase(recipient)) ?? 0;

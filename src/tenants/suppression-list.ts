@@ -1,4 +1,5 @@
 import { normaliseAddress } from "../domain/email.ts";
+import { jobTimeMs } from "../domain/ids.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -20,6 +21,12 @@ export interface SuppressionListPorts {
   readonly queue: Pick<FrontQueue, "job" | "observe">;
   /** Names erased recipients. */
   readonly recipients: Pick<RecipientIndex, "erasedName" | "erasedNamesKey">;
+}
+
+/** The recipient of a job, as a link or a report names them. */
+interface LinkedRecipient {
+  readonly jobId: string;
+  readonly recipient: string;
 }
 
 /**
@@ -54,7 +61,7 @@ export class SuppressionList {
    */
   async ensure(
     tenant: TenantRef,
-    address: string,
+    { jobId, recipient: address }: LinkedRecipient,
     reason: SuppressionReason,
   ): Promise<Done<unknown> | Missing<"tenant">> {
     const recipient = normaliseAddress(address);
@@ -63,7 +70,9 @@ export class SuppressionList {
       await this.agree(tenant, name);
       return done(null);
     }
-    return this.put(tenant, address, reason);
+    const put = await this.putLate(tenant, { jobId, recipient, reason });
+    if (put.kind === "done") await this.agree(tenant, put.value);
+    return put;
   }
 
   /** The same for the tenant itself, within its share. */
@@ -115,10 +124,11 @@ export class SuppressionList {
     // A report about a job that was never sent, perhaps a forged one, suppresses nobody.
     const job = observation.known ?? (await queue.job(tenant, observation.jobId));
     if (job === null) return "unknown";
+    const { jobId } = observation;
     const address = normaliseAddress(suppress.recipient);
-    const stored = await registry.putSuppression(tenant.tenantId, address, suppress.reason);
+    const stored = await this.putLate(tenant, { jobId, recipient: address, reason: suppress.reason });
     if (stored.kind === "missing") return "unknown";
-    const { address: recipient } = stored.value;
+    const recipient = stored.value;
     await this.giveKey(tenant, recipient);
     const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
     // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
@@ -141,6 +151,28 @@ export class SuppressionList {
       after = page.at(-1) ?? null;
     }
     return state !== FENCED && state === "loaded";
+  }
+
+  /**
+   * Puts the recipient of a message on the list, long after it was sent, perhaps. Resolves to the name that it has there: one who was
+   * erased since has the erased name. That is asked afterwards, and an erasure says so before it looks through the list: whichever
+   * comes first, the address does not stay.
+   */
+  private async putLate(
+    tenant: TenantRef,
+    { jobId, recipient, reason }: LinkedRecipient & { readonly reason: SuppressionReason },
+  ): Promise<Done<string> | Missing<"tenant">> {
+    const { registry, index, recipients } = this.ports;
+    const put = await registry.putSuppression(tenant.tenantId, recipient, reason);
+    if (put.kind === "missing") return put;
+    const { address } = put.value;
+    if (isErasedName(address) || !(await index.wasErasedSince(tenant, recipient, jobTimeMs(jobId))))
+      return done(address);
+    const erased = await registry.eraseSuppression(tenant.tenantId, recipient, true);
+    if (erased.kind === "missing") return erased;
+    // What the erasure itself may have found in the registry.
+    await this.agree(tenant, recipient);
+    return done(recipients.erasedName(tenant.tenantId, recipient));
   }
 
   private async giveKey(tenant: TenantRef, recipient: string): Promise<void> {

@@ -70,6 +70,30 @@ test("repeating it is harmless, and what is not finished is said", async () => {
   expect(page.items).toMatchObject([{ reason: "manual", address: expect.stringMatching(/^sha:/) }]);
 });
 
+test("the queue says that a recipient was erased before the list is looked through", async () => {
+  const order: string[] = [];
+  const ports: ErasurePorts = {
+    suppressions: {
+      erase: async () => {
+        order.push("list");
+        return { kind: "done", value: 0 };
+      },
+    },
+    queue: {
+      eraseJobs: async () => {
+        order.push("queue");
+        return { unfinished: 0, unrecorded: 0, isIncomplete: false };
+      },
+    },
+    history: { eraseRecipient: async () => ({ finishedJobs: 0, events: 0, payloads: 0, isComplete: true }) },
+    sandbox: null,
+    recipients: front.stores.recipients,
+    clock: new VirtualClock(),
+  };
+  await eraseRecipient(ports, { tenantId: "acme", shard: 0 }, "a@example.com", { isSuppressed: false });
+  expect(order).toEqual(["queue", "list"]);
+});
+
 test("the queue is asked again while jobs have not ended, for four seconds, and not at all where none is left", async () => {
   const asks = async (answers: readonly number[]) => {
     const clock = new VirtualClock();

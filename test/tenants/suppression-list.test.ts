@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
+import { jobIdAt } from "../../src/domain/ids.ts";
 import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
 import { type Done, done } from "../../src/domain/store-result.ts";
@@ -13,8 +14,10 @@ import { aTenant } from "../support/tenants.ts";
 
 const tenant = aTenant();
 const lease: Lease = { shard: 0, role: "dispatcher", token: "1-a" };
+const ACCEPTED_MS = Date.parse("2026-11-21T08:00:00Z");
+const JOB_ID = jobIdAt(ACCEPTED_MS);
 const JOB: JobRecord = {
-  jobId: "j",
+  jobId: JOB_ID,
   tenantId: tenant.tenantId,
   channel: "email",
   status: "success",
@@ -34,6 +37,8 @@ class World implements SuppressionRegistry, SuppressionIndex {
   status: JobStatus | null = "success";
   isLoaded = false;
   isFenced = false;
+  /** When a recipient was erased. */
+  readonly erasedMs = new Map<string, number>();
   /** What has been done, in its order. */
   readonly log: string[] = [];
   /** Runs before a call takes effect. */
@@ -98,6 +103,9 @@ class World implements SuppressionRegistry, SuppressionIndex {
         .slice(0, 2),
     );
   }
+  wasErasedSince(_of: object, address: string, sinceMs: number): Promise<boolean> {
+    return this.call("index.erased", () => (this.erasedMs.get(address) ?? 0) >= sinceMs);
+  }
   removeSuppression(_of: object, address: string): Promise<void> {
     return this.call("index.remove", () => {
       if (this.isLoaded) this.index.delete(address);
@@ -144,7 +152,7 @@ beforeEach(() => {
 });
 
 const bounce = (recipient: string): Observation => ({
-  jobId: "j",
+  jobId: JOB_ID,
   type: "bounced",
   result: {},
   suppress: { recipient, reason: "bounced" },
@@ -161,11 +169,46 @@ test("a change is in the registry before it is in the index, and addresses are c
 
 test("a bounce is in the registry before its event is recorded, even if the event was recorded before", async () => {
   expect(await list.observe(tenant, bounce("Ann@x.example"))).toBe("recorded");
-  expect(world.log.slice(0, 2)).toEqual(["list.put", "observe"]);
+  expect(world.log.slice(0, 3)).toEqual(["list.put", "index.erased", "observe"]);
   expect(world.observed[0]?.suppress?.recipient).toBe("ann@x.example");
   expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
   expect(await list.observe(tenant, { ...bounce("x"), suppress: null })).toBe("recorded");
   expect(world.list.size).toBe(1);
+});
+
+test("a late bounce or unsubscribe brings no erased address back, and a later message's is kept as usual", async () => {
+  world.erasedMs.set("ann@x.example", ACCEPTED_MS + 1);
+  world.erasedMs.set("bob@x.example", ACCEPTED_MS - 1);
+  await list.observe(tenant, bounce("Ann@x.example"));
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "Ann@x.example" }, "unsubscribed");
+  await list.observe(tenant, bounce("bob@x.example"));
+  const erased = recipients.erasedName(tenant.tenantId, "ann@x.example");
+  expect(Object.fromEntries(world.list)).toEqual({ [erased]: "unsubscribed", "bob@x.example": "bounced" });
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
+  expect(JSON.stringify(world.observed)).not.toContain("nn@");
+});
+
+test("whenever a bounce meets an erasure, the address does not stay", async () => {
+  for (let at = 0; at < 12; at += 1) {
+    world = new World();
+    world.isLoaded = true;
+    list = new SuppressionList({ registry: world, index: world, queue: world, recipients });
+    let calls = 0;
+    let erasure: Promise<unknown> = Promise.resolve();
+    world.before = async () => {
+      calls += 1;
+      if (calls - 1 !== at) return;
+      world.before = () => {};
+      // As `eraseRecipient` does: first the queue says so, then the list is looked through.
+      world.erasedMs.set("ann@x.example", ACCEPTED_MS + 1);
+      erasure = list.erase(tenant, "ann@x.example", false);
+      if (at % 2 === 0) await erasure;
+    };
+    await list.observe(tenant, bounce("ann@x.example"));
+    await erasure;
+    if (calls > at) expect([at, [...world.list.keys()].filter((name) => !name.startsWith("sha:"))]).toEqual([at, []]);
+    if (calls > at) expect([at, Object.keys(world.suppressed())]).toEqual([at, [...world.list.keys()]]);
+  }
 });
 
 test("a report about an unknown job suppresses no address, and one that overtakes our own record of the hand-over does", async () => {
@@ -211,22 +254,22 @@ test("what is on the list already is not written to the registry again, and the 
   world.before = (call) => {
     if (isLost && call.startsWith("index.")) throw new TransportError("lost");
   };
-  await list.ensure(tenant, "Ann@x.example", "unsubscribed").catch(() => {});
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "Ann@x.example" }, "unsubscribed").catch(() => {});
   isLost = false;
   expect([world.list.size, world.suppressed()]).toEqual([1, {}]);
   world.log.length = 0;
-  await list.ensure(tenant, "ann@X.example", "unsubscribed");
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@X.example" }, "unsubscribed");
   expect([world.suppressed(), world.log.includes("list.put")]).toEqual([{ "ann@x.example": "unsubscribed" }, false]);
   // Another reason, and an entry that was taken off, are written.
   await list.put(tenant, "ann@x.example", "bounced");
-  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@x.example" }, "unsubscribed");
   expect(world.suppressed()).toEqual({ "ann@x.example": "unsubscribed" });
   await list.remove(tenant, "ann@x.example");
-  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@x.example" }, "unsubscribed");
   expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
   await list.erase(tenant, "ann@x.example", false);
   world.log.length = 0;
-  await list.ensure(tenant, "ann@x.example", "unsubscribed");
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@x.example" }, "unsubscribed");
   expect([world.list.size, world.log.includes("list.put")]).toEqual([1, false]);
 });
 
@@ -281,7 +324,7 @@ test("registry and index agree in the end, in whatever order concurrent changes 
       const races = new SuppressionList({ registry: racing, index: racing, queue: racing, recipients });
       const calls = changes.map((kind) => {
         if (kind === "put") return races.put(tenant, "a@x.example", "manual");
-        if (kind === "ensure") return races.ensure(tenant, "a@x.example", "unsubscribed");
+        if (kind === "ensure") return races.ensure(tenant, { jobId: JOB_ID, recipient: "a@x.example" }, "unsubscribed");
         if (kind === "erase") return races.erase(tenant, "a@x.example", false);
         return kind === "remove" ? races.remove(tenant, "a@x.example") : races.observe(tenant, bounce("a@x.example"));
       });

@@ -77,7 +77,7 @@ import { Retrier } from "./retry.ts";
 import { cancel, reschedule } from "./schedule.ts";
 import { SettleCalls } from "./settle.ts";
 import { RedisStatuses } from "./status.ts";
-import { loadSuppressions, putSuppression, removeSuppression, suppressedAmong } from "./suppress.ts";
+import { loadSuppressions, putSuppression, removeSuppression, suppressedAmong, wasErasedSince } from "./suppress.ts";
 import { QueueSurvey } from "./survey.ts";
 
 export interface RedisQueueOptions {
@@ -417,6 +417,9 @@ export class RedisQueue
   }
   removeSuppression(tenant: TenantRef, address: string): Promise<void> {
     return removeSuppression(this.front, tenant, address);
+  }
+  wasErasedSince(tenant: TenantRef, address: string, sinceMs: number): Promise<boolean> {
+    return wasErasedSince(this.front, tenant, address, sinceMs);
   }
   loadSuppressions(lease: Lease, entries: readonly IndexedSuppression[], isLast: boolean) {
     return loadSuppressions(this.owner, lease, entries, isLast);

@@ -75,6 +75,16 @@ export async function suppressedAmong(
   return found;
 }
 
+export async function wasErasedSince(
+  connection: RedisConnection,
+  tenant: TenantRef,
+  address: string,
+  sinceMs: number,
+): Promise<boolean> {
+  const failed = (error: unknown) => Promise.reject(redisFailure(error));
+  return Number((await connection.get(erasedCopyKey(tenant, address)).catch(failed)) ?? 0) >= sinceMs;
+}
+
 /** Says when a recipient was erased, for messages that name them among others. `erase.lua` writes it. */
 function erasedCopyKey({ tenantId, shard }: TenantRef, address: string): string {
   return `${shardPrefix(shard)}:erased-copy:${tenantId}:${erasedCopyName(address)}`;

@@ -107,6 +107,9 @@ test("a recipient is erased while Redis is full, also as a copy of messages to o
   }
   expect(first(await pullOne(lease, "acme")).suppressed).toBe("erased");
   expect([...(await queue.suppressedAmong(tenant, [ANN], acceptedMs))]).toEqual([[ANN, "erased"]]);
+  const isErased = (address: string, sinceMs: number) => queue.wasErasedSince(tenant, address, sinceMs);
+  expect(await Promise.all([isErased(ANN, acceptedMs), isErased(ANN, Date.now() + 60_000)])).toEqual([true, false]);
+  expect(await isErased("somebody-else@example.com", acceptedMs)).toBe(false);
 });
 
 test("a recipient on the list under its erased name is suppressed, and nobody else is", async () => {

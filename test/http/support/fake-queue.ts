@@ -259,6 +259,11 @@ export class FakeQueue
     this.suppressed.add(`${tenantId} ${address}`);
   }
 
+  async wasErasedSince(): Promise<boolean> {
+    await this.answer();
+    return false;
+  }
+
   async removeSuppression({ tenantId }: TenantRef, address: string): Promise<void> {
     await this.answer();
     this.suppressed.delete(`${tenantId} ${address}`);

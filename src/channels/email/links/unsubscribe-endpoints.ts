@@ -18,7 +18,11 @@ export interface UnsubscribeEndpointPorts {
   /** The recipients that a tenant must not send to. */
   readonly suppressions: {
     /** Puts it on the list, and writes nothing where it is there for this reason. */
-    ensure(tenant: Tenant, recipient: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
+    ensure(
+      tenant: Tenant,
+      of: LinkOf<"unsubscribe">,
+      reason: "unsubscribed",
+    ): Promise<Done<unknown> | Missing<"tenant">>;
   };
   /** `address` is normalised. */
   readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
@@ -69,7 +73,7 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
         const { tenantId, recipient } = link;
         // Stored before the answer is sent: the reader relies on the answer. However often a link is repeated, one call works on it.
         const stored = await runs.run(`${tenantId} ${recipient}`, () =>
-          ports.suppressions.ensure(tenant, recipient, "unsubscribed"),
+          ports.suppressions.ensure(tenant, link, "unsubscribed"),
         );
         resultOf(stored);
         return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
