@@ -1,9 +1,30 @@
+import type { JsonObject } from "./json.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /*
  * Erasing a recipient: everything that one tenant's part of the service keeps of them leaves, or loses its tie to them.
  * Every call is safe to repeat, and an erasure that did not get through is repeated as a whole.
  */
+
+/** Members of results that name nobody. */
+export const HARMLESS_MEMBERS: readonly string[] = [
+  "code",
+  "enhanced_code",
+  "reason",
+  "spam_score",
+  "spam_rules",
+  "pass_id",
+];
+export const ERASED_TEXT = "(erased)";
+
+/** A result without what may quote the recipient. */
+export function maskedResult(result: JsonObject): JsonObject {
+  const masked = Object.entries(result).map(([name, value]) => [
+    name,
+    HARMLESS_MEMBERS.includes(name) ? value : ERASED_TEXT,
+  ]);
+  return Object.fromEntries(masked);
+}
 
 /** What is left of a recipient's jobs in the queue. */
 export interface ErasedJobs {

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../domain/clock.ts";
-import type { ErasedHistory, HistoryErasure } from "../domain/erasure.ts";
+import { ERASED_TEXT, type ErasedHistory, HARMLESS_MEMBERS, type HistoryErasure } from "../domain/erasure.ts";
 import { assert } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
 import { NO_RECIPIENT, type RecipientIndex } from "../domain/recipient-index.ts";
@@ -27,9 +27,8 @@ const ROWS_MAX = 1_000;
 const WAIT_MS = 8_000;
 const LOOK_MS = 100;
 
-/** Members of results that name nobody; every other text is masked. */
-const HARMLESS = ["code", "enhanced_code", "reason", "spam_score", "spam_rules", "pass_id"];
-const MASKED = `concat('{', arrayStringConcat(arrayMap(member -> concat(toJSONString(member.1), ':', if(member.1 IN (${HARMLESS.map((name) => `'${name}'`).join(", ")}), member.2, '"(erased)"')), JSONExtractKeysAndValuesRaw(result)), ','), '}')`;
+/** As `maskedResult`. */
+const MASKED = `concat('{', arrayStringConcat(arrayMap(member -> concat(toJSONString(member.1), ':', if(member.1 IN (${HARMLESS_MEMBERS.map((name) => `'${name}'`).join(", ")}), member.2, '"${ERASED_TEXT}"')), JSONExtractKeysAndValuesRaw(result)), ','), '}')`;
 
 /**
  * Takes a recipient out of a tenant's history. Rows stay, so that sums and counts do.

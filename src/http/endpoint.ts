@@ -3,7 +3,7 @@ import type { ChannelName } from "../domain/job.ts";
 import type { Json } from "../domain/json.ts";
 import type { ApiKey, Scope, Tenant } from "../domain/tenant.ts";
 import { ApiError } from "./api-error.ts";
-import { type AuditShown, auditedDetail, auditedPath, newTenantOf } from "./audit.ts";
+import { type AuditedCall, type AuditShown, auditedDetail, auditedPath, newTenantOf } from "./audit.ts";
 import { auditedCall } from "./audited-call.ts";
 import type { AnswerHeaders, Exchange } from "./exchange.ts";
 import type { Failure } from "./failures.ts";
@@ -286,7 +286,7 @@ export function tenantEndpoint<
       const { target } = auditedPath(declared, params);
       const by = { id: key.keyId, name: key.keyId };
       const { tenantId } = tenant;
-      const entry = { operator: by, isTenants: true, action: declared.operation, tenantId, target } as const;
+      const entry: Audited = { operator: by, isTenants: true, action: declared.operation, tenantId, target };
       return auditedCall(door.ports.audit, exchange, entry, async () => {
         const answer = await declared.handle(call);
         if (!(answer instanceof Response)) exchange.auditDetail = auditedDetail(audit, shown, answer.body);
@@ -339,6 +339,7 @@ function keyOf({ apiKey }: Exchange): ApiKey {
   return apiKey;
 }
 
+type Audited = Omit<AuditedCall, "requestId">;
 type Rest = Omit<Endpoint, keyof Declaration>;
 
 /** Throws a `TypeError` if path and parameters disagree, which is a mistake in the declaration. */

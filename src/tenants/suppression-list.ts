@@ -1,4 +1,5 @@
 import { normaliseAddress } from "../domain/email.ts";
+import { maskedResult } from "../domain/erasure.ts";
 import { jobTimeMs } from "../domain/ids.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import { FENCED, type FrontQueue, type Lease, type Observation, type ObserveResult } from "../domain/queue.ts";
@@ -118,7 +119,7 @@ export class SuppressionList {
    * recorded.
    */
   async observe(tenant: TenantRef, observation: Observation): Promise<ObserveResult> {
-    const { registry, queue } = this.ports;
+    const { queue } = this.ports;
     const { suppress } = observation;
     if (suppress === null) return queue.observe(tenant, observation);
     // A report about a job that was never sent, perhaps a forged one, suppresses nobody.
@@ -130,7 +131,9 @@ export class SuppressionList {
     if (stored.kind === "missing") return "unknown";
     const recipient = stored.value;
     await this.giveKey(tenant, recipient);
-    const result = await queue.observe(tenant, { ...observation, suppress: { ...suppress, recipient } });
+    // Its words quote the address.
+    const said = isErasedName(recipient) ? maskedResult(observation.result) : observation.result;
+    const result = await queue.observe(tenant, { ...observation, result: said, suppress: { ...suppress, recipient } });
     // `observe` leaves the index alone if it already has the event, but otherwise writes it whatever an operator has done
     // since.
     await this.agree(tenant, recipient);

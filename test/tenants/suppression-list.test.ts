@@ -179,9 +179,18 @@ test("a bounce is in the registry before its event is recorded, even if the even
 test("a late bounce or unsubscribe brings no erased address back, and a later message's is kept as usual", async () => {
   world.erasedMs.set("ann@x.example", ACCEPTED_MS + 1);
   world.erasedMs.set("bob@x.example", ACCEPTED_MS - 1);
-  await list.observe(tenant, bounce("Ann@x.example"));
+  const quoting = (address: string) => ({
+    ...bounce(address),
+    result: { code: 550, diagnostic: `550 <${address}> unknown` },
+  });
+  await list.observe(tenant, quoting("Ann@x.example"));
   await list.ensure(tenant, { jobId: JOB_ID, recipient: "Ann@x.example" }, "unsubscribed");
-  await list.observe(tenant, bounce("bob@x.example"));
+  await list.observe(tenant, quoting("bob@x.example"));
+  const results = world.observed.map(({ result }) => result);
+  expect(results).toEqual([
+    { code: 550, diagnostic: "(erased)" },
+    { code: 550, diagnostic: "550 <bob@x.example> unknown" },
+  ]);
   const erased = recipients.erasedName(tenant.tenantId, "ann@x.example");
   expect(Object.fromEntries(world.list)).toEqual({ [erased]: "unsubscribed", "bob@x.example": "bounced" });
   expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
