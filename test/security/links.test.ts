@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { LinkTokens } from "../../src/channels/email/links/link-tokens.ts";
+import { PassFileLinks } from "../../src/channels/wallet/pass-file-links.ts";
 import { eventually } from "../support/eventually.ts";
 import { Attacks, shown } from "./support/attacks.ts";
 import { altered, equip, type Identifiers } from "./support/identifiers.ts";
@@ -71,6 +74,28 @@ function forgeries(token: string, others: readonly string[]): readonly string[] 
   ].filter((forged) => forged !== token);
 }
 
+/** Links of another installation to the victim's things, each of its own kind. */
+function foreignTokens(tenantId = "victim"): Readonly<Record<"open" | "click" | "unsubscribe" | "file", string>> {
+  const masterKeys = [randomBytes(32)];
+  const signer = new LinkTokens(masterKeys);
+  const of = { tenantId, jobId: victims.jobId };
+  return {
+    open: signer.sign({ purpose: "open", ...of }),
+    click: signer.sign({ purpose: "click", ...of, url: "https://evil.example/" }),
+    unsubscribe: signer.sign({ purpose: "unsubscribe", ...of, recipient: "reader-of-victim@example.com" }),
+    file: new PassFileLinks(masterKeys, () => "").linkOf({ tenantId, passId: victims.passId }).token,
+  };
+}
+
+/** What could be changed in a token without changing its bytes: unused bits of its last character. */
+function otherSpellings(token: string): readonly string[] {
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const bytes = Buffer.from(token, "base64url");
+  return [...letters]
+    .map((letter) => token.slice(0, -1) + letter)
+    .filter((other) => other !== token && Buffer.from(other, "base64url").equals(bytes));
+}
+
 function leadsSomewhere({ status, headers }: Seen): string | null {
   const to = headers.get("location") ?? headers.get("refresh");
   if (to !== null) return `it leads to ${to}`;
@@ -79,8 +104,9 @@ function leadsSomewhere({ status, headers }: Seen): string | null {
 
 test("a click leads only where one of our messages leads", async () => {
   const forged = forgeries(victims.clickToken, [own.clickToken, victims.openToken]);
-  const others = [victims.openToken, victims.unsubscribeToken];
-  await attacks.runEach([...forged, ...others], async (token) => leadsSomewhere(await get(`/t/c/${token}`)));
+  const others = [victims.openToken, victims.unsubscribeToken, victims.passFileToken, foreignTokens().click];
+  const spelt = otherSpellings(victims.clickToken);
+  await attacks.runEach([...forged, ...others, ...spelt], async (token) => leadsSomewhere(await get(`/t/c/${token}`)));
 });
 
 test("nothing that is added to a real link changes where it leads", async () => {
@@ -166,7 +192,8 @@ const suppressed = async (tenant: string) =>
 test("nobody is unsubscribed by a forged link, or by a program that looks ahead", async () => {
   const before = await suppressed("victim");
   const forged = forgeries(victims.unsubscribeToken, [own.unsubscribeToken, victims.clickToken]);
-  const tokens = [...forged, victims.openToken, victims.clickToken];
+  const others = [victims.openToken, victims.clickToken, victims.passFileToken, foreignTokens().unsubscribe];
+  const tokens = [...forged, ...others, ...otherSpellings(victims.unsubscribeToken), `/${victims.unsubscribeToken}`];
   const json = { "content-type": "application/json" };
   const form = { "content-type": "application/x-www-form-urlencoded" };
   const override = { "x-http-method-override": "POST", "x-forwarded-method": "POST" };
@@ -239,4 +266,21 @@ test("a pixel says nothing, whatever its token", async () => {
     const seen = await get(`/t/o/${token}.gif`);
     return comparable(seen) === comparable(real) ? null : `answered ${comparable(seen)}`;
   });
+});
+
+test("the file of a pass is for whoever has its very link, and for nobody once its tenant is deleted", async () => {
+  const forged = forgeries(victims.passFileToken, [own.passFileToken, victims.openToken]);
+  const others = [victims.openToken, victims.clickToken, victims.unsubscribeToken, foreignTokens().file];
+  const spelt = [...otherSpellings(victims.passFileToken), `/${victims.passFileToken}`, `./${victims.passId}`];
+  await attacks.runEach([...forged, ...others, ...spelt], async (token) => {
+    const { status, headers } = await get(`/p/${token}`);
+    return status === 404 && headers.get("content-type") !== "application/vnd.apple.pkpass"
+      ? null
+      : `answered ${status}`;
+  });
+  expect((await get(`/p/${own.passFileToken}`)).status).toBe(200);
+  expect((await target.operator("DELETE", "/tenants/mallory?confirm=mallory&purge=true")).status).toBe(202);
+  await eventually("every process knows", async () => (await get(`/u/${own.unsubscribeToken}`)).status === 404);
+  expect((await get(`/p/${own.passFileToken}`)).status).toBe(404);
+  expect((await target.probe({ method: "POST", path: `/u/${own.unsubscribeToken}`, headers: {} })).status).toBe(404);
 });

@@ -41,9 +41,10 @@ export function passFileEndpoint({ fileLinks, passes }: PassFilePorts, fileTurns
       ),
       429: FETCHED_OFTEN,
     },
-    async handle(_door, exchange, params) {
+    async handle({ ports: { directory } }, exchange, params) {
       const linked = fileLinks.read(params["token"] ?? "");
-      if (linked === null) throw noSuchPass();
+      // A deleted tenant's passes are still there until all of it is removed.
+      if (linked === null || (await directory.byId(linked.tenantId)) === null) throw noSuchPass();
       const pass = await passes.find(linked.tenantId, linked.passId);
       // The token of a pass whose job failed was given back: nobody has paid for it.
       if (pass === null || pass.state === "failed") throw noSuchPass();
