@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import type { Json, JsonObject } from "./json.ts";
 import type { TenantRef } from "./tenant.ts";
 
 /*
@@ -19,11 +19,10 @@ export const ERASED_TEXT = "(erased)";
 
 /** A result without what may quote the recipient. */
 export function maskedResult(result: JsonObject): JsonObject {
-  const masked = Object.entries(result).map(([name, value]) => [
-    name,
-    HARMLESS_MEMBERS.includes(name) ? value : ERASED_TEXT,
-  ]);
-  return Object.fromEntries(masked);
+  const masked: Record<string, Json> = {};
+  for (const [name, value] of Object.entries(result))
+    masked[name] = HARMLESS_MEMBERS.includes(name) ? value : ERASED_TEXT;
+  return masked;
 }
 
 /** What is left of a recipient's jobs in the queue. */

@@ -217,6 +217,24 @@ test("a tenant keeps its names for chat templates, and a send uses them", async 
   expect((await own("GET", "/aliases/shipped")).status).toBe(404);
 });
 
+test("a tenant's aliases take a bounded part of every process's memory, however few they are", async () => {
+  await front.addTenant("wordy", "pro");
+  const { key } = await keyOf(["manage"], "wordy");
+  const params = Array.from({ length: 200 }, () => "é".repeat(200));
+  const put = (alias: string, given: readonly string[]) =>
+    own("PUT", `/aliases/${alias}`, { meta_name: "m", params: given }, key);
+  await front.database.db.execute(sql`
+    insert into aliases (tenant_id, alias, meta_name, params)
+    select 'wordy', 'alias-' || n, 'm', array_fill(repeat('é', 200), array[200]) from generate_series(0, 94) n`);
+  expect((await put("alias-95", params)).status).toBe(200);
+  expect(errorOf(await put("alias-96", params))).toEqual([
+    409,
+    "A tenant has at most 8388608 bytes of aliases: delete one that is not used.",
+  ]);
+  expect((await put("alias-0", ["short"])).status).toBe(200);
+  expect((await put("alias-96", params.slice(0, 100))).status).toBe(200);
+});
+
 test("a change that a tenant makes is in the audit log as its key's, without secrets and people", async () => {
   const { id, key } = await keyOf(["manage"]);
   const made = await own("POST", "/keys", { name: "audited" }, key);

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, ne } from "drizzle-orm";
+import { and, asc, count, eq, sql } from "drizzle-orm";
 import type { JsonObject } from "../../domain/json.ts";
 import {
   type AllOfTenant,
@@ -32,6 +32,11 @@ export interface WhatsappAliasRecord {
   readonly header: HeaderMedia | null;
 }
 
+/** Of a row: its texts, and what a process has in memory beside them for the row and for each of its params. */
+const ALIAS_BYTES = sql`200 + octet_length(${aliases.alias}) + octet_length(${aliases.metaName})
+  + octet_length(array_to_string(${aliases.params}, '')) + 32 * cardinality(${aliases.params})
+  + coalesce(octet_length(${aliases.header}::text), 0)`;
+
 export type StoredAlias = Done<WhatsappAliasRecord> | Missing<"tenant"> | Invalid | Full;
 
 /** Tenants' own names for the chat provider's templates. */
@@ -52,18 +57,18 @@ export class AliasRepository {
       header: record.header === null ? null : headerJson(record.header),
     };
     return this.changes.ofTenant(tenantId, async (transaction) => {
-      // The tenant's row is locked by now, so no alias is added concurrently.
-      const [others] = await transaction
-        .select({ number: count() })
-        .from(aliases)
-        .where(and(eq(aliases.tenantId, tenantId), ne(aliases.alias, alias)));
-      if ((others?.number ?? 0) >= chatLimits.aliasesMax) {
-        return new Undone(full(chatLimits.aliasesMax, "aliases"));
-      }
       await transaction
         .insert(aliases)
         .values({ tenantId, alias, ...content })
         .onConflictDoUpdate({ target: [aliases.tenantId, aliases.alias], set: content });
+      // The tenant's row is locked by now, so no alias is added concurrently.
+      const [has] = await transaction
+        .select({ number: count(), bytes: sql<string | null>`sum(${ALIAS_BYTES})` })
+        .from(aliases)
+        .where(eq(aliases.tenantId, tenantId));
+      if ((has?.number ?? 0) > chatLimits.aliasesMax) return new Undone(full(chatLimits.aliasesMax, "aliases"));
+      if (Number(has?.bytes ?? 0) > chatLimits.aliasBytesMax)
+        return new Undone(full(chatLimits.aliasBytesMax, "bytes of aliases"));
       return done(recordOf({ alias, ...content }));
     });
   }

@@ -13,6 +13,8 @@ export const chatLimits = {
   // Bounds for operators.
   /** Aliases of one tenant: its snapshot contains all of them. */
   aliasesMax: 5_000,
+  /** What they take together, in memory, too. */
+  aliasBytesMax: 8 * 1024 * 1024,
 
   // Chat.
   /** The provider's initial rate for a phone number (80 a second, WhatsApp Cloud API, "Throughput"). */
