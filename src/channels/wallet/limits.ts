@@ -32,7 +32,7 @@ export const walletLimits = {
    * Tokens that a tenant gets back in a UTC day: its passes that failed cost it nothing, but each leaves a charge and a refund in the
    * ledger for good.
    */
-  refundsADayMax: 20_000,
+  refundsADayMax: 100_000,
   /** Classes that a tenant may have on the issuer that tenants share: each is a row for good. */
   googleClassesMax: 100_000,
   /** Versions of a pass whose makers are remembered, at least; twice as many at most. */
