@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
 import { jobIdAt } from "../../src/domain/ids.ts";
+import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/job.ts";
 import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
 import { type Done, done } from "../../src/domain/store-result.ts";
