@@ -26,6 +26,8 @@ export interface Channel {
   readonly slots: number;
   /** The same for slow or still unknown relays, which have their own slots; absent: the engine's default. */
   readonly patientSlots?: number;
+  /** How long a delivery of this channel may last, by its own time limits; absent: `limits.deliveryTimeoutMs`. */
+  readonly deliveryMsMax?: number;
   /**
    * Deliveries that it hands to one relay at one time; more would wait inside it, in no fair order. Absent: any number.
    */

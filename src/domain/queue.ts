@@ -358,8 +358,8 @@ export interface OwnerQueue extends Leases {
   settle(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<Settled | Fenced>;
   /**
    * Records the outcomes of jobs that were lent under this lease, even if the lease was given up since: each only while
-   * the job still waits as lent under exactly this lease; a late outcome changes nothing. Finals and retries only. Safe
-   * to repeat.
+   * the job still waits as lent under exactly this lease; a late outcome changes nothing. A loan is prolonged in the same
+   * way. At most one of a job in a call, and no starts. Safe to repeat.
    */
   settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void>;
   /** Calls back when a shard has new jobs. A hint: it can be lost, so owners also poll. */

@@ -333,7 +333,7 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a hanging delivery is awaited for ever",
     file: `${DISPATCH}/deliver.ts`,
-    find: "this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {",
+    find: "this.deadline = clock.setTimer(msMax, () => {",
     replace: "this.deadline = clock.setTimer(1e12, () => {",
     seed: 5,
   },

@@ -72,14 +72,18 @@ export function settleLent(shard: ShardState, call: SettleCall, nowMs: number): 
   const timeMs = timeOf(shard, call, nowMs);
   const rows: StoredEventRow[] = [];
   for (const settlement of call.settlements) {
-    if (settlement.kind === "start" || settlement.kind === "lend") continue;
+    if (settlement.kind === "start") continue;
     const { jobId } = settlement.job;
     const parked = shard.parked.get(jobId);
     const stored = unsettled(shard, settlement);
     if (parked === undefined || parked.lentUnder !== token || stored === null) continue;
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
-    rows.push(...settleOne(shard, { settlement, stored, found: parked.entry, nowMs, timeMs }));
+    const settling = { settlement, stored, found: parked.entry, nowMs, timeMs };
+    const { kind } = settlement;
+    rows.push(
+      ...(kind === "lend" ? lend(shard, settling, { forMs: settlement.forMs, token }) : settleOne(shard, settling)),
+    );
   }
   publish(shard, rows, nowMs);
 }

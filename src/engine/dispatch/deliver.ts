@@ -27,7 +27,7 @@ interface Attempt {
 
 const UNANSWERED = { kind: "retry", why: "the provider did not answer in time" } as const;
 
-/** Runs one delivery. Always ends with an outcome, at most `deliveryTimeoutMs` plus the grace after its abort later. */
+/** Runs one delivery. Always ends with an outcome, at most its channel's `deliveryMsMax` plus the grace after its abort later. */
 export async function deliver(
   ports: DeliverPorts,
   job: QueuedJob,
@@ -47,6 +47,7 @@ export async function deliver(
   const outcome = await endOf(ports, job, aborter, {
     call: () => channel.deliver(job, tenant, aborter.signal, onHandOver),
     brokenOff: { kind: "retry", why: "the delivery broke off" },
+    msMax: channel.deliveryMsMax,
   });
   ended?.(outcome);
   const seconds = (clock.monotonicMs() - startedAtMs) / 1000;
@@ -72,14 +73,21 @@ export async function screen(
   return endOf(ports, job, aborter, { call: () => look(job, tenant, aborter.signal), brokenOff });
 }
 
+interface Ending<T> {
+  readonly call: () => Promise<T>;
+  /** In place of an answer, if the channel throws. */
+  readonly brokenOff: Outcome;
+  readonly msMax?: number | undefined;
+}
+
 /** Returns a channel's answer, or a substitute if the channel throws or does not answer in time. */
 async function endOf<T>(
   { clock, telemetry }: DeliverPorts,
   job: QueuedJob,
   aborter: AbortController,
-  { call, brokenOff }: { readonly call: () => Promise<T>; readonly brokenOff: Outcome },
+  { call, brokenOff, msMax = limits.deliveryTimeoutMs }: Ending<T>,
 ): Promise<T | Outcome> {
-  const cutOff = new CutOff(clock, aborter);
+  const cutOff = new CutOff(clock, aborter, msMax);
   try {
     const end = await Promise.race([call(), cutOff.passed]);
     return cutOff.isLate ? asSilence(end) : end;
@@ -107,8 +115,8 @@ class CutOff {
   private readonly deadline: Timer;
   private grace: Timer | null = null;
 
-  constructor(clock: Clock, aborter: AbortController) {
-    this.deadline = clock.setTimer(limits.deliveryTimeoutMs, () => {
+  constructor(clock: Clock, aborter: AbortController, msMax: number) {
+    this.deadline = clock.setTimer(msMax, () => {
       this.isLate = !aborter.signal.aborted;
       aborter.abort();
     });

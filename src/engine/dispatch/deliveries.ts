@@ -81,8 +81,8 @@ type Away = Extract<Outcome, { kind: "away" }>;
  * The deliveries of one lease term, from their start until their outcomes are on disk.
  *
  * V1. When the term closes, the jobs in flight are lent: each leaves its tenant queue, and the next owner (which may be
- *     this process) skips it. It comes back by itself if no outcome follows. The lease can then be released; the
- *     outcomes follow under the old lease's name.
+ *     this process) skips it. It comes back by itself if no outcome follows, and if its loan is not prolonged while its
+ *     delivery lasts. The lease can then be released; the outcomes follow under the old lease's name.
  * V2. No provider call begins once the jobs are lent.
  * V3. No job is recorded as failed before its channel has given back what accepting it took, and that happens only
  *     while no other owner can have the job.
@@ -93,12 +93,15 @@ export class Deliveries {
   private readonly inFlight = new Map<QueuedJob, AbortController>();
   private readonly settler: Settler;
   private readonly lentSettler: Settler;
+  /** Prolongs loans, apart from outcomes: in one call a job has one of the two. Whichever lands first, the outcome stands. */
+  private readonly loans: Settler;
   private readonly traces: SettlementTraces;
   /** Aborts when the deliveries in flight must end, finished or not. */
   private readonly ended = new AbortController();
   private isLent = false;
   private lentUntilMs = 0;
   private loanEnd: Timer | null = null;
+  private prolonging: Timer | null = null;
   /** Resolves when the lends are on disk, or never will be. */
   private lending: Promise<void> = Promise.resolve();
   private hasLent = false;
@@ -122,17 +125,14 @@ export class Deliveries {
       onLanded(settlements);
     };
     this.settler = new Settler({ send, clock, telemetry, onLanded: landedAsOwner, onFenced });
-    this.lentSettler = new Settler({
-      send: async (settlements) => {
-        await this.lending;
-        await queue.settleLent(lease, settlements, shardTimeMs());
-        return "settled";
-      },
-      clock,
-      telemetry,
-      onLanded: landed,
-      onFenced: () => {},
-    });
+    const sendLent = async (settlements: readonly Settlement[]) => {
+      await this.lending;
+      await queue.settleLent(lease, settlements, shardTimeMs());
+      return "settled" as const;
+    };
+    const lent = { send: sendLent, clock, telemetry, onFenced: () => {} };
+    this.lentSettler = new Settler({ ...lent, onLanded: landed });
+    this.loans = new Settler({ ...lent, onLanded: () => {} });
   }
 
   /** Never rejects: `deliver` always ends in an outcome. */
@@ -183,10 +183,23 @@ export class Deliveries {
     // From then on another owner may have the jobs: giving back for them must end.
     this.loanEnd = clock.setTimer(forMs, () => this.ended.abort());
     for (const job of this.inFlight.keys()) this.settler.submit({ kind: "lend", job, forMs });
+    this.prolongLater(forMs);
     this.lending = this.settler.idle().then(() => {
       this.hasLent = !this.settler.isAbandoned;
     });
     return this.lending;
+  }
+
+  /** A short loan at a time: if this process dies, its jobs come back soon, however long their channel's deliveries may last. */
+  private prolongLater(forMs: number): void {
+    if (this.inFlight.size === 0) return;
+    this.prolonging = this.ports.clock.setTimer(forMs / 2, () => {
+      for (const job of this.inFlight.keys()) {
+        const { deliveryMsMax = 0 } = this.ports.channels.get(job.channel) ?? {};
+        if (deliveryMsMax > limits.deliveryTimeoutMs) this.loans.submit({ kind: "lend", job, forMs });
+      }
+      this.prolongLater(forMs);
+    });
   }
 
   /** Aborts the provider calls in flight; the outcomes are still settled. */
@@ -200,6 +213,8 @@ export class Deliveries {
     this.abort();
     this.settler.abandon();
     this.lentSettler.abandon();
+    this.loans.abandon();
+    this.prolonging?.cancel();
     this.inFlight.clear();
     this.noteAllEnded();
   }
@@ -209,7 +224,9 @@ export class Deliveries {
     if (this.inFlight.size > 0) await new Promise<void>((resolve) => this.allEnded.push(resolve));
     await this.settler.idle();
     await this.lentSettler.idle();
+    this.loans.abandon();
     this.loanEnd?.cancel();
+    this.prolonging?.cancel();
   }
 
   private leave(job: QueuedJob): void {

@@ -64,8 +64,8 @@ export class SettleCalls {
 
   /** Settles jobs that were lent under the lease, whoever holds it now. */
   async settleLent(lease: Lease, settlements: readonly Settlement[], shardTimeMs: number | null): Promise<void> {
-    const ended = settlements.filter(({ kind }) => kind === "final" || kind === "retry");
-    if (ended.length > 0) await this.call({ lease, settlements: ended, as: "lent", shardTimeMs });
+    const some = settlements.filter(({ kind }) => kind !== "start");
+    if (some.length > 0) await this.call({ lease, settlements: some, as: "lent", shardTimeMs });
   }
 
   /** The jobs that a report ended with success; null: fenced. */

@@ -87,6 +87,22 @@ test("a joining process gets its share at once, and deliveries in flight elsewhe
   await world.stop(first, second);
 });
 
+test("a relay that takes nine minutes gets each message once, though its shard has other owners meanwhile", async () => {
+  const world = new RelayWorld(() => ({ tookMs: 9 * 60_000, outcome: { kind: "delivered", result: {} } }));
+  world.channel.deliveryMsMax = 20 * 60_000;
+  const tenant = world.tenant("acme");
+  const jobs = world.accept(tenant, 4);
+  const first = world.start();
+  await world.advance(2_000);
+  const second = world.start();
+  const third = world.start();
+  await world.advance(10 * 60_000);
+  expect(world.statuses(tenant, jobs)).toEqual({ "success after 1": 4 });
+  expect(world.callsOf(jobs)).toHaveLength(4);
+  expect(world.channel.cutOff).toBe(0);
+  await world.stop(first, second, third);
+});
+
 test("the next owner retries a lent delivery that failed for now; one that failed for good has ended", async () => {
   const end = (outcome: Behaviour & object) => ({ ...outcome, tookMs: 3_000 });
   let tries = 0;

@@ -2,6 +2,7 @@ import type { Channel, Relay } from "../../../src/domain/channel.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { JobRecord, QueuedJob, SuppressionReason } from "../../../src/domain/job.ts";
+import { limits } from "../../../src/domain/limits.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { OwnerQueue } from "../../../src/domain/queue.ts";
 import type { Labels, Telemetry } from "../../../src/domain/telemetry.ts";
@@ -33,6 +34,7 @@ class RelayChannel implements Channel {
   readonly name = "email";
   readonly slots: number;
   readonly relayConnections: number;
+  deliveryMsMax: number = limits.deliveryTimeoutMs;
   /** Messages that were broken off in their middle. */
   cutOff = 0;
   readonly calls: Call[] = [];

@@ -6,6 +6,8 @@ import { REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** How long a delivery of e-mail may last. */
+const LONG_MS = 20 * MINUTE_MS;
 /** From accept to hand-over, where nothing but the engine's own loops is in between. */
 const PROMPTLY_MS = 300;
 
@@ -67,6 +69,7 @@ describe("a shared mail server that takes ten seconds per message, on 48 connect
 
 test("a thousand tenants whose mail servers never answer slow neither another tenant nor a newcomer", async () => {
   const world = new RelayWorld((_, relay) => (relay.startsWith("smtp://hangs") ? "never answers" : TAKES));
+  world.channel.deliveryMsMax = LONG_MS;
   for (let i = 0; i < 1_000; i += 1) world.accept(world.tenant(`hangs-${i}`, `smtp://hangs-${i}`), 10);
   const dispatcher = world.start();
   const healthy: string[] = [];
@@ -85,6 +88,7 @@ test("a thousand tenants whose mail servers never answer slow neither another te
 test("prompt mail servers that begin to hang free their slots for others within seconds", async () => {
   let hang = false;
   const world = new RelayWorld((_, relay) => (hang && relay !== "platform" ? "never answers" : TAKES));
+  world.channel.deliveryMsMax = LONG_MS;
   const dispatcher = world.start();
   // More than there are slots.
   const tenants = Array.from({ length: 600 }, (_, i) => world.tenant(`t-${i}`, `smtp://t-${i}`));

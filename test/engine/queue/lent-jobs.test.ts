@@ -81,6 +81,18 @@ describe("a lent job", () => {
     expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
   });
 
+  test("stays lent where its loan is prolonged, until its outcome; whoever does not have it prolongs nothing", async () => {
+    const { tenant, lease, next, prefix, jobId, job } = await lent(0);
+    await queue.settleLent(lease, [lend(job)]);
+    await queue.settleLent(next, [lend(job, 0)]);
+    expect(await queue.pull(next, { ...PULL, survey: true })).toMatchObject({ ready: [] });
+    expect(await pullOne(next, "acme")).toEqual([]);
+    await Promise.all([queue.settleLent(lease, [sent(job)]), queue.settleLent(lease, [lend(job)])]);
+    await queue.settleLent(lease, [lend(job)]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "success", attempts: 1 });
+    expect(await redis.client.exists(`${prefix}:parked`, `${prefix}:later`, `${prefix}:loans`)).toBe(0);
+  });
+
   test("starts its loan anew for the next owner, whatever Redis' clock did while nobody owned the shard", async () => {
     const { tenant, lease, next, prefix, jobId, job } = await lent();
     const [skewMs = 0, agreedMs = 0] = ((await redis.client.get(`${prefix}:skew`)) ?? "").split(" ").map(Number);
