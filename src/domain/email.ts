@@ -75,6 +75,15 @@ export function parseRecipient(text: string): string | null {
   return isShort && local.isWellFormed() && UTF8_DOT_STRING.test(local) ? address : null;
 }
 
+/**
+ * Whether mail servers may read a way to another domain into an address that `parseRecipient` accepts (RFC 5321, appendix F.2):
+ * `user%other.example@relay.example`, `other.example!user@relay.example`, or the same within quotes, where some look for `@`, too.
+ * Nothing is sent there: whose domain it is would say nothing about where the mail goes.
+ */
+export function isRoutedOn(address: string): boolean {
+  return /[%!@]/.test(address.slice(0, address.lastIndexOf("@")));
+}
+
 /** The spelling under which a recipient is stored and compared, whoever names it. */
 export function recipientKey(text: string): string {
   return normaliseAddress(parseRecipient(text) ?? text);

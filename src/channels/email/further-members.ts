@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { parseRecipient } from "../../domain/email.ts";
+import { isRoutedOn, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
@@ -44,8 +44,8 @@ export const FURTHER_MEMBERS = {
     Type.Record(Type.String(), Type.String(), {
       maxProperties: emailLimits.headersMax,
       description:
-        "Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence, Importance, " +
-        "Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.",
+        "Further headers by name: X-…, but not X-Waybill-… nor those by which mail services take orders (X-SMTPAPI, X-SES-…), " +
+        "In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.",
     }),
   ),
 };
@@ -119,14 +119,18 @@ function readAddressees(member: string, list: readonly Json[]): readonly Address
   }
   const read: Addressee[] = [];
   for (const [at, value] of list.entries()) {
-    const one = readAddressee(Array.isArray(list) && member !== "reply_to" ? `${member}[${at}]` : member, value);
+    const one = readAddressee(member, member === "reply_to" ? member : `${member}[${at}]`, value);
     if (typeof one === "string") return one;
     read.push(one);
   }
   return read;
 }
 
-function readAddressee(where: string, value: Json): Addressee | string {
+/** What is wrong with an address that `isRoutedOn`, behind its member's name. */
+export const ROUTED_ON =
+  "must not have % or ! before the @, nor an @ in quotes there: some mail servers read these as a way to another domain";
+
+function readAddressee(member: string, where: string, value: Json): Addressee | string {
   const given = isJsonObject(value) ? value : { address: value };
   const unknown = complaintAboutMembers(given, ["address", "name"], where);
   if (unknown !== null) return unknown;
@@ -135,6 +139,8 @@ function readAddressee(where: string, value: Json): Addressee | string {
   if (parsed === null) {
     return `${where} must be one e-mail address of at most ${limits.addressBytesMax} bytes, such as ada@example.com, or an object with address and name`;
   }
+  // Answers are their readers' mail.
+  if (member !== "reply_to" && isRoutedOn(parsed)) return `${where} ${ROUTED_ON}`;
   if (name === undefined || name === null || name === "") return { address: parsed };
   if (typeof name !== "string") return `the name in ${where} must be a string`;
   if (CONTROL.test(name)) return `the name in ${where} must not contain control characters`;
@@ -174,16 +180,34 @@ function readHeaders(given: Json): Readonly<Record<string, string>> | string {
   return Object.fromEntries(read);
 }
 
+/**
+ * Headers by which mail services and mail servers take orders about a message: recipients, pools and addresses that it is sent from,
+ * times, tracking, accounts that pay for it. A relay that tenants share would take them from any of them.
+ */
+// biome-ignore format: a list of names, by service
+const STEERING = new RegExp(`^x-(?:${[
+  // Twilio SendGrid, SparkPost and Momentum, Amazon SES, Mailgun, Mailchimp Transactional, Postmark, Mailjet, Brevo.
+  "smtpapi", "sendgrid-.*", "sg-.*", "msys-.*", "sparkpost-.*", "binding", "ses-.*", "amz-.*", "mailgun-.*", "mc-.*", "mandrill-.*",
+  "mailchimp-.*", "pm-.*", "postmark-.*", "mj-.*", "mailjet-.*", "sib-.*", "sendinblue-.*", "brevo-.*", "mailin-.*",
+  // Elastic Email, Mailtrap, MailerSend, SMTP2GO, SocketLabs, Netcore, Tipimail, Zoho, Alibaba, Azure and Exchange.
+  "elastic.*", "mt-.*", "mailtrap-.*", "mailersend-.*", "smtp2go-.*", "xsmailingid", "xsmessageid", "socketlabs-.*", "apiheader",
+  "tm-.*", "zoho-.*", "zm-.*", "alidm-.*", "aliyun-.*", "ms-acsemail-.*", "ms-exchange-.*",
+  // PowerMTA, KumoMTA, GreenArrow, Haraka, Postal; envelopes.
+  "virtual-mta", "vmta", "job", "envid", "pmta-.*", "dkim-options", "kumo.*", "greenarrow-.*", "haraka-.*", "postal-.*",
+  "envelope-.*", "return-path", "rcpt-to", "bcc",
+].join("|")})$`);
+
 /** Whether `headers` may have a header of this name. */
 export function isFurtherHeader(name: string): boolean {
   const key = name.toLowerCase();
-  const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill");
+  const isOwn = key.startsWith("x-") && !key.startsWith("x-waybill") && !STEERING.test(key);
   return HEADER_NAME.test(name) && (isOwn || STANDARD.has(key));
 }
 
 function wrongHeader(name: string, value: Json): string | null {
   const key = name.toLowerCase();
   const shown = name.slice(0, 100);
+  if (STEERING.test(key)) return `headers must not set ${JSON.stringify(shown)}: some mail servers take orders from it`;
   if (!isFurtherHeader(name)) {
     return `headers must not set ${JSON.stringify(shown)}: allowed are X-… (not X-Waybill-…) and ${[...STANDARD.values()].join(", ")}`;
   }

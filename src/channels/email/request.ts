@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CONTROL } from "../../domain/control-characters.ts";
-import { normaliseAddress, parseRecipient } from "../../domain/email.ts";
+import { isRoutedOn, normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Tag } from "../../domain/tags.ts";
@@ -9,7 +9,14 @@ import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { Attachments, type ReadAttachments, readAttachments } from "./attachments.ts";
 import { brokenByText, checkFilledHtml, wouldBeTooLarge } from "./filled-html.ts";
-import { FURTHER_MEMBERS, type FurtherMembers, readFurtherMembers, readTags, Tags } from "./further-members.ts";
+import {
+  FURTHER_MEMBERS,
+  type FurtherMembers,
+  ROUTED_ON,
+  readFurtherMembers,
+  readTags,
+  Tags,
+} from "./further-members.ts";
 import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
@@ -21,8 +28,9 @@ export const EmailSend = Type.Object(
     to_address: Type.String({
       maxLength: limits.addressBytesMax,
       description:
-        "One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form; letters " +
-        "beyond ASCII before the @ need a relay with SMTPUTF8.",
+        "One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as a way to " +
+        "another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @ need a relay with " +
+        "SMTPUTF8.",
     }),
     to_name: optional(
       Type.String({ maxLength: emailLimits.displayNameCharsMax, description: "The recipient's display name." }),
@@ -136,7 +144,7 @@ function readAddress(address: Json | undefined): string | null {
 }
 
 function badAddress(address: Json | undefined, read: string | null): Refusal | null {
-  if (read !== null) return null;
+  if (read !== null) return isRoutedOn(read) ? malformed(`to_address ${ROUTED_ON}`) : null;
   if (typeof address !== "string" || address === "") return malformed("to_address is required");
   // None of them belongs in a header, and CR and LF would end it.
   if (CONTROL.test(address)) return malformed("to_address must not contain control characters");

@@ -24,6 +24,54 @@ function refusal(body: object, tenant = TENANT): [number, string] {
   return acceptance.ok ? [202, ""] : [acceptance.refusal.status, acceptance.refusal.message];
 }
 
+// biome-ignore format: a list
+const STEERING = [
+  "X-SMTPAPI", "x-smtpapi", "X-SendGrid-Foo", "X-MSYS-API", "X-SES-CONFIGURATION-SET", "X-SES-TENANT",
+  "X-Mailgun-Tag", "X-MC-Subaccount", "X-Mandrill-X", "X-PM-Message-Stream", "X-Postmark-Server", "X-SparkPost-X",
+  "X-MJ-CustomID", "X-Mailjet-Campaign", "X-Sib-Sandbox", "X-Mailin-Tag", "X-ElasticEmail-Pool", "X-MT-Category",
+  "X-Virtual-MTA", "X-Job", "X-Envid", "X-KumoRef", "X-Kumomta-Pool", "X-GreenArrow-MailClass", "X-Haraka-X",
+  "X-MS-Exchange-Organization-SCL",
+];
+
+test.each(STEERING)("a header by which a mail server takes orders is refused by its name: %s", (name) => {
+  const message = `headers must not set "${name}": some mail servers take orders from it`;
+  expect(refusal({ ...SEND, headers: { [name]: "1" } })).toEqual([400, message]);
+});
+
+test.each([
+  "X-Entity-Ref-ID",
+  "X-Campaign",
+  "X-Report-Abuse",
+  "X-Mailer",
+  "X-Priority",
+  "X-Jobs",
+  "X-Session",
+  "Feedback-ID",
+])("a header that is its reader's is passed on: %s", (name) =>
+  expect(accepted({ ...SEND, headers: { [name]: "1" } }).payload).toMatchObject({ headers: { [name]: "1" } }),
+);
+
+// biome-ignore format: a list
+const ROUTED_ON = [
+  "user%other.test@example.com", "other.test!user@example.com", "a!b%c.test@example.com", "100%@example.com",
+  '"user%other.test"@example.com', '"other.test!user"@example.com', '"user@other.test"@example.com',
+  '"us\\%er"@example.com', '"a b%other.test"@example.com', "üser%other.test@example.com",
+];
+
+test.each(ROUTED_ON)("an address that mail servers may route on is refused with the reason: %s", (to_address) => {
+  const [status, message] = refusal({ ...SEND, to_address });
+  expect([status, message]).toEqual([400, expect.stringMatching(/^to_address must not have % or ! before the @/)]);
+  expect(refusal({ ...SEND, cc: [to_address] })[1]).toStartWith("cc[0] must not have % or ! before the @");
+  expect(refusal({ ...SEND, bcc: [{ address: to_address }] })[1]).toStartWith(
+    "bcc[0] must not have % or ! before the @",
+  );
+});
+
+test.each(["@a.test,@b.test:user@example.com", "<@a.test:user@example.com>", '"@a.test:user@b.test"@example.com'])(
+  "a source route is no address: %s",
+  (to_address) => expect(refusal({ ...SEND, to_address })[0]).toBe(400),
+);
+
 test("a send without them is queued as it always was", () => {
   const acceptance = acceptEmail(TENANT, { ...SEND, cc: null, tags: null, text: null, data: { a: 1 } });
   expect(acceptance).toEqual({
@@ -137,6 +185,7 @@ test.each<[what: string, members: object, error: string]>([
   ["headers as a list", { headers: [] }, "headers must be an object of names and values"],
   ["a header of ours", { headers: { From: "x@y.z" } }, 'headers must not set "From": allowed are'],
   ["a header with our name", { headers: { "X-Waybill-Job": "1" } }, 'headers must not set "X-Waybill-Job"'],
+  ["a copy that other servers route on", { bcc: ["b%other.test@example.com"] }, "bcc[0] must not have % or ! before"],
   [
     "a header that ends early",
     { headers: { "X-A": "b\r\nBcc: x@y.z" } },

@@ -15,8 +15,8 @@ export const submissionLimits = {
   strangersPerAddressMax: 32,
   /** How long a connection may go without logging in, */
   loginMs: 30_000,
-  /** be silent (RFC 5321, 4.5.3.2.7 asks for more, of servers that strangers send to), */
-  idleMs: 60_000,
+  /** be silent (RFC 5321, 4.5.3.2.7), */
+  idleMs: 5 * 60_000,
   /** and take to send one message. */
   dataMs: 5 * 60_000,
   /** Between two messages: more than a message with all its recipients needs. */

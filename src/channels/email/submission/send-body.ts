@@ -1,12 +1,12 @@
 import type { Address, Attachment, Email, Mailbox } from "postal-mime";
-import { parseRecipient, recipientKey } from "../../../domain/email.ts";
+import { isRoutedOn, parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parseJson } from "../../../http/parse-json.ts";
 import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
 import { FILENAME_CHARS_MAX } from "../attachments.ts";
-import { isFurtherHeader } from "../further-members.ts";
+import { isFurtherHeader, ROUTED_ON } from "../further-members.ts";
 import { ownSenderOf } from "../own-sender.ts";
 import { addressesIn, decodeHeader, firstAddressesIn, headerIn } from "./header-values.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
@@ -60,7 +60,7 @@ function contentOf({ html, text = "" }: Email): JsonObject {
   return { html: html.trimEnd(), ...(text.trim() !== "" && { text: text.trimEnd() }) };
 }
 
-/** Those that the API passes on: of each name the first. */
+/** Those that the API passes on: of each name the first. The others are dropped, as a program cannot act on a refusal of them. */
 function furtherHeadersOf({ headers }: Email): Readonly<Record<string, string>> {
   const further = new Map<string, readonly [string, string]>();
   for (const { key, originalKey, value } of headers) {
@@ -174,6 +174,7 @@ export function senderOf(tenant: Tenant, platformSender: string): string {
 /** Throws an `SmtpRefusal`. */
 export function recipientOf(given: string): string {
   const address = parseRecipient(given);
+  if (address !== null && isRoutedOn(address)) throw new SmtpRefusal(553, `5.1.3 the recipient ${ROUTED_ON}`);
   if (address !== null) return address;
   throw new SmtpRefusal(553, "5.1.3 the recipient must be one e-mail address, such as ada@example.com");
 }

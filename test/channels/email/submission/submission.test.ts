@@ -86,6 +86,8 @@ describe("a message", () => {
       references: Array.from({ length: 30 }, (_, n) => `<${"x".repeat(40)}-${n}@example.com>`),
       headers: {
         "X-Order": "Grüße",
+        "X-SMTPAPI": '{"to":["eve@example.com"]}',
+        "X-PM-Message-Stream": "broadcast",
         "X-Waybill-Tag": ["kind=receipt", "shop=7"],
         "List-Unsubscribe": "<https://a.test>",
       },
@@ -114,6 +116,22 @@ describe("a message", () => {
       { name: "kind", value: "receipt" },
       { name: "shop", value: "7" },
     ]);
+  });
+
+  test("goes to nobody by way of another server", async () => {
+    const client = await world.loggedIn(at, front.apiKey);
+    await client.say("MAIL FROM:<a@shop.test>");
+    for (const path of ["user%other.test@example.com", "other.test!user@example.com"]) {
+      expect(await client.say(`RCPT TO:<${path}>`)).toStartWith("553 5.1.3 the recipient must not have % or !");
+    }
+    for (const path of ['"a b%other.test"@example.com', '"user@other.test"@example.com']) {
+      expect(await client.say(`RCPT TO:<${path}>`)).toStartWith("5");
+    }
+    // A source route is left out, and the mail goes the usual way (RFC 5321, 4.1.1.3).
+    expect(await client.say("RCPT TO:<@a.test,@b.test:user@example.com>")).toStartWith("250");
+    await client.say("DATA");
+    expect(await client.say(`From: ${PLATFORM_SENDER}`, "", "Hi", ".")).toStartWith("250");
+    expect(Object.keys(queued())).toEqual(["user@example.com"]);
   });
 
   test("goes to people with internationalised addresses", async () => {
