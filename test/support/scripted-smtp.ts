@@ -72,7 +72,7 @@ export async function startScriptedSmtp(
   // A server that listens on TCP has an address of this form.
   const { port } = server.address() as AddressInfo;
   return {
-    url: `smtp://${place.host}:${port}`,
+    url: `smtp://${place.host.includes(":") ? `[${place.host}]` : place.host}:${port}`,
     reached,
     get open() {
       return sockets.size;
