@@ -388,8 +388,9 @@ export type Fallbacks = readonly {
 
 export type EmailSend = {
   /**
-   * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
-   * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+   * One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as
+   * a way to another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @
+   * need a relay with SMTPUTF8.
    */
   to_address: string;
   /** The recipient's display name. */
@@ -420,8 +421,9 @@ export type EmailSend = {
       )
     | null;
   /**
-   * Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence,
-   * Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.
+   * Further headers by name: X-…, but not X-Waybill-… nor those by which mail services take orders (X-SMTPAPI,
+   * X-SES-…), In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are
+   * one line; name and value have at most 998 bytes.
    */
   headers?: { readonly [name: string]: string } | null;
   /** At most 10 MiB in all, decoded. */
@@ -463,8 +465,9 @@ export type BatchAnswer = {
 
 export type EmailSendInBatch = {
   /**
-   * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
-   * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+   * One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as
+   * a way to another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @
+   * need a relay with SMTPUTF8.
    */
   to_address?: string;
   /** The recipient's display name. */
@@ -495,8 +498,9 @@ export type EmailSendInBatch = {
       )
     | null;
   /**
-   * Further headers by name: X-…, but not X-Waybill-…, In-Reply-To, References, Auto-Submitted, Precedence,
-   * Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.
+   * Further headers by name: X-…, but not X-Waybill-… nor those by which mail services take orders (X-SMTPAPI,
+   * X-SES-…), In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are
+   * one line; name and value have at most 998 bytes.
    */
   headers?: { readonly [name: string]: string } | null;
   /** At most 10 MiB in all, decoded. */
@@ -1255,8 +1259,11 @@ export type JobPage = {
 
 export type JobAttempt = {
   at: string;
-  /** A snooze was a wait that cost no attempt. */
-  outcome: "retry" | "snooze" | "sent" | "failed";
+  /**
+   * A snooze was a wait that cost no attempt. After an uncertain one nobody knows whether the mail server or
+   * provider has the message: it had all of it and did not answer.
+   */
+  outcome: "retry" | "snooze" | "uncertain" | "sent" | "failed";
   /** The mail server or provider that was asked. */
   relay?: string;
   /** What it said, without the recipient; or why it was not asked. */
@@ -3573,8 +3580,9 @@ export type Operations = {
     };
     body: {
       /**
-       * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
-       * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+       * One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as
+       * a way to another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @
+       * need a relay with SMTPUTF8.
        */
       to_address: string;
       /** The recipient's display name. */
@@ -3596,8 +3604,9 @@ export type Operations = {
     };
     body: {
       /**
-       * One address (RFC 5321), no list and no display name. Internationalised domains are taken in either form;
-       * letters beyond ASCII before the @ need a relay with SMTPUTF8.
+       * One address (RFC 5321), no list, no display name, and no % or ! before the @, which some mail servers read as
+       * a way to another domain. Internationalised domains are taken in either form; letters beyond ASCII before the @
+       * need a relay with SMTPUTF8.
        */
       to_address: string;
       /** The recipient's display name. */

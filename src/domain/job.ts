@@ -97,13 +97,14 @@ export const PACE_WAITS = ["destination_pace", "throttled"] as const;
 export type PaceWait = (typeof PACE_WAITS)[number];
 
 /**
- * One try of a job, as it is stored. A `snooze` cost no attempt. Texts have at most `limits.attemptCharsMax` characters;
+ * One try of a job, as it is stored. A `snooze` cost no attempt; after an `uncertain` one nobody knows whether the provider has
+ * the message. Texts have at most `limits.attemptCharsMax` characters;
  * a job keeps its last `limits.attemptsKeptMax`.
  */
 export interface Attempt {
   /** When it ended, Unix time in ms. */
   readonly at: number;
-  readonly outcome: "retry" | "snooze" | "sent" | "failed";
+  readonly outcome: "retry" | "snooze" | "uncertain" | "sent" | "failed";
   readonly relay?: string;
   /** In the relay's or provider's words, without the recipient; or why there are none. */
   readonly reply?: string;

@@ -52,6 +52,8 @@ type Ended =
       readonly isUnsent?: true;
       /** The relay stopped answering in the middle of the message: an attempt, and a strike against the relay. */
       readonly isSilence?: true;
+      /** The provider had the whole message and did not answer: it may have taken it, and another try may be a second copy. */
+      readonly isUncertain?: true;
     }
   /**
    * The relay or provider as a whole is away: it refuses connections, stays silent, offers no TLS, greets with 421, or

@@ -54,7 +54,11 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
 export const JobAttempt = Type.Object(
   {
     at: Timestamp,
-    outcome: enumOf(["retry", "snooze", "sent", "failed"] as const, "A snooze was a wait that cost no attempt."),
+    outcome: enumOf(
+      ["retry", "snooze", "uncertain", "sent", "failed"] as const,
+      "A snooze was a wait that cost no attempt. After an uncertain one nobody knows whether the mail server or provider has the " +
+        "message: it had all of it and did not answer.",
+    ),
     relay: Type.Optional(Type.String({ description: "The mail server or provider that was asked." })),
     reply: Type.Optional(Type.String({ description: "What it said, without the recipient; or why it was not asked." })),
     ms: Type.Optional(Type.Integer({ description: "How long it took, in milliseconds." })),

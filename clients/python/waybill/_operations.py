@@ -1131,7 +1131,7 @@ JobAttempt = TypedDict(
     "JobAttempt",
     {
         "at": "str",
-        "outcome": "Literal['retry', 'snooze', 'sent', 'failed']",
+        "outcome": "Literal['retry', 'snooze', 'uncertain', 'sent', 'failed']",
         "relay": NotRequired["str"],
         "reply": NotRequired["str"],
         "ms": NotRequired["int"],

@@ -5,8 +5,10 @@ import type { DomainSigning } from "../../domain/domain.ts";
 import { namesMachine } from "../../domain/email.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
+import { limits } from "../../domain/limits.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { Outcome } from "../../domain/outcome.ts";
+import { remember } from "../../domain/remember.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import type { SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Tenant } from "../../domain/tenant.ts";
@@ -66,10 +68,23 @@ export interface EmailChannelOptions {
 const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   turnMs: 5_000,
   connectMs: 10_000,
-  readyMs: 20_000,
-  socketMs: 45_000,
+  // RFC 5321, 4.5.3.2.1 has five minutes for the greeting. Nothing can be lost or doubled before MAIL, and a relay that has hung is to
+  // have its mail within a minute after it is back, although it is tried every thirty seconds.
+  readyMs: 30_000,
+  socketMs: 30_000,
+  // RFC 5321, 4.5.3.2.2 to 6.
+  envelopeMs: 5 * 60_000,
+  dataMs: 2 * 60_000,
+  blockMs: 3 * 60_000,
+  endMs: 10 * 60_000,
   idleMs: 30_000,
 };
+/** For all of them together: a slow envelope and a slow end. */
+const DELIVERY_MS_MAX = 20 * 60_000;
+/** Tries whose end leaves open whether the relay has the message. */
+const UNCERTAIN_TRIES_MAX = 3;
+/** Jobs whose uncertain tries a process counts. */
+const UNCERTAIN_JOBS_MAX = 10_000;
 /** Per relay: Postfix accepts 50 connections per client. */
 export const RELAY_CONNECTIONS_MAX = 48;
 /** More than there are concurrent deliveries; otherwise tenants whose servers hang would block the others. */
@@ -85,11 +100,14 @@ export class EmailChannel implements Channel {
   /** As many as there are connections: beyond that, messages would wait in order of arrival, which is not fair. */
   readonly slots: number;
   readonly relayConnections: number;
+  readonly deliveryMsMax = DELIVERY_MS_MAX;
   private readonly platform: SmtpServer;
   private readonly composer = new EmailComposer();
   private readonly pools: SmtpPools;
   private readonly links: EmailLinks;
   private readonly pace: DestinationPace;
+  /** Tries of jobs in doubt. A restart forgets them, and then a job has some more. */
+  private readonly uncertainTries = new Map<string, number>();
 
   /** Throws `TypeError` if `smtpUrl` is not an SMTP URL. Does not connect yet. */
   constructor(private readonly options: EmailChannelOptions) {
@@ -145,14 +163,24 @@ export class EmailChannel implements Channel {
       if (cc !== undefined || bcc !== undefined || attachments !== undefined) {
         const { outcome, answer: said } = await this.deliverMore(letter, job, tenant, signal);
         answer = said;
-        return outcome;
+        return this.counted(job, outcome);
       }
       const submission = await this.submit(() => this.messageOf(letter, job, tenant), tenant, signal);
       answer = submission.answer;
-      return submission.outcome;
+      return this.counted(job, submission.outcome);
     } finally {
       entry.passage.ended(answer);
     }
+  }
+
+  /** A message that its relay may have is tried again only a few times, however often it was tried for other reasons. */
+  private counted({ jobId, attempts }: QueuedJob, outcome: Outcome): Outcome {
+    if (outcome.kind !== "retry" || outcome.isUncertain !== true) return outcome;
+    const earlier = this.uncertainTries.get(jobId) ?? 0;
+    if (earlier + 1 < UNCERTAIN_TRIES_MAX) {
+      remember(this.uncertainTries, { key: jobId, value: earlier + 1, max: UNCERTAIN_JOBS_MAX });
+    } else this.uncertainTries.delete(jobId);
+    return { ...outcome, attemptsMax: Math.min(attempts + UNCERTAIN_TRIES_MAX - earlier, limits.attemptsMax) };
   }
 
   /** A message with further recipients or attachments. */

@@ -8,6 +8,8 @@ export interface ReadySocket {
   readonly offers: ReadonlySet<string>;
 }
 
+const KEEP_ALIVE_MS = 30_000;
+
 const LISTENERS = [
   ["data", "_onSocketData"],
   ["timeout", "_onSocketTimeout"],
@@ -34,6 +36,8 @@ export function takenOver(connection: SMTPConnection): ReadySocket | null {
     socket.removeListener(event, listener);
   }
   socket.setTimeout(0);
+  // A machine that has lost its connections, and is back, says so within this time, and not only at the end of a long wait.
+  socket.setKeepAlive(true, KEEP_ALIVE_MS);
   return { socket, offers: new Set(offers) };
 }
 

@@ -2,9 +2,10 @@ import type { Outcome } from "../../domain/outcome.ts";
 
 /**
  * How far the message had come: `waiting` for a connection; `session`, while one was being set up (look-up, connection,
- * greeting, TLS, authentication); or `message`, from `MAIL FROM` on. Before that it was not offered to the server.
+ * greeting, TLS, authentication); `message`, from `MAIL FROM` on; or `end`, all of it was sent and no reply came. Before
+ * `message` it was not offered to the server, and before `end` the server has not taken it (RFC 5321, 4.1.1.4).
  */
-export type SmtpStage = "waiting" | "session" | "message";
+export type SmtpStage = "waiting" | "session" | "message" | "end";
 
 /** What is known about a failed submission. */
 export interface SmtpFailure {
@@ -33,6 +34,7 @@ export interface SmtpRelay {
 type Cause =
   | "called_off"
   | "silent"
+  | "uncertain"
   | "message"
   | "temporary"
   | "unreachable"
@@ -53,12 +55,15 @@ interface Rule {
   readonly commands?: readonly string[];
 }
 
-/**
- * The first matching rule decides. If none matches, the cause is `temporary`, because receivers can recognise a repeat
- * by its Message-ID.
- */
+const UNCERTAIN = "did not answer in time or dropped the connection, and whether it has the message is unknown";
+/** How long a report on the message is waited for before it is sent again. */
+const UNCERTAIN_WAIT_MS = 10 * 60_000;
+
+/** The first matching rule decides. If none matches, the cause is `temporary`. */
 const RULES: readonly Rule[] = [
   { cause: "utf8", codes: ["ESMTPUTF8"] },
+  // Whatever ended the wait for the reply.
+  { cause: "uncertain", stages: ["end"] },
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
   // Raised by the guard of outgoing connections, before any connection.
@@ -99,7 +104,6 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
   const cause = RULES.find((rule) => holds(rule, failure))?.cause ?? "temporary";
   const said = failure.reply === null ? "" : `: ${quotable(failure.reply, relay)}`;
   const server = relay.own ? "your mail server" : "the mail server";
-  const isUnsent = isSurelyUnsent(failure) ? ({ isUnsent: true } as const) : {};
   switch (cause) {
     case "called_off":
       return { kind: "retry", why: `its turn at ${server} did not come`, isUncounted: true, isUnsent: true };
@@ -125,10 +129,23 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
     case "unreachable":
       return { kind: "away", why: `${server} could not be reached or dropped the connection` };
     case "silent":
-      // The message may be the cause, so this counts as an attempt; it is unknown whether the server has the message.
-      return { kind: "retry", why: `${server} did not answer in time or dropped the connection`, isSilence: true };
+      // The message may be the cause, so this counts as an attempt.
+      return {
+        kind: "retry",
+        why: `${server} did not answer in time or dropped the connection`,
+        isSilence: true,
+        isUnsent: true,
+      };
+    case "uncertain":
+      return {
+        kind: "retry",
+        why: `${server} ${UNCERTAIN}`,
+        afterMs: UNCERTAIN_WAIT_MS,
+        isSilence: true,
+        isUncertain: true,
+      };
     case "temporary":
-      return { kind: "retry", why: `${server} did not take the message yet${said}`, ...isUnsent };
+      return { kind: "retry", why: `${server} did not take the message yet${said}`, isUnsent: true };
   }
 }
 
@@ -148,11 +165,6 @@ export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailur
 }
 
 const ENVELOPE_COMMANDS = new Set(["RCPT TO", "DATA"]);
-
-/** Whether the server certainly has not accepted the message: it said so, or was never offered it. */
-function isSurelyUnsent({ stage, replyCode }: SmtpFailure): boolean {
-  return replyCode !== null || stage !== "message";
-}
 
 function holds(rule: Rule, { stage, code, replyCode, command }: SmtpFailure): boolean {
   if (rule.stages && !rule.stages.includes(stage)) return false;

@@ -6,7 +6,7 @@ import type { MailMessage } from "./mime/mail-message.ts";
 import { boundUntilReady, type ReadySocket, takenOver } from "./ready-socket.ts";
 import { isPositive, ReplyReader, type SmtpReply } from "./reply-reader.ts";
 import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
-import { SmtpTransaction } from "./smtp-transaction.ts";
+import { type ReplyWait, SmtpTransaction } from "./smtp-transaction.ts";
 
 /** How long a mail server may take, all in milliseconds. */
 export interface SmtpTimeouts {
@@ -15,12 +15,23 @@ export interface SmtpTimeouts {
    * message.
    */
   readonly turnMs: number;
-  /** To resolve its name, to accept the connection and to greet. */
+  /** To resolve its name, and to accept the connection. */
   readonly connectMs: number;
   /** From looking up its name until it takes messages, including greeting, EHLO, TLS and authentication. */
   readonly readyMs: number;
-  /** The longest silence while a message is being sent. Servers that scan the content before answering take a while. */
+  /** For each silence until then, and for the replies to RSET and QUIT. */
   readonly socketMs: number;
+  /** For the reply to MAIL, and to each RCPT. */
+  readonly envelopeMs: number;
+  /** For the reply to DATA. */
+  readonly dataMs: number;
+  /** To read a piece of the message. */
+  readonly blockMs: number;
+  /**
+   * For the reply to the final dot. Servers that look at the content answer late, and one that is not waited for has taken the
+   * message all the same (RFC 5321, 4.5.3.2.6).
+   */
+  readonly endMs: number;
   /** An unused connection is closed after this time. */
   readonly idleMs: number;
 }
@@ -48,8 +59,8 @@ export class SmtpError extends Error {
 interface AwaitedReplies {
   /** Replies the server still owes. */
   readonly owed: number;
-  /** Whether `socketMs` limits all of it, not each silence: no deadline of a message ends it before. */
-  readonly isBrief?: true;
+  /** The limit of the reply that is due next. */
+  readonly waits: "socketMs" | ReplyWait;
   onReply(reply: SmtpReply): void;
   /** No more replies will come. */
   onEnd(error: unknown): void;
@@ -60,10 +71,11 @@ interface AwaitedReplies {
  * and AUTH. Our own code does the rest, the same for every message, over the socket that nodemailer prepared.
  *
  * Invariants:
- * T1. It is ready, or has failed, within `readyMs`; a message being sent fails after `socketMs` of silence; RSET and
- *     QUIT are answered within `socketMs`, or it ends.
+ * T1. It is ready, or has failed, within `readyMs`. Each reply has arrived as a whole, and each piece of a message is read,
+ *     within its limit, or it ends.
  * T2. Once it failed, ended or was closed, its socket is gone, even after an abort.
- * T3. Every failure says how far the message had come, because the outcome depends on that.
+ * T3. Every failure says how far the message had come, because the outcome depends on that: from the final dot on the server
+ *     may have it.
  * T4. A reply answers only what was written before it arrived. A server that sends more replies than it owes is out of
  *     step: its replies are not trusted, and the connection ends.
  */
@@ -80,6 +92,7 @@ export class SmtpSession {
   private isPouring = false;
   private lastLifeMs = 0;
   private watch: ReturnType<typeof setTimeout> | null = null;
+  private watchDueMs = 0;
 
   constructor(
     private readonly server: SmtpPlace,
@@ -145,8 +158,10 @@ export class SmtpSession {
         if (typeof result === "string") return resolve(result);
         // While the rest of the message is still to come, the server would take a command for part of the message.
         this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
+        const isEnded = transaction.isOffered && !this.isPouring && result.replyCode === null;
         if (!this.isRefused) this.close();
-        reject(new SmtpError(result, isReused && !transaction.isOffered && hasLeft(result)));
+        const failure: SmtpFailure = isEnded ? { ...result, stage: "end" } : result;
+        reject(new SmtpError(failure, isReused && !transaction.isOffered && hasLeft(result)));
       };
       const transaction = new SmtpTransaction(mail, this.ready?.offers ?? NOTHING, {
         write: (text, encoding) => this.write(text, encoding),
@@ -175,7 +190,7 @@ export class SmtpSession {
         this.isRefused = false;
         resolve();
       };
-      this.expect({ owed: 1, isBrief: true, onReply, onEnd: fail });
+      this.expect({ owed: 1, waits: "socketMs", onReply, onEnd: fail });
       this.write("RSET\r\n", "latin1");
     });
   }
@@ -183,7 +198,7 @@ export class SmtpSession {
   /** Sends QUIT; the connection ends with the server's answer or after a time limit. */
   quit(): void {
     if (this.isOver) return;
-    this.expect({ owed: 1, isBrief: true, onReply: () => this.close(), onEnd: () => {} });
+    this.expect({ owed: 1, waits: "socketMs", onReply: () => this.close(), onEnd: () => {} });
     this.write("QUIT\r\n", "latin1");
   }
 
@@ -211,8 +226,8 @@ export class SmtpSession {
 
   private listen({ socket }: ReadySocket): void {
     socket.on("data", (chunk: Buffer) => this.heard(chunk));
-    socket.on("end", () => this.fail(lostWith(this.replies.unfinished)));
-    socket.on("close", () => this.fail(lostWith(this.replies.unfinished)));
+    socket.on("end", () => this.fail({ code: "ECONNECTION" }));
+    socket.on("close", () => this.fail({ code: "ECONNECTION" }));
     socket.on("error", (error: NodeJS.ErrnoException) => this.fail({ code: "ESOCKET", originalCode: error.code }));
   }
 
@@ -220,20 +235,28 @@ export class SmtpSession {
   private expect(awaited: AwaitedReplies): void {
     this.awaited = awaited;
     this.lastLifeMs = performance.now();
-    if (this.watch === null) this.watchFor(this.timeouts.socketMs);
+    this.watchOver(awaited);
   }
 
   /**
-   * One timer for many messages: the socket's own timer restarts with each chunk, and does not cover a blocked write.
+   * One timer for many messages, set anew only for a shorter limit: the socket's own timer restarts with each chunk, and does not
+   * cover a blocked write.
    */
-  private watchFor(ms: number): void {
-    this.watch = setTimeout(() => {
-      this.watch = null;
-      if (this.awaited === null) return;
-      const leftMs = this.lastLifeMs + this.timeouts.socketMs - performance.now();
-      if (leftMs > 0) this.watchFor(leftMs);
-      else this.fail({ code: "ETIMEDOUT" });
-    }, ms).unref();
+  private watchOver({ waits }: AwaitedReplies): void {
+    const dueMs = this.lastLifeMs + this.timeouts[this.isPouring ? "blockMs" : waits];
+    if (this.watch !== null && this.watchDueMs <= dueMs) return;
+    clearTimeout(this.watch ?? undefined);
+    this.watchDueMs = dueMs;
+    this.watch = setTimeout(() => this.look(), Math.max(1, dueMs - performance.now())).unref();
+  }
+
+  private look(): void {
+    this.watch = null;
+    const { awaited } = this;
+    if (awaited === null) return;
+    const limitMs = this.timeouts[this.isPouring ? "blockMs" : awaited.waits];
+    if (performance.now() - this.lastLifeMs >= limitMs) this.fail({ code: "ETIMEDOUT" });
+    else this.watchOver(awaited);
   }
 
   private write(text: string, encoding: "latin1" | "utf8"): void {
@@ -263,7 +286,6 @@ export class SmtpSession {
   }
 
   private heard(chunk: Buffer): void {
-    if (this.awaited?.isBrief !== true) this.lastLifeMs = performance.now();
     const replies = this.replies.read(chunk);
     if (replies === null) return this.fail({ code: "EPROTOCOL" });
     let owed = this.awaited?.owed ?? 0;
@@ -273,18 +295,23 @@ export class SmtpSession {
       owed -= 1;
       this.awaited.onReply(reply);
     }
+    // A reply that never ends is none.
+    if (replies.length === 0) return;
+    this.lastLifeMs = performance.now();
+    if (this.awaited !== null) this.watchOver(this.awaited);
   }
 
   /** Ends the connection and tells who awaits a reply the reason. */
   private fail(error: unknown): void {
     const { awaited } = this;
+    const said = awaited === null ? null : unfinishedReply(this.replies.unfinished, this.isPouring);
     this.awaited = null;
     clearTimeout(this.watch ?? undefined);
     if (this.ready === null) this.connection.close();
     else this.ready.socket.destroy();
     this.ended();
     this.onFailure?.(error);
-    awaited?.onEnd(error);
+    awaited?.onEnd(said === null ? error : { code: failureOf(error, "message").code, ...said });
   }
 
   private ended(): void {
@@ -303,21 +330,23 @@ function* piecesOf(bytes: Buffer, more?: Iterator<Buffer>): Generator<Buffer> {
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** The connection is lost; a refusal counts even if its line did not end. */
-function lostWith(unfinished: string): unknown {
-  const code = /^[45]\d\d(?=[ -])/.exec(unfinished)?.[0];
-  return code === undefined
-    ? { code: "ECONNECTION" }
-    : { code: "ECONNECTION", responseCode: Number(code), response: unfinished.trim(), command: "CONN" };
+/**
+ * The connection is lost in the middle of a reply: its code counts even if its line did not end. Null: there is none, or it takes a
+ * message of which the server has not seen the end.
+ */
+function unfinishedReply(unfinished: string, isPouring: boolean) {
+  const code = /^[245]\d\d(?![^ \r-])/.exec(unfinished)?.[0];
+  if (code === undefined || (isPouring && code.startsWith("2"))) return null;
+  return { responseCode: Number(code), response: unfinished.trim(), command: "CONN" };
 }
 
-function connectionOptions(server: SmtpPlace, { connectMs, socketMs }: SmtpTimeouts): SMTPPoolOptions {
+function connectionOptions(server: SmtpPlace, { connectMs, readyMs, socketMs }: SmtpTimeouts): SMTPPoolOptions {
   return {
     ...addressing(server),
     ...encryption(server),
     connectionTimeout: connectMs,
     dnsTimeout: connectMs,
-    greetingTimeout: connectMs,
+    greetingTimeout: readyMs,
     socketTimeout: socketMs,
     // Nothing is owed to a server that we disconnect from: a socket that waits for its close could wait forever.
     socketCloseTimeout: 0,

@@ -11,10 +11,19 @@ interface Line {
 }
 
 type Command = "MAIL FROM" | "RCPT TO" | "DATA";
+/** What limits the wait for a reply (`SmtpTimeouts`). */
+export type ReplyWait = "envelopeMs" | "dataMs" | "endMs";
 /** The subject of the next reply: a command, the message, or the end of a message without recipients. */
 type Awaited = Command | "message" | "nothing";
 
 const NEXT: Readonly<Record<Command, Awaited>> = { "MAIL FROM": "RCPT TO", "RCPT TO": "DATA", DATA: "message" };
+const WAITS: Readonly<Record<Awaited, ReplyWait>> = {
+  "MAIL FROM": "envelopeMs",
+  "RCPT TO": "envelopeMs",
+  DATA: "dataMs",
+  message: "endMs",
+  nothing: "dataMs",
+};
 
 /**
  * One message over a connection: MAIL, RCPT and DATA, written at once if the server offers PIPELINING (RFC 2920), then the
@@ -46,6 +55,10 @@ export class SmtpTransaction {
     private readonly line: Line,
   ) {
     this.isPipelined = offers.has("PIPELINING");
+  }
+
+  get waits(): ReplyWait {
+    return WAITS[this.awaited];
   }
 
   begin(): void {
@@ -81,7 +94,11 @@ export class SmtpTransaction {
   }
 
   onEnd(error: unknown): void {
-    this.end(this.refusal ?? failureOf(error, "message"));
+    const failure = failureOf(error, "message");
+    const { replyCode, reply } = failure;
+    const isPositiveReply = replyCode !== null && isPositive(replyCode);
+    if (isPositiveReply && this.awaited === "message") return this.end(reply ?? "");
+    this.end(this.refusal ?? (isPositiveReply ? { ...failure, replyCode: null, reply: null, command: null } : failure));
   }
 
   private afterEnvelope({ code }: SmtpReply, command: "MAIL FROM" | "RCPT TO"): void {

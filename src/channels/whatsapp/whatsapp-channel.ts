@@ -181,7 +181,7 @@ export class WhatsappChannel implements Channel {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
     const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = chatLimits;
-    return { kind: "retry", why, afterMs, attemptsMax, isSilence: true };
+    return { kind: "retry", why, afterMs, attemptsMax, isSilence: true, isUncertain: true };
   }
 }
 

@@ -84,6 +84,7 @@ function traceOf({ job, outcome, ms }: Attempted, at: number, next?: number): { 
 
 function wordOf(outcome: Attempted["outcome"], next: number | undefined): Attempt["outcome"] {
   if (outcome.kind === "delivered") return "sent";
+  if (outcome.kind === "retry" && outcome.isUncertain) return "uncertain";
   if (next === undefined || outcome.kind !== "retry") return "failed";
   return outcome.isUncounted ? "snooze" : "retry";
 }

@@ -153,6 +153,8 @@ function attemptStep({ at, outcome, relay, reply, next_attempt_at: next }: JobAt
       return { at, tone: "bad", title: `Try ${number}: failed for good${where}`, detail };
     case "retry":
       return { at, tone: "warn", title: `Try ${number}: put off${where}`, detail };
+    case "uncertain":
+      return { at, tone: "warn", title: `Try ${number}: no answer${where}, which may have the message`, detail };
     case "snooze":
       return { at, tone: "busy", title: `Waited${where}, which cost no try`, detail };
   }

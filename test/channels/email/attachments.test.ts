@@ -11,7 +11,7 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, LINKS } from "./email-world.ts";
+import { emailJob, inEachStep, LINKS } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const open: (() => unknown)[] = [];
@@ -96,7 +96,7 @@ describe("to a relay that reads slowly", () => {
     const address = server.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     const place = { host: "127.0.0.1", address: "127.0.0.1", port, secure: false, user: "", password: "" };
-    const timeouts = { turnMs: 1_000, connectMs: 2_000, readyMs: 4_000, socketMs: 10_000, idleMs: 1_000 };
+    const timeouts = { turnMs: 1_000, connectMs: 2_000, readyMs: 4_000, ...inEachStep(10_000), idleMs: 1_000 };
     const session = new SmtpSession(place, timeouts, () => {});
     open.push(() => session.close());
     await session.open(NEVER);

@@ -11,10 +11,10 @@ import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, LINKS, partsOf, withoutPixel } from "./email-world.ts";
+import { emailJob, headersOf, inEachStep, LINKS, partsOf, withoutPixel } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
-const SHORT = { turnMs: 5_000, connectMs: 1_000, readyMs: 2_000, socketMs: 1_000, idleMs: 1_000 };
+const SHORT = { turnMs: 5_000, connectMs: 1_000, readyMs: 2_000, ...inEachStep(1_000), idleMs: 1_000 };
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const LETTER: EmailPayload = { to: "ana@example.test", subject: "Hello", html: "<p>Hi</p>" };
 

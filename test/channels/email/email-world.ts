@@ -12,6 +12,11 @@ export const HERE = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], public
 /** Where the links of the tests' messages lead, and what signs them. */
 export const LINKS = { publicUrl: "https://send.test", links: linkTokens, clock: systemClock, ownRelays: HERE };
 
+/** The same limit for each step of a message (`SmtpTimeouts`). */
+export function inEachStep(ms: number) {
+  return { socketMs: ms, envelopeMs: ms, dataMs: ms, blockMs: ms, endMs: ms };
+}
+
 const ids = new JobIds(systemClock, systemRandom);
 
 export function emailJob(payload: EmailPayload | string): QueuedJob {

@@ -9,11 +9,11 @@ import { CANARY_SECRET, type Canary, startCanary } from "../../support/canary.ts
 import { type Script, type ScriptedSmtp, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 import { verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, LINKS } from "./email-world.ts";
+import { emailJob, inEachStep, LINKS } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
-const SHORT = { turnMs: 5_000, connectMs: 500, readyMs: 1_000, socketMs: 1_000, idleMs: 1_000 };
+const SHORT = { turnMs: 5_000, connectMs: 500, readyMs: 1_000, ...inEachStep(1_000), idleMs: 1_000 };
 /** As with live providers, and nothing allowed besides. */
 const STRICT = new NetworkGuard({ allow: [], publicAllowed: true });
 const FORBIDDEN: Outcome = { kind: "failed", error: "your mail server is at an address that must not be connected to" };

@@ -1,16 +1,18 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
+import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
 import type { Tenant } from "../../../src/domain/tenant.ts";
 import { eventually } from "../../support/eventually.ts";
+import { ScriptedRelay } from "../../support/scripted-relay.ts";
 import { type Script, type ScriptedSmtp, startScriptedSmtp } from "../../support/scripted-smtp.ts";
 import { verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, LINKS } from "./email-world.ts";
+import { emailJob, inEachStep, LINKS } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
-const SHORT = { turnMs: 5_000, connectMs: 200, readyMs: 300, socketMs: 300, idleMs: 1_000 };
-const PATIENT = { turnMs: 30_000, connectMs: 30_000, readyMs: 30_000, socketMs: 30_000, idleMs: 30_000 };
+const SHORT = { turnMs: 5_000, connectMs: 200, readyMs: 300, ...inEachStep(300), idleMs: 1_000 };
+const PATIENT = { turnMs: 30_000, connectMs: 30_000, readyMs: 30_000, ...inEachStep(30_000), idleMs: 30_000 };
 const FROM = { address: "no-reply@waybill.test", name: "Waybill" };
 const AUTH = "250-here\r\n250 AUTH PLAIN";
 
@@ -106,15 +108,48 @@ describe("once the message was offered", () => {
     ["at MAIL", { MAIL: "silence" }],
     ["at RCPT", { RCPT: "silence" }],
     ["at DATA", { DATA: "silence" }],
-    ["behind the message", { ".": "silence" }],
     ["by closing at MAIL", { MAIL: "drop" }],
-    ["by closing behind the message", { ".": "drop" }],
-  ])("silence %s is an attempt and a strike", async (_, script) => {
+    ["by closing at DATA", { DATA: "drop" }],
+  ])("silence %s is an attempt and a strike, and the relay has not taken it", async (_, script) => {
     const outcome = await deliver(aChannel((await aServer(script)).url));
-    expect(outcome).toMatchObject({ kind: "retry", isSilence: true });
+    expect(outcome).toMatchObject({ kind: "retry", isSilence: true, isUnsent: true });
     expect(outcome).not.toHaveProperty("isUncounted");
-    // Nobody knows whether it has the message.
-    expect(outcome).not.toHaveProperty("isUnsent");
+    expect(outcome).not.toHaveProperty("afterMs");
+  });
+
+  test.each<[what: string, act: string]>([
+    ["silence", "silence"],
+    ["closing", "drop"],
+    ["no SMTP", "Hello"],
+  ])(
+    "%s behind the message leaves open whether the relay has it: it is tried again late, and twice at most",
+    async (_, act) => {
+      const channel = aChannel((await aServer({ ".": act })).url);
+      const payload = { to: "ana@example.test", subject: "Hello", html: "<p>Hi</p>" };
+      const [one, other] = [emailJob(payload), emailJob(payload)];
+      const again = async (job: QueuedJob, attempts: number) => {
+        const outcome = await channel.deliver({ ...job, attempts }, aTenant(), NEVER);
+        expect(outcome).toMatchObject({ kind: "retry", isSilence: true, isUncertain: true, afterMs: 600_000 });
+        expect(outcome).not.toHaveProperty("isUnsent");
+        return outcome.kind === "retry" ? outcome.attemptsMax : null;
+      };
+      // Of these three the third is the last; tries that the relay certainly refused do not count.
+      expect([await again(one, 0), await again(one, 1), await again(one, 2)]).toEqual([3, 3, 3]);
+      expect([await again(other, 5), await again(other, 9)]).toEqual([8, 11]);
+      // An operator's retry is another life.
+      expect(await again(one, 0)).toBe(3);
+    },
+  );
+
+  test("a relay that takes long behind the message, and only there, gets one copy", async () => {
+    // A minute beside 45 seconds, scaled.
+    const limit = { ...inEachStep(150), connectMs: 1_000, readyMs: 1_000 };
+    const relay = await ScriptedRelay.start({ answerMs: 600 });
+    open.push({ stop: () => relay.stop() });
+    const channel = aChannel(relay.url(), { timeouts: { ...SHORT, ...limit, endMs: 5_000 } });
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => deliver(channel)));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => "delivered"));
+    expect([relay.arrivals.length, relay.repeats]).toEqual([5, 0]);
   });
 
   test.each<[step: string, reply: string, kind: Outcome["kind"]]>([
@@ -159,7 +194,7 @@ test("a message that waits for a connection does not time out for having waited"
   // Each holds its connection for longer than the silence that is allowed, all together.
   let answered = 0;
   const server = await aServer({ ".": "silence" });
-  const channel = aChannel(server.url, { connectionsMax: 1, timeouts: { ...SHORT, socketMs: 200 } });
+  const channel = aChannel(server.url, { connectionsMax: 1, timeouts: { ...SHORT, ...inEachStep(200) } });
   const outcomes = await Promise.all(
     Array.from({ length: 5 }, async () => {
       const outcome = await deliver(channel);
