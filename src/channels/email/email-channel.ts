@@ -175,7 +175,8 @@ export class EmailChannel implements Channel {
 
   /** A message that its relay may have is tried again only a few times, however often it was tried for other reasons. */
   private counted({ jobId, attempts }: QueuedJob, outcome: Outcome): Outcome {
-    if (outcome.kind !== "retry" || outcome.isUncertain !== true) return outcome;
+    // Without a wait: a stop broke it off.
+    if (outcome.kind !== "retry" || outcome.isUncertain !== true || outcome.afterMs === undefined) return outcome;
     const earlier = this.uncertainTries.get(jobId) ?? 0;
     if (earlier + 1 < UNCERTAIN_TRIES_MAX) {
       remember(this.uncertainTries, { key: jobId, value: earlier + 1, max: UNCERTAIN_JOBS_MAX });

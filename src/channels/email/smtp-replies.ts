@@ -34,6 +34,7 @@ export interface SmtpRelay {
 type Cause =
   | "called_off"
   | "silent"
+  | "broken_off"
   | "uncertain"
   | "message"
   | "temporary"
@@ -62,7 +63,8 @@ const UNCERTAIN_WAIT_MS = 10 * 60_000;
 /** The first matching rule decides. If none matches, the cause is `temporary`. */
 const RULES: readonly Rule[] = [
   { cause: "utf8", codes: ["ESMTPUTF8"] },
-  // Whatever ended the wait for the reply.
+  // By a stop of this process, which may come with each release: its messages are not to be ten minutes late for that.
+  { cause: "broken_off", codes: ["EABORT"], stages: ["end"] },
   { cause: "uncertain", stages: ["end"] },
   { cause: "called_off", codes: ["EABORT"], stages: ["waiting", "session"] },
   { cause: "silent", codes: ["EABORT"] },
@@ -136,6 +138,8 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
         isSilence: true,
         isUnsent: true,
       };
+    case "broken_off":
+      return { kind: "retry", why: `${server} ${UNCERTAIN}`, isSilence: true, isUncertain: true };
     case "uncertain":
       return {
         kind: "retry",

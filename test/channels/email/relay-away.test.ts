@@ -232,7 +232,9 @@ test("a message that is cancelled while it waits costs no attempt; one that was 
   const [offered, waiting] = [deliver(channel, aTenant(), called.signal), deliver(channel, aTenant(), called.signal)];
   await eventually("the first is offered", () => (server.reached.get(".") === 1 ? true : null));
   called.abort();
-  expect(await offered).toMatchObject({ kind: "retry", isSilence: true });
+  expect(await offered).toMatchObject({ kind: "retry", isSilence: true, isUncertain: true });
+  // A stop delays no message for ten minutes.
+  expect(await offered).not.toHaveProperty("afterMs");
   expect(await waiting).toMatchObject({
     kind: "retry",
     why: "its turn at the mail server did not come",
