@@ -4,6 +4,7 @@ import { version } from "../package.json";
 import { openConfig, openConfigOfRegistry, UsageError } from "./commands/command-line.ts";
 import { homeOf } from "./config/config.ts";
 import { ConfigurationError, isOutage } from "./domain/errors.ts";
+import { saidBy } from "./domain/said-by.ts";
 import { ApiError } from "./http/api-error.ts";
 
 const EXIT_FAILURE = 1;
@@ -61,7 +62,7 @@ interface Call {
 const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   async serve(call) {
     const options = {
-      config: configOf(call),
+      config: configOf(call, { writes: true }),
       version,
       isTokenGiven: Boolean(process.env["OPERATOR_TOKEN"]?.trim()),
       isPasswordGiven: Boolean(process.env["CLICKHOUSE_HTTP_PASSWORD"]?.trim()),
@@ -73,7 +74,7 @@ const COMMANDS: Readonly<Record<string, (call: Call) => Promise<number>>> = {
     return (await import("./commands/check.ts")).check(config);
   },
   async migrate(call) {
-    const config = configOf(call);
+    const config = configOf(call, { writes: true });
     return (await import("./commands/migrate.ts")).migrate(config);
   },
   async adopt(call) {
@@ -134,9 +135,9 @@ function config() {
 }
 
 /** For a command that takes no further words. */
-function configOf(call: Call) {
+function configOf(call: Call, options?: { readonly writes: boolean }) {
   refuseOperands(call);
-  return config();
+  return openConfig(process.env, options);
 }
 
 function noSuchCommand(words: readonly (string | undefined)[]): UsageError {
@@ -217,10 +218,10 @@ function isExpected(error: Error): boolean {
   return EXPECTED.has(error.name) || "code" in error;
 }
 
-const EXPECTED: ReadonlySet<string> = new Set(["BackupError", "FolderInUseError", "RedisChildError"]);
+const EXPECTED: ReadonlySet<string> = new Set(["BackupError", "FolderInUseError", "UnopenedStoreError"]);
 
 function inFull(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return error instanceof Error ? (error.stack ?? error.message) : saidBy(error);
 }
 
 // Before anything is written: whatever we and our children make is for our own user alone.

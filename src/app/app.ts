@@ -23,6 +23,7 @@ import { eventLimits } from "../events/limits.ts";
 import { CallTurns } from "../http/call-turns.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
+import { openFilesProbe } from "../runtime/open-files.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -301,7 +302,7 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
 
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
 function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
-  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe])];
+  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe]), openFilesProbe];
 }
 
 interface Measured {

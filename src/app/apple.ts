@@ -5,7 +5,7 @@ import { ApnsConnections } from "../channels/wallet/apple/push/apns-connections.
 import { startApnsSandbox } from "../channels/wallet/sandbox/apns-sandbox.ts";
 import { type AppleIdentity, makeAppleIdentity, readAppleIdentity } from "../channels/wallet/sandbox/apple-identity.ts";
 import type { Config } from "../config/config.ts";
-import { generatedSecret } from "../config/generated-secret.ts";
+import { generatedAs } from "../config/generated-secret.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { hostOf, isLoopback } from "../domain/host.ts";
 import type { SandboxInbox } from "../domain/report.ts";
@@ -79,7 +79,5 @@ export async function startApplePush(config: Config, telemetry: Telemetry, shutd
 async function sandboxIdentity({ home }: Config): Promise<AppleIdentity> {
   const file = join(home, IDENTITY_FILE);
   const made = existsSync(file) ? "" : await makeAppleIdentity(systemClock.nowMs());
-  const identity = readAppleIdentity(generatedSecret(file, () => made));
-  if (identity !== null) return identity;
-  throw new ConfigurationError(`${file} is not what the sandbox made; remove it, and it is made anew`);
+  return generatedAs(file, () => made, readAppleIdentity);
 }

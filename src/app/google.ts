@@ -1,11 +1,11 @@
-import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
 import type { PassStore } from "../channels/wallet/passes.ts";
 import { startGoogleSandbox } from "../channels/wallet/sandbox/google-sandbox.ts";
 import type { Config } from "../config/config.ts";
-import { generatedSecret } from "../config/generated-secret.ts";
+import { generatedAs } from "../config/generated-secret.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { SandboxInbox } from "../domain/report.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -26,7 +26,10 @@ export function platformGoogle(config: Config): GoogleIssuer | null {
   const { googleServiceAccount, googleIssuerId: issuerId, providers, home } = config;
   if (googleServiceAccount !== null && issuerId !== null) return { ...googleServiceAccount, issuerId };
   if (providers === "live") return null;
-  const privateKeyPem = generatedSecret(join(home, "google-private-key.pem"), newPrivateKey);
+  const privateKeyPem = generatedAs(join(home, "google-private-key.pem"), newPrivateKey, (pem) => {
+    createPrivateKey(pem);
+    return pem;
+  });
   return { issuerId: SANDBOX_ISSUER_ID, clientEmail: SANDBOX_EMAIL, privateKeyPem: `${privateKeyPem}\n` };
 }
 

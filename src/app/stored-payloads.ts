@@ -13,6 +13,7 @@ import { PayloadSweep, type PayloadSweepPorts } from "../engine/dispatch/payload
 import { nameOfPayload } from "../http/sending/accept-job.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ContentFiles } from "../storage/content-files.ts";
+import { openingStore } from "../storage/opening-store.ts";
 import { PayloadFiles } from "../storage/payload-files.ts";
 import { extended } from "./extended-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
@@ -44,9 +45,7 @@ export async function openPayloads(
 ): Promise<Payloads> {
   const isEmbedded = config.databaseUrl === null;
   const store = isEmbedded ? await openFiles(config.home, shutdown, joins) : registry.payloads;
-  const contents = isEmbedded
-    ? await shutdown.keep("files of jobs", ContentFiles.open(join(config.home, "payloads")))
-    : registry.jobContents;
+  const contents = isEmbedded ? await openContents(config.home, shutdown) : registry.jobContents;
   const { directory } = registry;
   if (sweeps) {
     const common = { ...ports, directory, clock: systemClock, telemetry };
@@ -65,7 +64,16 @@ export async function openPayloads(
 
 function openFiles(home: string, shutdown: Shutdown, joins: boolean): Promise<PayloadFiles> {
   const folder = join(home, "payloads");
-  return shutdown.keep("large payloads", joins ? PayloadFiles.join(folder) : PayloadFiles.open(folder));
+  const opened = openingStore({ store: "the store of large payloads", folder }, () =>
+    joins ? PayloadFiles.join(folder) : PayloadFiles.open(folder),
+  );
+  return shutdown.keep("large payloads", opened);
+}
+
+function openContents(home: string, shutdown: Shutdown): Promise<ContentFiles> {
+  const folder = join(home, "payloads");
+  const opened = openingStore({ store: "the store of files", folder }, () => ContentFiles.open(folder));
+  return shutdown.keep("files of jobs", opened);
 }
 
 export interface StoredPayloadsPorts {

@@ -39,11 +39,15 @@ import type { OpenDatabase } from "../storage/database.ts";
 import { migrate } from "../storage/migrate.ts";
 import { type EmbeddedPostgres, openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
+import { openingStore } from "../storage/opening-store.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
 import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
+import { beginFolder } from "../storage/unfinished-folder.ts";
 import type { AppChannel } from "./app-channel.ts";
 import { openListener } from "./open-listener.ts";
 
+const REGISTRY = "the registry (PostgreSQL)";
+const EVENT_STORE = "the event store (ClickHouse)";
 const STATEMENT_TIMEOUT_MS = 20_000;
 /** A schema step may have to process all existing data. */
 const MIGRATION_TIMEOUT_MS = 30 * 60_000;
@@ -91,8 +95,10 @@ export async function openDatabase(
   const { databaseUrl, home } = config;
   const postgres = databaseUrl === null ? await openPglite(join(home, "postgres")) : null;
   const database = { ...(postgres ?? (await connectShared(databaseUrl ?? ""))), postgres };
+  const bringUp = () => migrate(database.db);
   try {
-    if (databaseUrl === null || schema === "migrate") await migrate(database.db);
+    if (databaseUrl === null) await openingStore({ store: REGISTRY, folder: join(home, "postgres") }, bringUp);
+    else if (schema === "migrate") await bringUp();
   } catch (error) {
     await database.close();
     throw error;
@@ -149,23 +155,51 @@ export async function openEventStore(
   options: EventStoreOptions,
   schema: Schema,
 ): Promise<OpenEventStore & Shared & { readonly chdb: Chdb | null }> {
-  const { config, clock } = options;
-  const { clickhouseUrl, home, eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
-  const server = clickhouseUrl === null ? await openEngine(clickhouseFolder(home), analystAccess(config)) : null;
-  const clients = server ?? connectEventStore(config);
+  const { config } = options;
+  if (config.clickhouseUrl === null) return openEmbedded(options);
+  const clients = connectEventStore(config);
   try {
-    if (clickhouseUrl === null || schema === "migrate") {
-      const migrating = new ClickHouse({ client: clients.writer, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
-      await migrateEventStore(migrating, targetOf(config), namesOf(options));
-      await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
-      await settleForPowerCuts(migrating, targetOf(config));
-    }
+    if (schema === "migrate") await bringUp(clients, options);
   } catch (error) {
     await clients.close();
     throw error;
   }
-  const eventStore = eventStoreOver(clients, { ...options, exportFolder: exportsOf(home) });
-  return { ...eventStore, chdb: server, serveTo: server === null ? NOTHING : (calls) => server.serveTo(calls) };
+  const eventStore = eventStoreOver(clients, { ...options, exportFolder: exportsOf(config.home) });
+  return { ...eventStore, chdb: null, serveTo: NOTHING };
+}
+
+async function openEmbedded(options: EventStoreOptions) {
+  const { config } = options;
+  const folder = clickhouseFolder(config.home);
+  return await openingStore({ store: EVENT_STORE, folder, lastWords: () => emptyDefinition(folder) }, async () => {
+    const isWhole = await beginFolder(folder);
+    const chdb = await openEngine(folder, analystAccess(config));
+    try {
+      await bringUp(chdb, options);
+      await isWhole();
+    } catch (error) {
+      await chdb.close();
+      throw error;
+    }
+    const eventStore = eventStoreOver(chdb, { ...options, exportFolder: exportsOf(config.home) });
+    return { ...eventStore, chdb, serveTo: (calls: Calls) => chdb.serveTo(calls) };
+  });
+}
+
+/** A table's or database's definition that a full disk has left empty; the engine opens nothing beside it. */
+function emptyDefinition(folder: string): string | null {
+  const definitions = new Bun.Glob("{metadata,store}/**/*.sql").scanSync({ cwd: folder, absolute: true });
+  const empty = Array.from(definitions).find((file) => Bun.file(file).size === 0);
+  return empty === undefined ? null : `${empty} is empty`;
+}
+
+async function bringUp({ writer: client }: EventStoreClients, options: EventStoreOptions): Promise<void> {
+  const { config, clock } = options;
+  const { eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
+  const migrating = new ClickHouse({ client, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
+  await migrateEventStore(migrating, targetOf(config), namesOf(options));
+  await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
+  await settleForPowerCuts(migrating, targetOf(config));
 }
 
 /** The event store's database, in the named child, whose main process may hold it. */

@@ -9,7 +9,7 @@ import {
 } from "../channels/email/submission/submission-server.ts";
 import { issueCertificate, SUBJECT } from "../channels/wallet/sandbox/certificate-authority.ts";
 import type { Config } from "../config/config.ts";
-import { generatedSecret } from "../config/generated-secret.ts";
+import { generatedAs } from "../config/generated-secret.ts";
 import { type Clock, sleep, type Timer } from "../domain/clock.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -97,7 +97,10 @@ async function certificateOf({ home, submissionCertificate: cert, submissionKey:
 
 /** Throws unless the files hold a certificate and its key. */
 function read(files: CertificateFiles): ServerCertificate {
-  const [cert, key] = [readFileSync(files.cert, "utf8"), readFileSync(files.key, "utf8")];
+  return matching({ cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") });
+}
+
+function matching({ cert, key }: ServerCertificate): ServerCertificate {
   if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) {
     throw new Error("the key belongs to another certificate");
   }
@@ -110,9 +113,14 @@ const VALID_YEARS = 10;
 /** Made once, so that a client can be told to trust it. The file has certificate and key. */
 async function selfSigned(file: string): Promise<ServerCertificate> {
   const made = existsSync(file) ? "" : await makeCertificate();
-  const text = generatedSecret(file, () => made);
-  const at = text.indexOf("-----BEGIN PRIVATE KEY-----");
-  return { cert: text.slice(0, at), key: text.slice(at) };
+  return generatedAs(
+    file,
+    () => made,
+    (text) => {
+      const at = text.indexOf("-----BEGIN PRIVATE KEY-----");
+      return matching({ cert: text.slice(0, at), key: text.slice(at) });
+    },
+  );
 }
 
 async function makeCertificate(): Promise<string> {

@@ -1,7 +1,8 @@
 import { type Config, type Environment, folderWithoutRegistry, isHomeChosen, loadConfig } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import { makePrivate } from "../storage/private-folder.ts";
+import { makePrivate, requireOwnFolder } from "../storage/private-folder.ts";
+import { requireRoom } from "../storage/room-on-disk.ts";
 
 /** Logs and metrics of this process, in a form that suits standard error. `name` tells apart the processes of one start. */
 export function processTelemetry({ logLevel }: Config, name?: string): ProcessTelemetry {
@@ -29,7 +30,7 @@ export function openConfigOfRegistry(environment: Environment, { mayBegin }: { r
   if (folder === null) return openConfig(environment);
   if (mayBegin && isHomeChosen(environment)) {
     console.error(`there was no Waybill in ${folder}: its data folder is made now`);
-    return openConfig(environment);
+    return openConfig(environment, { writes: true });
   }
   throw new ConfigurationError(
     `there is no Waybill in ${folder}: run this where the server was started, set WAYBILL_HOME to the data folder that its ` +
@@ -37,9 +38,17 @@ export function openConfigOfRegistry(environment: Environment, { mayBegin }: { r
   );
 }
 
-/** The configuration, with a data folder that only this user can read. Throws `ConfigurationError`. */
-export function openConfig(environment: Environment): Config {
-  const config = loadConfig(environment);
+/**
+ * The configuration, with a data folder that is this user's and that only they can read. `writes`: for a command that makes or
+ * migrates stores, whose disk must have the room. Throws `ConfigurationError`, before anything is made.
+ */
+export function openConfig(environment: Environment, { writes = false } = {}): Config {
+  const config = loadConfig(environment, ({ home, homeOwner, redis, databaseUrl, clickhouseUrl, roles }) => {
+    if (homeOwner === "self") requireOwnFolder(home);
+    if (!writes) return;
+    const eventStore = clickhouseUrl === null && roles.some((role) => role !== "dispatcher");
+    requireRoom(home, { queue: redis === null, registry: databaseUrl === null, eventStore });
+  });
   if (makePrivate(config.home)) {
     const message = "other users of this machine had rights to the data folder, and have none any more";
     processTelemetry(config).log("warn", message, { folder: config.home });

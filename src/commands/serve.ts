@@ -6,8 +6,10 @@ import type { Place } from "../app/place.ts";
 import { hasEmbeddedStore } from "../app/stores.ts";
 import { type Config, doubtsAbout } from "../config/config.ts";
 import { SETTINGS } from "../config/settings.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
 import { availableCores } from "../processes/available-cores.ts";
 import { childrenOf, PROCESSES_MAX_DEFAULT, planProcesses } from "../processes/process-plan.ts";
+import { openFilesDoubt } from "../runtime/open-files.ts";
 import { called, processTelemetry } from "./command-line.ts";
 
 /** The most time that stopping may take; anything slower is cut off. */
@@ -28,6 +30,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const place = placeOf(config);
   const telemetry = processTelemetry(config, place.kind === "main" ? "main" : undefined);
   for (const doubt of doubtsAbout(config)) telemetry.log("warn", doubt);
+  warnOfOpenFiles(config, place, telemetry);
   const signalled = nextSignal();
   const house = await Promise.race([
     startApp({ channels: CHANNELS, config, telemetry, version, place }),
@@ -62,6 +65,17 @@ function placeOf(config: Config): Place {
   const wanted = config.processes ?? { total: Math.min(availableCores(), PROCESSES_MAX_DEFAULT) };
   const plan = planProcesses({ roles, wanted, hasStores: hasEmbeddedStore(config), shards });
   return plan.api + plan.dispatcher === 0 ? { kind: "alone" } : { kind: "main", plan };
+}
+
+/** Children have the same limit, and at most the same needs, but for the stores. */
+function warnOfOpenFiles(config: Config, place: Place, telemetry: Telemetry): void {
+  const roles = place.kind === "main" ? place.plan.mainRoles : config.roles;
+  const doubt = openFilesDoubt({
+    hasStores: hasEmbeddedStore(config),
+    delivers: config.roles.includes("dispatcher"),
+    serves: place.kind !== "main" || roles.includes("api"),
+  });
+  if (doubt !== null) telemetry.log("warn", doubt);
 }
 
 /** Further signals have no effect: a terminal interrupts both npm and us, and npm forwards its own. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 import { hostOf, isLoopback } from "../domain/host.ts";
@@ -17,15 +17,18 @@ export type Config = { readonly [K in keyof typeof SETTINGS]: ValueOf<(typeof SE
 /** A token of this length cannot be guessed over a network, however long somebody tries. */
 const PUBLIC_TOKEN_CHARS_MIN = 32;
 
+/** What is known before any secret is generated. */
+export type GivenConfig = Pick<Config, "home" | "homeOwner" | "redis" | "databaseUrl" | "clickhouseUrl" | "roles">;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the configuration from the environment. An empty variable counts as unset. Unset secrets are generated and kept in
- * WAYBILL_HOME, but only once everything else is valid.
+ * WAYBILL_HOME, but only once everything else is valid and `beforeMaking` has returned.
  *
  * @throws ConfigurationError that names all problems at once.
  */
-export function loadConfig(environment: Environment): Config {
+export function loadConfig(environment: Environment, beforeMaking: (config: GivenConfig) => void = () => {}): Config {
   const reader = new SettingsReader(environment);
   const values: Record<string, unknown> = {};
   const generated = Object.entries<Setting<unknown>>(SETTINGS).filter(([key, setting]) => {
@@ -36,6 +39,7 @@ export function loadConfig(environment: Environment): Config {
   // Every key of SETTINGS that is not generated got its parsed value above; the checks read no other keys.
   reader.problems.push(...(reader.problems.length === 0 ? contradictions(values as Config) : []));
   if (reader.problems.length === 0) {
+    beforeMaking(values as GivenConfig);
     for (const [key, setting] of generated) {
       const { onlyWith } = setting.generated ?? {};
       const isNeeded = onlyWith === undefined || Boolean(values[onlyWith]);
@@ -104,15 +108,17 @@ class SettingsReader {
     if (generated === undefined) return null;
     const file = join(home, generated.file);
     // In this order: a process that starts at the same time writes the secret before the data.
-    if (generated.keepsData && holdsData(home) && !existsSync(file)) {
+    if (generated.keepsData && holdsData(home) && !holdsText(file)) {
       this.problems.push(
-        `${setting.name} is unset and ${file} is gone, but that folder holds data that was written with it; ` +
+        `${setting.name} is unset and ${file} is ${existsSync(file) ? "empty" : "gone"}, but that folder holds data that was written with it; ` +
           `restore the file, or set ${setting.name} to what it held`,
       );
       return null;
     }
     try {
-      return this.parse(setting, generatedSecret(file, generated.make), `read from ${file}`);
+      const text = generatedSecret(file, generated.make);
+      const remedy = generated.keepsData && holdsData(home) ? "restore it from a backup" : "remove it for a new one";
+      return this.parse(setting, text, `read from ${file}, which is damaged (${remedy})`);
     } catch (error) {
       // One line for the folder, not one for each of its files.
       if (this.isHomeRefused) return null;
@@ -131,6 +137,10 @@ class SettingsReader {
     this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}`);
     return null;
   }
+}
+
+function holdsText(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 /** Whether the folder holds an embedded store with data that a key has sealed or signed. */

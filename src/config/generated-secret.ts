@@ -1,6 +1,24 @@
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
+
+/**
+ * The same, parsed. What `parse` answers null for, and what it throws at, is refused.
+ *
+ * @throws ConfigurationError that names the file.
+ */
+export function generatedAs<T>(file: string, generate: () => string, parse: (text: string) => T | null): T {
+  const text = generatedSecret(file, generate);
+  let parsed: T | null = null;
+  try {
+    parsed = parse(text);
+  } catch {
+    // A library refuses it.
+  }
+  if (parsed !== null) return parsed;
+  throw new ConfigurationError(`${file} is damaged: remove it, and it is made anew`);
+}
 
 /**
  * The secret kept in `file`. If there is none yet, `generate` makes it, and it is written to disk with mode 0600. Processes
@@ -11,14 +29,14 @@ export function generatedSecret(file: string, generate: () => string): string {
   if (kept !== null) return kept;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${crypto.randomUUID()}`;
-  write(draft, `${generate()}\n`);
   try {
+    write(draft, `${generate()}\n`);
     // Unlike a rename, a link never replaces a file that another process has created meanwhile.
     linkSync(draft, file);
   } catch (error) {
     if (!hasCode(error, "EEXIST")) throw error;
   } finally {
-    unlinkSync(draft);
+    rmSync(draft, { force: true });
   }
   return readFileSync(file, "utf8").trim();
 }

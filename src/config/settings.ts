@@ -28,6 +28,7 @@ import {
 } from "./values.ts";
 
 const ROLES = ["api", "dispatcher", "recorder", "maillog", "smtp"] as const;
+const HOME_OWNERS = ["self", "any"] as const;
 const PROVIDERS = ["sandbox", "live"] as const;
 const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 const BUILTIN_SPAM_FILTERS = ["off", "builtin"] as const;
@@ -92,6 +93,15 @@ export const SETTINGS = {
     meaning: "data folder of the embedded default, and the secrets that were generated (mode 0600)",
     expected: "the path of a folder",
     parse: (text) => resolve(text),
+  },
+  homeOwner: {
+    name: "WAYBILL_HOME_OWNER",
+    default: "self",
+    meaning:
+      "whose the data folder may be: `self` is the user that Waybill runs as; `any` is for bind mounts and network file systems " +
+      "that show another owner ([SECURITY.md](SECURITY.md))",
+    expected: `one of ${HOME_OWNERS.join(", ")}`,
+    parse: (text) => oneOf(text, HOME_OWNERS),
   },
   redis: {
     name: "REDIS_URL",

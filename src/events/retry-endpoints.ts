@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { isOutage } from "../domain/errors.ts";
+import { TransportError } from "../domain/errors.ts";
 import { isJobId } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
@@ -90,7 +90,7 @@ async function retried({ retries }: RetryPorts, tenant: Tenant, jobIds: readonly
   try {
     return await retries.retry(tenant, jobIds);
   } catch (error) {
-    if (isOutage(error) && error.name === "TransportError") throw new ApiError(500, UNKNOWN_EFFECT);
+    if (error instanceof TransportError) throw new ApiError(500, UNKNOWN_EFFECT);
     throw error;
   }
 }

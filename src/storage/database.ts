@@ -84,8 +84,8 @@ function withoutParameters(error: unknown): unknown {
 
 /** Server shut down or connection lost: the transaction may have been committed all the same. */
 const LOST_STATES = /^(08|57P)/;
-/** Out of resources, cancelled, deadlocked, locked, on a standby: the transaction was rolled back. */
-const REFUSED_STATES = /^(53|57014|40|55P03|25P03|25006)/;
+/** Out of resources, failed by its system, cancelled, deadlocked, locked, on a standby: the transaction was rolled back. */
+const REFUSED_STATES = /^(53|58|57014|40|55P03|25P03|25006)/;
 /** Bun.SQL could not connect at all. */
 const REFUSED_CODE = "ERR_POSTGRES_CONNECTION_REFUSED";
 /** Other connection errors, from Bun.SQL and the operating system. */

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
 import { hasCode } from "../domain/has-code.ts";
+import { saidBy } from "../domain/said-by.ts";
 
 /** Another process holds the folder. The message names it and says what to do. */
 export class FolderInUseError extends Error {
@@ -33,11 +34,9 @@ export class FolderLock {
       database.run("BEGIN EXCLUSIVE");
     } catch (error) {
       database.close();
-      if (!isBusy(error)) throw error;
-      const message = `${folder} is in use by ${holderOf(folder)}; stop it or set WAYBILL_HOME to another folder`;
-      throw new FolderInUseError(message, { cause: error });
+      throw refusal(folder, error);
     }
-    writeFileSync(join(folder, "lock.pid"), `${process.pid}\n`, { mode: 0o600 });
+    notePid(folder);
     return new FolderLock(database);
   }
 
@@ -62,15 +61,31 @@ function openIn(folder: string): Database {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return new Database(join(folder, "lock"), { create: true });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
     throw new ConfigurationError(
-      `WAYBILL_HOME is "${folder}"; it should be a folder that can be written and read (${why})`,
+      `WAYBILL_HOME is "${folder}"; it should be a folder in which the file "lock" can be written and read (${saidBy(error)})`,
     );
   }
 }
 
-function isBusy(error: unknown): boolean {
-  return hasCode(error, "SQLITE_BUSY");
+function refusal(folder: string, error: unknown): Error {
+  if (hasCode(error, "SQLITE_BUSY")) {
+    const message = `${folder} is in use by ${holderOf(folder)}; stop it or set WAYBILL_HOME to another folder`;
+    return new FolderInUseError(message, { cause: error });
+  }
+  // Not by us: whoever holds a lock on this very file would not notice that it was replaced.
+  return new ConfigurationError(
+    `${join(folder, "lock")} cannot be locked (${saidBy(error)}); it should be an empty file: stop every Waybill that uses ` +
+      "the folder, remove that file, and it is made anew",
+  );
+}
+
+/** A full disk may leave it empty. */
+function notePid(folder: string): void {
+  try {
+    writeFileSync(join(folder, "lock.pid"), `${process.pid}\n`, { mode: 0o600 });
+  } catch {
+    // F2.
+  }
 }
 
 function holderOf(folder: string): string {

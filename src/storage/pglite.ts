@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, writeSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PGlite, types } from "@electric-sql/pglite";
@@ -7,6 +7,7 @@ import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 import { drizzle } from "drizzle-orm/pglite";
 import type { Calls } from "../domain/calls.ts";
 import { Mirror } from "./backup/mirror.ts";
+import { openingStore } from "./opening-store.ts";
 import { servePglite } from "./served-pglite.ts";
 
 export interface EmbeddedPostgres {
@@ -45,10 +46,50 @@ export interface UnfinishedCopy {
  * ends, as if it was killed.
  */
 export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
-  if (!existsSync(join(folder, "PG_VERSION"))) await create(folder);
-  const client = await PGlite.create({ fs: new PrivateNodeFs(folder), ...BYTES });
+  const complaints = new Complaints(folder);
+  const lastWords = () => complaints.latest();
+  return await openingStore({ store: "the registry (PostgreSQL)", folder, lastWords }, async () => {
+    if (!existsSync(folder) || readdirSync(folder).length === 0) await create(folder, complaints);
+    else if (!existsSync(join(folder, "PG_VERSION"))) throw new Error("it has no file PG_VERSION");
+    const client = await PGlite.create({ fs: new PrivateNodeFs(folder), onStderr: complaints.hear, ...BYTES });
+    await client.exec("set client_min_messages = warning");
+    complaints.stop();
+    return over(client, folder);
+  });
+}
+
+/** What PostgreSQL says while it starts. Where it fails, what it throws says nothing. */
+class Complaints {
+  private readonly lines: string[] = [];
+  private isDone = false;
+
+  constructor(private readonly folder: string) {}
+
+  /** Returns that the line has been heard. */
+  readonly hear = (line: string): boolean => {
+    if (this.isDone || !COMPLAINT.test(line)) return true;
+    this.lines.push(line.replace(COMPLAINT, "").replaceAll(PLACE_INSIDE, this.folder).trim());
+    if (this.lines.length > COMPLAINTS_MAX) this.lines.shift();
+    return true;
+  };
+
+  /** The last ones; null: it has said nothing. */
+  latest(): string | null {
+    return this.lines.length === 0 ? null : this.lines.join("; ");
+  }
+
+  stop(): void {
+    this.isDone = true;
+  }
+}
+
+const COMPLAINT = /^.*?\b(?:ERROR|FATAL|PANIC|DETAIL): */;
+const COMPLAINTS_MAX = 3;
+/** Where the folder is in the engine's own file system. */
+const PLACE_INSIDE = "/pglite/data";
+
+function over(client: PGlite, folder: string): EmbeddedPostgres {
   onPanic(client, endProcess);
-  await client.exec("set client_min_messages = warning");
   let closed: Promise<void> | null = null;
   return {
     db: drizzle({ client }),
@@ -101,11 +142,11 @@ function endProcess({ message }: Error): void {
 }
 
 /** Created in a sibling folder, so a process that dies meanwhile leaves nothing that looks like a database. */
-async function create(folder: string): Promise<void> {
+async function create(folder: string, { hear }: Complaints): Promise<void> {
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(dirname(folder), { recursive: true });
-  await closeClient(await PGlite.create({ fs: new PrivateNodeFs(unfinished) }));
+  await closeClient(await PGlite.create({ fs: new PrivateNodeFs(unfinished), onStderr: hear }));
   await rename(unfinished, folder);
 }
 

@@ -17,10 +17,13 @@ import { ConfigurationError } from "../domain/errors.ts";
 const OF_OTHERS = 0o077;
 /** Set on folders meant to be shared, such as /tmp. */
 const STICKY = 0o1000;
-/** Folders that we create in a data folder, and the one that file systems create. */
-const KNOWN_FOLDERS: ReadonlySet<string> = new Set(
-  "redis postgres postgres.new clickhouse clickhouse-access export payloads backup.unfinished lost+found".split(" "),
-);
+/** Made by file systems, for root, in the folder that they are mounted at. */
+const OF_THE_DISK = "lost+found";
+/** Folders that we create in a data folder, and that one. */
+const KNOWN_FOLDERS: ReadonlySet<string> = new Set([
+  ..."redis postgres postgres.new clickhouse clickhouse-access export payloads backup.unfinished".split(" "),
+  OF_THE_DISK,
+]);
 
 /** Where child processes write their exports, each by its name, such as `api-1`. */
 const OF_A_CHILD = /^export-[a-z]+-\d+$/;
@@ -49,6 +52,46 @@ export function makePrivate(home: string): boolean {
   for (const entry of entries) if (entry.isDirectory()) closeBelow(join(folder, entry.name));
   for (const path of inside) close(path);
   return true;
+}
+
+/**
+ * Refuses a data folder of another user, whose secrets that user knows and whose files they can exchange, and a link to it that they
+ * can turn elsewhere. A folder's superiors are not looked at: who can exchange the folder itself leaves one of their own.
+ *
+ * @throws ConfigurationError
+ */
+export function requireOwnFolder(home: string): void {
+  const us = process.geteuid?.();
+  // Windows has no such owners.
+  if (us === undefined) return;
+  const link = lstatSync(home, { throwIfNoEntry: false });
+  if (link?.isSymbolicLink() && link.uid !== 0) requireOwner(home, link.uid, us);
+  const folder = found(() => realpathSync(home));
+  if (folder === null) return;
+  const info = lstatSync(folder);
+  if (!info.isDirectory()) {
+    throw new ConfigurationError(`WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet`);
+  }
+  // Nothing can be taken from it. Code that needs it refuses it itself.
+  if (!isReadable(folder)) return;
+  requireOwner(folder, info.uid, us);
+  for (const name of readdirSync(folder)) {
+    if (name === OF_THE_DISK) continue;
+    const entry = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    if (entry !== undefined) requireOwner(join(folder, name), entry.uid, us);
+  }
+}
+
+function requireOwner(path: string, uid: number, us: number): void {
+  if (uid === us) return;
+  throw new ConfigurationError(
+    `${path} belongs to ${userOf(uid)}, and Waybill runs as ${userOf(us)}: run it as that user, give it a folder of its own ` +
+      `(WAYBILL_HOME), take the files over (chown -R ${us}), or, on a mount that shows other owners, set WAYBILL_HOME_OWNER=any`,
+  );
+}
+
+function userOf(uid: number): string {
+  return uid === 0 ? "root" : `the user with uid ${uid}`;
 }
 
 /** A folder that is shared on purpose, or that holds other users' files, must not be closed. */

@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, realpath, writeFile } from "node:fs/promises";
+import { chmod, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, sleep } from "../domain/clock.ts";
+import { ConfigurationError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { openingStore } from "./opening-store.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
 import { type RedisListener, RedisProcess, redisConfig } from "./redis-process.ts";
 import { endOrphans, removeLeftovers } from "./redis-recovery.ts";
 import { cutTornTail } from "./torn-tail.ts";
+import { beginFolder } from "./unfinished-folder.ts";
 
 export interface RedisChildOptions {
   /** The child's own folder, created with mode 0700. The caller holds the lock of the data folder that contains it. */
@@ -26,13 +29,10 @@ export interface RedisChild {
   stop(): Promise<void>;
 }
 
-/** The private redis-server failed to start. The message says what is wrong and where. */
-export class RedisChildError extends Error {
-  override readonly name = "RedisChildError";
-}
-
 /** A unix socket's path may have 108 bytes on Linux, 104 elsewhere; a few are left for the suffix. */
 const SOCKET_PATH_BYTES_MAX = 100;
+/** What Redis writes before each message: process, role, time and level. */
+const LOG_PREFIX = /^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ [.*#-] /;
 const RESTARTS_MAX = 5;
 const RESTART_BASE_MS = 100;
 /** A child that has run this long is considered stable: its next exit counts as the first. */
@@ -40,21 +40,36 @@ const STABLE_MS = 10_000;
 
 /**
  * Starts a private redis-server on `folder` and keeps it running until `stop`. Resolves once it answers with its data loaded;
- * rejects with `RedisChildError` if that fails.
+ * rejects with `UnopenedStoreError` if that fails.
  *
  * Call it on the main thread: Linux kills the child when the thread that started it ends.
  */
 export async function startRedisChild(options: RedisChildOptions): Promise<RedisChild> {
-  await mkdir(options.folder, { recursive: true, mode: 0o700 });
-  await chmod(options.folder, 0o700);
-  const folder = await realpath(options.folder);
+  const { folder } = options;
+  const server = redisServer();
+  let lastWord: string | null = null;
+  return await openingStore({ store: "the queue (Redis)", folder, lastWords: () => lastWord }, async () => {
+    const isWhole = await beginFolder(folder);
+    await chmod(folder, 0o700);
+    const child = await prepared({ ...options, folder: await realpath(folder) }, server);
+    try {
+      await child.start();
+    } catch (error) {
+      lastWord = child.lastWord();
+      throw error;
+    }
+    await isWhole();
+    return child;
+  });
+}
+
+async function prepared(options: RedisChildOptions, server: string): Promise<SupervisedRedis> {
+  const { folder } = options;
   const listener = listenerIn(folder);
   const configFile = join(folder, "redis.conf");
   await writeFile(configFile, redisConfig(folder, listener), { mode: 0o600 });
-  const command = [...(await parentDeathSignal()), redisServer(), configFile];
-  const child = new SupervisedRedis({ ...options, folder }, listener, command);
-  await child.start();
-  return child;
+  const command = [...(await parentDeathSignal()), server, configFile];
+  return new SupervisedRedis(options, listener, command);
 }
 
 /**
@@ -97,6 +112,11 @@ class SupervisedRedis implements RedisChild {
     await this.watching;
   }
 
+  /** The line that its latest process ended with: why it does not start. Null: there was none. */
+  lastWord(): string | null {
+    return this.process?.lastWords().split("\n").at(-1)?.replace(LOG_PREFIX, "") ?? null;
+  }
+
   /** Restarts the child whenever it exits. Ends on `stopping`, or when restarts keep failing. */
   private async watch(first: RedisProcess): Promise<void> {
     const { clock, telemetry, onExit } = this.options;
@@ -132,11 +152,11 @@ class SupervisedRedis implements RedisChild {
     const process = await this.spawn();
     if (process !== null) return process;
     const cut = this.stopping.signal.aborted ? null : await cutTornTail(folder);
-    if (cut === null) throw this.refusal();
+    if (cut === null) throw new Error("redis-server does not start");
     telemetry.count("redis_tails_cut");
     telemetry.log("warn", "cut off what a crash left of the last write to the queue's file", { ...cut });
     const repaired = await this.spawn();
-    if (repaired === null) throw this.refusal();
+    if (repaired === null) throw new Error("redis-server does not start");
     return repaired;
   }
 
@@ -147,13 +167,6 @@ class SupervisedRedis implements RedisChild {
     const process = new RedisProcess({ command, folder, listener, clock, telemetry });
     this.process = process;
     return (await process.ready()) ? process : null;
-  }
-
-  private refusal(): RedisChildError {
-    return new RedisChildError(
-      `redis-server does not start in ${this.options.folder}. Its files are left as they are: Waybill repairs nothing ` +
-        `but a last write that a crash tore. Copy the folder before anything else is tried. It said:\n${this.process?.lastWords() ?? ""}`,
-    );
   }
 }
 
@@ -172,7 +185,7 @@ function freePort(): number {
 function redisServer(): string {
   const path = Bun.which("redis-server");
   if (path !== null) return path;
-  throw new RedisChildError(
+  throw new ConfigurationError(
     "redis-server 7 or later is not in PATH; install it (Debian and Ubuntu: apt-get install redis-server) or set REDIS_URL",
   );
 }

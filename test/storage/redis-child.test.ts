@@ -17,7 +17,8 @@ import { basename, join } from "node:path";
 import { Redis } from "ioredis";
 import type { Telemetry } from "../../src/domain/telemetry.ts";
 import { systemClock as clock } from "../../src/runtime/system-clock.ts";
-import { type RedisChild, RedisChildError, startRedisChild } from "../../src/storage/redis-child.ts";
+import { UnopenedStoreError } from "../../src/storage/opening-store.ts";
+import { type RedisChild, startRedisChild } from "../../src/storage/redis-child.ts";
 import { eventually } from "../support/eventually.ts";
 import { isAlive } from "../support/is-alive.ts";
 
@@ -271,7 +272,7 @@ test("a file that is damaged in the middle stops the start with its name, and is
   damaged[damaged.indexOf("*3", damaged.length / 2)] = 0x21;
   await writeFile(increment(folder), damaged);
   const error = await startRedisChild({ folder, clock, telemetry: new Log() }).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(RedisChildError);
+  expect(error).toBeInstanceOf(UnopenedStoreError);
   expect(String(error)).toContain(folder);
   expect(String(error)).toContain("appendonly.aof.1.incr.aof");
   expect(await readFile(increment(folder))).toEqual(damaged);

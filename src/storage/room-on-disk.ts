@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, statfsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { ConfigurationError } from "../domain/errors.ts";
+import { diskLimits } from "./limits.ts";
+
+const MIB = 1024 * 1024;
+/** What PostgreSQL makes of an empty folder (40 MiB, 1,000 files), and one more file of its write-ahead log. */
+const NEW_REGISTRY = { bytes: 40 * MIB, files: 1_200 };
+/** For what a start writes beside that: the next file of the write-ahead log, and the schema's next steps. */
+const EVERY_START = { bytes: 16 * MIB, files: 200 };
+/** Of a process whose stores are servers: secrets. */
+const WITHOUT_STORES = { bytes: MIB, files: 20 };
+
+/** Which stores are in the data folder. */
+export interface StoresInFolder {
+  readonly queue: boolean;
+  readonly registry: boolean;
+  readonly eventStore: boolean;
+}
+
+/**
+ * Refuses a start that its disk has no room for, before anything is made or migrated: engines that meet a full disk leave files
+ * that they cannot read later.
+ *
+ * @throws ConfigurationError
+ */
+export function requireRoom(home: string, stores: StoresInFolder): void {
+  const disk = diskOf(home);
+  // Some file systems do not tell.
+  if (disk === null) return;
+  const needed = neededIn(home, stores, disk.bytes);
+  if (disk.freeBytes >= needed.bytes && disk.freeFiles >= needed.files) return;
+  const isFiles = disk.freeBytes >= needed.bytes;
+  const [free, need] = isFiles
+    ? [`${disk.freeFiles} free inodes`, `${needed.files}`]
+    : [`${mib(Math.floor(disk.freeBytes / MIB), disk.freeBytes)} free`, `${Math.ceil(needed.bytes / MIB)} MiB`];
+  throw new ConfigurationError(
+    `the disk of ${home} has ${free}, and a start needs ${need} there: make room, or set WAYBILL_HOME to a folder on a ` +
+      "larger disk; nothing was changed",
+  );
+}
+
+function mib(whole: number, bytes: number): string {
+  return whole > 0 ? `${whole} MiB` : `${Math.floor(bytes / 1024)} KiB`;
+}
+
+function neededIn(home: string, { queue, registry, eventStore }: StoresInFolder, diskBytes: number) {
+  if (!queue && !registry && !eventStore) return WITHOUT_STORES;
+  let { bytes, files } = EVERY_START;
+  if (registry && isNew(join(home, "postgres"))) {
+    bytes += NEW_REGISTRY.bytes;
+    files += NEW_REGISTRY.files;
+  }
+  // It writes nothing while less than that is free, not even its first rows.
+  if (eventStore && isNew(join(home, "clickhouse"))) {
+    bytes += Math.min(diskLimits.freeBytesKept, Math.floor(diskBytes * diskLimits.freeShareKept));
+  }
+  return { bytes, files };
+}
+
+function isNew(folder: string): boolean {
+  return !existsSync(folder) || readdirSync(folder).length === 0;
+}
+
+function diskOf(home: string) {
+  let folder = home;
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
+  const { blocks, bavail, bsize, files, ffree } = statfsSync(folder);
+  if (blocks === 0) return null;
+  return {
+    bytes: blocks * bsize,
+    freeBytes: bavail * bsize,
+    freeFiles: files === 0 ? Number.POSITIVE_INFINITY : ffree,
+  };
+}
