@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { ConfigurationError } from "../domain/errors.ts";
+import { saidBy } from "../domain/said-by.ts";
 
 /** The permission bits of everybody but the owner. */
 const OF_OTHERS = 0o077;
@@ -64,7 +65,7 @@ export function requireOwnFolder(home: string): void {
   const us = process.geteuid?.();
   // Windows has no such owners.
   if (us === undefined) return;
-  const link = lstatSync(home, { throwIfNoEntry: false });
+  const link = placeOf(home);
   if (link?.isSymbolicLink() && link.uid !== 0) requireOwner(home, link.uid, us);
   const folder = found(() => realpathSync(home));
   if (folder === null) return;
@@ -79,6 +80,15 @@ export function requireOwnFolder(home: string): void {
     if (name === OF_THE_DISK) continue;
     const entry = lstatSync(join(folder, name), { throwIfNoEntry: false });
     if (entry !== undefined) requireOwner(join(folder, name), entry.uid, us);
+  }
+}
+
+/** Null: there is nothing yet. */
+function placeOf(home: string) {
+  try {
+    return found(() => lstatSync(home));
+  } catch (error) {
+    throw new ConfigurationError(`WAYBILL_HOME is "${home}", which cannot be a folder (${saidBy(error)})`);
   }
 }
 

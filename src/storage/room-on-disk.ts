@@ -59,7 +59,13 @@ function neededIn(home: string, { queue, registry, eventStore }: StoresInFolder,
 }
 
 function isNew(folder: string): boolean {
-  return !existsSync(folder) || readdirSync(folder).length === 0;
+  if (!existsSync(folder)) return true;
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // Its store says why it does not open.
+    return false;
+  }
 }
 
 function diskOf(home: string) {

@@ -1,8 +1,9 @@
-import { afterEach, expect, test } from "bun:test";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { afterEach, describe, expect, test } from "bun:test";
+import { chmodSync, chownSync, lchownSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childrenOf } from "../../src/processes/process-plan.ts";
-import { makePrivate } from "../../src/storage/private-folder.ts";
+import { makePrivate, requireOwnFolder } from "../../src/storage/private-folder.ts";
 import { runCommand } from "../support/command.ts";
 import { Undo } from "../support/undo.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -111,7 +112,7 @@ test.skipIf(process.getuid?.() !== 0)(
     const home = await newHome();
     chmodSync(home, 0o755);
     const script = join(import.meta.dir, "../../src/storage/private-folder.ts");
-    const code = `import { makePrivate } from ${JSON.stringify(script)};
+    const code = `import { makePrivate, requireOwnFolder } from ${JSON.stringify(script)};
     try { makePrivate(${JSON.stringify(home)}); } catch (error) { console.log(error.name, error.problems.join("|")); }`;
     const nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];
     const child = Bun.spawn([...nobody, process.execPath, "-e", code], { stdout: "pipe", stderr: "pipe" });
@@ -125,3 +126,61 @@ test.skipIf(process.getuid?.() !== 0)(
     expect(lstatSync(home).mode & 0o777).toBe(0o755);
   },
 );
+
+/** A user who is not the one that runs this. */
+const STRANGER = 54_321;
+
+describe.skipIf(process.geteuid?.() !== 0)("as root, a data folder", () => {
+  const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+
+  test("of another user is refused in one line before its secrets are read, unless the setting allows it", async () => {
+    const home = await newHome();
+    writeFileSync(join(home, "operator-token"), "a-token-that-the-other-user-knows");
+    chownSync(home, STRANGER, STRANGER);
+    const before = readdirSync(home);
+    for (const command of ["serve", "check"]) {
+      const { code, errors } = await runCommand([command], { WAYBILL_HOME: home });
+      expect(errors).toStartWith(
+        `waybill: ${home} belongs to the user with uid ${STRANGER}, and Waybill runs as root: run it as that user`,
+      );
+      expect(errors.trimEnd()).not.toContain("\n");
+      expect(code).toBe(2);
+    }
+    expect(readdirSync(home)).toEqual(before);
+    const environment = { WAYBILL_HOME: home, MASTER_KEY, WAYBILL_HOME_OWNER: "any" };
+    expect((await runCommand(["check"], environment)).errors).not.toContain("belongs to");
+  }, 60_000);
+
+  test("with a secret of another user is refused, and with what the file system itself has made there is not", async () => {
+    const home = await newHome();
+    mkdirSync(join(home, "lost+found"), { mode: 0o700 });
+    chownSync(join(home, "lost+found"), STRANGER, STRANGER);
+    requireOwnFolder(home);
+    chownSync(join(home, "operator-token"), STRANGER, STRANGER);
+    expect(() => requireOwnFolder(home)).toThrow(`${join(home, "operator-token")} belongs to the user with uid ${STRANGER}`);
+  });
+
+  test("behind a link is judged as the folder, and a link of another user is refused", async () => {
+    const home = await newHome();
+    const link = `${home}-link`;
+    symlinkSync(home, link);
+    undo.add(link, (one) => Bun.file(one).delete());
+    requireOwnFolder(link);
+    lchownSync(link, STRANGER, STRANGER);
+    expect(() => requireOwnFolder(link)).toThrow(`${link} belongs to the user with uid ${STRANGER}`);
+    lchownSync(link, 0, 0);
+    chownSync(home, STRANGER, STRANGER);
+    expect(() => requireOwnFolder(link)).toThrow(`${home} belongs to the user with uid ${STRANGER}`);
+  });
+
+  test("that is not there yet is made, also in a folder that all users share", () => {
+    requireOwnFolder(join(tmpdir(), "waybill-is-not-there"));
+  });
+});
+
+test("a data folder that is a file is refused in one line", async () => {
+  const home = join(await newHome(), "master-key");
+  const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home });
+  expect(errors).toBe(`waybill: WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet\n`);
+  expect(code).toBe(2);
+});

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
-import { UnavailableError } from "../../src/domain/errors.ts";
+import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { Database } from "../../src/storage/database.ts";
 import { sqlState } from "../../src/storage/sql-state.ts";
@@ -43,3 +43,14 @@ test("a standby that has not taken over yet is an outage", async () => {
   });
   expect(await errorOf(change)).toBeInstanceOf(UnavailableError);
 });
+
+/** Out of file descriptors or disk, a file that cannot be read or is not where it was, starting up, full of sessions. */
+test.each(["53000", "53100", "53300", "57P03", "58000", "58030", "58P01", "58P02"])(
+  "what the server's machine lacks (%s) is an outage, at a read and at a write",
+  async (state) => {
+    const raise = sql.raw(`DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${state}'; END $$`);
+    for (const how of ["read", "write"] as const) {
+      expect(isOutage(await errorOf(database[how]((db) => db.execute(raise))))).toBe(true);
+    }
+  },
+);
