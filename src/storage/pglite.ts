@@ -52,6 +52,7 @@ export async function openPglite(folder: string): Promise<EmbeddedPostgres> {
     if (!existsSync(folder) || readdirSync(folder).length === 0) await create(folder, complaints);
     else if (!existsSync(join(folder, "PG_VERSION"))) throw new Error("it has no file PG_VERSION");
     const client = await PGlite.create({ fs: new PrivateNodeFs(folder), onStderr: complaints.hear, ...BYTES });
+    onPanic(client, endProcess);
     await client.exec("set client_min_messages = warning");
     complaints.stop();
     return over(client, folder);
@@ -89,7 +90,6 @@ const COMPLAINTS_MAX = 3;
 const PLACE_INSIDE = "/pglite/data";
 
 function over(client: PGlite, folder: string): EmbeddedPostgres {
-  onPanic(client, endProcess);
   let closed: Promise<void> | null = null;
   return {
     db: drizzle({ client }),
@@ -146,7 +146,9 @@ async function create(folder: string, { hear }: Complaints): Promise<void> {
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(dirname(folder), { recursive: true });
-  await closeClient(await PGlite.create({ fs: new PrivateNodeFs(unfinished), onStderr: hear }));
+  const client = await PGlite.create({ fs: new PrivateNodeFs(unfinished), onStderr: hear });
+  onPanic(client, endProcess);
+  await closeClient(client);
   await rename(unfinished, folder);
 }
 

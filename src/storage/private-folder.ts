@@ -71,7 +71,9 @@ export function requireOwnFolder(home: string): void {
   if (folder === null) return;
   const info = lstatSync(folder);
   if (!info.isDirectory()) {
-    throw new ConfigurationError(`WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet`);
+    throw new ConfigurationError(
+      `WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet`,
+    );
   }
   // Nothing can be taken from it. Code that needs it refuses it itself.
   if (!isReadable(folder)) return;

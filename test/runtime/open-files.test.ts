@@ -25,7 +25,9 @@ async function underLimit(limit: number, args: readonly string[], environment: R
 test("a limit that a start needs is no doubt, one that it may come to need is, with the numbers, and one below cannot work", () => {
   expect(openFilesDoubt(ALL, 65_536)).toBeNull();
   expect(openFilesDoubt(ALL, null)).toBeNull();
-  expect(openFilesDoubt(ALL, 1_024)).toMatch(/may have 1024 files and sockets open, and can need 3650 \(.*350 for its stores/);
+  expect(openFilesDoubt(ALL, 1_024)).toMatch(
+    /may have 1024 files and sockets open, and can need 3650 \(.*350 for its stores/,
+  );
   expect(openFilesDoubt({ hasStores: false, delivers: false, serves: true }, 2_000)).toBeNull();
   expect(() => openFilesDoubt(ALL, 200)).toThrow(ConfigurationError);
 });
@@ -33,9 +35,13 @@ test("a limit that a start needs is no doubt, one that it may come to need is, w
 test("a start that could not open its files says so before it makes any", async () => {
   const home = await mkdtemp(join(tmpdir(), "waybill-files-"));
   const { code, errors } = await underLimit(100, ["src/main.ts"], { WAYBILL_HOME: home, PROCESSES: "1", PORT: "0" });
-  expect(errors).toMatch(/^waybill: this process may have 100 files and sockets open, and needs \d+ to start: [^\n]*\n$/);
+  expect(errors).toMatch(
+    /^waybill: this process may have 100 files and sockets open, and needs \d+ to start: [^\n]*\n$/,
+  );
   expect(code).toBe(2);
-  expect((await readdir(home)).filter((name) => ["postgres", "redis", "clickhouse", "lock"].includes(name))).toEqual([]);
+  expect((await readdir(home)).filter((name) => ["postgres", "redis", "clickhouse", "lock"].includes(name))).toEqual(
+    [],
+  );
   await rm(home, { recursive: true });
 }, 60_000);
 

@@ -1,5 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, lchownSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childrenOf } from "../../src/processes/process-plan.ts";
@@ -157,7 +166,9 @@ describe.skipIf(process.geteuid?.() !== 0)("as root, a data folder", () => {
     chownSync(join(home, "lost+found"), STRANGER, STRANGER);
     requireOwnFolder(home);
     chownSync(join(home, "operator-token"), STRANGER, STRANGER);
-    expect(() => requireOwnFolder(home)).toThrow(`${join(home, "operator-token")} belongs to the user with uid ${STRANGER}`);
+    expect(() => requireOwnFolder(home)).toThrow(
+      `${join(home, "operator-token")} belongs to the user with uid ${STRANGER}`,
+    );
   });
 
   test("behind a link is judged as the folder, and a link of another user is refused", async () => {
@@ -181,6 +192,8 @@ describe.skipIf(process.geteuid?.() !== 0)("as root, a data folder", () => {
 test("a data folder that is a file is refused in one line", async () => {
   const home = join(await newHome(), "master-key");
   const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home });
-  expect(errors).toBe(`waybill: WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet\n`);
+  expect(errors).toBe(
+    `waybill: WAYBILL_HOME is "${home}", which is no folder; it should be one, or not be there yet\n`,
+  );
   expect(code).toBe(2);
 });

@@ -49,19 +49,28 @@ describe("a registry that does not open names its folder and the file", () => {
     ["no write-ahead log", "pg_wal", emptied, "could not locate a valid checkpoint record"],
     ["an empty PG_VERSION", "PG_VERSION", (file: string) => writeFile(file, ""), "PG_VERSION"],
     ["no PG_VERSION", "PG_VERSION", (file: string) => rm(file), "PG_VERSION"],
-    ["files of another PostgreSQL", "PG_VERSION", (file: string) => writeFile(file, "12\n"), "by PostgreSQL version 12"],
-  ])("with %s", async (_, path, damage, words) => {
-    const kept = join(folder, "kept");
-    await cp(join(registry, path), kept, { recursive: true });
-    await damage(join(registry, path));
-    const said = await refusal(() => openPglite(registry));
-    expect(said).toStartWith(`the registry (PostgreSQL) does not open in ${registry}: `);
-    expect(said).toContain(words);
-    expect(existsSync(`${registry}.new`)).toBe(false);
-    await rm(join(registry, path), { recursive: true, force: true });
-    await cp(kept, join(registry, path), { recursive: true });
-    await rm(kept, { recursive: true });
-  }, 60_000);
+    [
+      "files of another PostgreSQL",
+      "PG_VERSION",
+      (file: string) => writeFile(file, "12\n"),
+      "by PostgreSQL version 12",
+    ],
+  ])(
+    "with %s",
+    async (_, path, damage, words) => {
+      const kept = join(folder, "kept");
+      await cp(join(registry, path), kept, { recursive: true });
+      await damage(join(registry, path));
+      const said = await refusal(() => openPglite(registry));
+      expect(said).toStartWith(`the registry (PostgreSQL) does not open in ${registry}: `);
+      expect(said).toContain(words);
+      expect(existsSync(`${registry}.new`)).toBe(false);
+      await rm(join(registry, path), { recursive: true, force: true });
+      await cp(kept, join(registry, path), { recursive: true });
+      await rm(kept, { recursive: true });
+    },
+    60_000,
+  );
 
   test("and opens once the file is back", async () => {
     const database = await openPglite(registry);
@@ -80,12 +89,23 @@ describe("a registry that does not open names its folder and the file", () => {
 });
 
 describe("a queue that does not open names its folder and the file", () => {
-  const open = (place: string) => startRedisChild({ folder: place, clock: systemClock, telemetry: new QuietTelemetry() });
+  const open = (place: string) =>
+    startRedisChild({ folder: place, clock: systemClock, telemetry: new QuietTelemetry() });
 
   test.each([
     ["a part that is not there", "appendonly.aof.1.incr.aof", (file: string) => rm(file), "appendonly.aof.1.incr.aof"],
-    ["a damaged list of its parts", "appendonly.aof.manifest", (file: string) => writeFile(file, "junk\n"), "AOF manifest"],
-    ["a base of a later Redis", "appendonly.aof.1.base.rdb", (file: string) => writeFile(file, "REDIS0999"), "appendonly.aof.1.base.rdb"],
+    [
+      "a damaged list of its parts",
+      "appendonly.aof.manifest",
+      (file: string) => writeFile(file, "junk\n"),
+      "AOF manifest",
+    ],
+    [
+      "a base of a later Redis",
+      "appendonly.aof.1.base.rdb",
+      (file: string) => writeFile(file, "REDIS0999"),
+      "appendonly.aof.1.base.rdb",
+    ],
   ])("with %s", async (_, name, damage, words) => {
     const place = await mkdtemp(join(folder, "redis-"));
     await (await open(place)).stop();

@@ -34,7 +34,9 @@ describe.skipIf(!canMount)("a start on a disk of its own", () => {
   test.each([4, 8, 16, 64, 1_024, 16_384])("of %d KiB is refused in one line before anything is made", async (kib) => {
     const home = join(await disk(kib), "home");
     expect(() => requireRoom(home, ALL)).toThrow(ConfigurationError);
-    expect(() => requireRoom(home, ALL)).toThrow(/^the disk of \S+ has \d+ [KM]iB free, and a start needs \d+ MiB there/);
+    expect(() => requireRoom(home, ALL)).toThrow(
+      /^the disk of \S+ has \d+ [KM]iB free, and a start needs \d+ MiB there/,
+    );
   });
 
   test("has the room for a first start on 64 MiB, and for a later one on much less", async () => {
@@ -57,7 +59,9 @@ describe.skipIf(!canMount)("a start on a disk of its own", () => {
   test("says so with exit code 2, and leaves the folder as it was", async () => {
     const home = await disk(64);
     const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: home });
-    expect(errors).toMatch(/^waybill: the disk of \S+ has 64 KiB free, and a start needs \d+ MiB there: .*nothing was changed\n$/);
+    expect(errors).toMatch(
+      /^waybill: the disk of \S+ has 64 KiB free, and a start needs \d+ MiB there: .*nothing was changed\n$/,
+    );
     expect(code).toBe(2);
     expect(readdirSync(home)).toEqual([]);
   }, 60_000);
