@@ -117,8 +117,9 @@ class SettingsReader {
     }
     try {
       const text = generatedSecret(file, generated.make);
-      const remedy = generated.keepsData && holdsData(home) ? "restore it from a backup" : "remove it for a new one";
-      return this.parse(setting, text, `read from ${file}, which is damaged (${remedy})`);
+      const isNeeded = generated.keepsData && holdsData(home);
+      const remedy = isNeeded ? ": restore the file from a backup" : ": remove the file, and a new one is made";
+      return this.parse(setting, text, `read from ${file}`, remedy);
     } catch (error) {
       // One line for the folder, not one for each of its files.
       if (this.isHomeRefused) return null;
@@ -131,10 +132,10 @@ class SettingsReader {
     }
   }
 
-  private parse(setting: Setting<unknown>, text: string, holds: string): unknown {
+  private parse(setting: Setting<unknown>, text: string, holds: string, remedy = ""): unknown {
     const value = setting.parse(text);
     if (value !== undefined) return value;
-    this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}`);
+    this.problems.push(`${setting.name} is ${holds}; it should be ${setting.expected}${remedy}`);
     return null;
   }
 }
