@@ -10,8 +10,10 @@ import { openingStore, UnopenedStoreError } from "../../src/storage/opening-stor
 import { openPglite } from "../../src/storage/pglite.ts";
 import { startRedisChild } from "../../src/storage/redis-child.ts";
 import { beginFolder } from "../../src/storage/unfinished-folder.ts";
+import { runBun } from "../support/command.ts";
 import { copyMadePostgres } from "../support/made-home.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
+import { temporaryHome } from "../support/waybill.ts";
 
 let folder: string;
 
@@ -152,3 +154,35 @@ describe("a store's folder", () => {
     expect(await readdir(place)).toEqual(["rows"]);
   });
 });
+
+test("an empty definition of the event store is named, and where its first start did not end the store is made anew", async () => {
+  const home = await temporaryHome({ hasPostgres: false });
+  try {
+    const clickhouse = join(home.path, "clickhouse");
+    const [definition = ""] = new Bun.Glob("store/**/events.sql").scanSync({ cwd: clickhouse, absolute: true });
+    await writeFile(definition, "");
+    expect(await openEvents(home.path)).toContain(
+      `ClickHouse) does not open in ${clickhouse}: ${definition} is empty. It is`,
+    );
+    await writeFile(join(clickhouse, "unfinished"), "");
+    expect(await openEvents(home.path)).toContain("it is open");
+    expect(await openEvents(home.path)).toContain("it is open");
+  } finally {
+    await home.remove();
+  }
+}, 120_000);
+
+/** What a process says that opens the event store: the engine opens one folder in each. */
+async function openEvents(home: string): Promise<string> {
+  const script = `
+    import { CHANNELS } from "./src/app/channels.ts";
+    import { openEventStore } from "./src/app/stores.ts";
+    import { loadConfig } from "./src/config/config.ts";
+    import { systemClock } from "./src/runtime/system-clock.ts";
+    const config = loadConfig({ WAYBILL_HOME: ${JSON.stringify(home)} });
+    const opened = openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+    console.log(await opened.then(() => "it is open", ({ message }) => message));
+    process.exit(0);
+  `;
+  return (await runBun(["-e", script], {})).output;
+}
