@@ -36,7 +36,7 @@ export interface DoctorPorts {
   readonly telemetry: Telemetry;
   readonly redis: RedisAddress;
   readonly db: AnyDb;
-  readonly eventStore: Pick<OpenEventStore, "identity" | "health"> | null;
+  readonly eventStore: Pick<OpenEventStore, "identity" | "belonging" | "health"> | null;
 }
 
 const WITHIN_MS = 5_000;
@@ -221,10 +221,16 @@ async function eventStoreFindings({ eventStore }: DoctorPorts): Promise<readonly
   if (eventStore === null) return [];
   await eventStore.identity();
   const { version, nowMs, refusedRows, freeBytes, totalBytes } = await eventStore.health();
+  const broken = await eventStore.belonging.brokenParts();
   return [
     fine("ClickHouse", `version ${version}, with the current schema`),
     ...skewFindings("ClickHouse", nowMs - systemClock.nowMs()),
     ...(totalBytes === 0 ? [] : [roomFinding("ClickHouse's disk", freeBytes, totalBytes)]),
+    ...broken.map(({ table, parts, folder }) => ({
+      part: "ClickHouse's files",
+      says: `${parts} parts of ${table} were damaged when it was opened, and their rows are missing`,
+      todo: `restore a backup, or go on without these rows: then remove the folders broken* in ${folder}`,
+    })),
     ...(refusedRows === 0
       ? []
       : [

@@ -9,13 +9,14 @@ import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import { removeStaging } from "../storage/backup/running-cut.ts";
 import type { Chdb } from "../storage/chdb.ts";
-import type { OpenDatabase } from "../storage/database.ts";
+import { Database, type OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import type { EmbeddedPostgres } from "../storage/pglite.ts";
 import { Upkeep, type UpkeepOptions } from "../storage/upkeep.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { checkStart } from "./start-checks.ts";
+import { StoreMarks } from "./store-marks.ts";
 import {
   hasEmbeddedStore,
   joinDatabase,
@@ -86,6 +87,9 @@ export async function openStores(
   const queue = await openQueue({ channels, config, telemetry }, shutdown, redis.value.address);
   // Our lock on the folder says that whoever held a lease in this Redis is dead.
   if (config.redis === null) await queue.forgetOwners(config.shards);
+  const registry = new Database(database.value.db, clock, database.value.onSilence);
+  const marked = { config, clock, telemetry, queue, database: registry, eventStore: eventStore.value, checked: checks };
+  shutdown.start("history", "store marks", new StoreMarks({ ...marked, onForeign: onBroken }));
   const { postgres } = database.value;
   if (postgres !== null) {
     await startUpkeep({ db: postgres.db, clock, telemetry, freeBytes: () => freeBytesOf(config.home) }, shutdown);

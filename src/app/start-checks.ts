@@ -1,22 +1,34 @@
 import type { Config } from "../config/config.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { ConfigurationError, isOutage } from "../domain/errors.ts";
+import { firstEventIdAt } from "../domain/event.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type RedisFacts, RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { lastEventIdOf } from "../engine/queue/restored-queue.ts";
+import type { EventStoreBelonging } from "../events/event-store-belonging.ts";
 import type { AnyDb } from "../storage/database.ts";
 import { requireSchema } from "../storage/migrate.ts";
-import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
+import { claimForQueue, noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { masterKeyId } from "../storage/vault.ts";
+import {
+  type Beside,
+  eventStoreSays,
+  MARK_OF,
+  olderQueue,
+  problemBetween,
+  registrySays,
+  type StoreSays,
+} from "./store-belongings.ts";
+import type { OpenEventStore } from "./stores.ts";
 
 /** How long a start waits for Redis's first answer. */
 const REDIS_START_MS = 10_000;
 /** How often a start that could not reach the event store tries again. */
 const ASK_AGAIN_MS = 5_000;
 
-/** Fields of the queue's metadata that name the stores it belongs to. */
-export const BELONGINGS = ["registry", "event_store", "master_key"] as const;
-export type Belonging = (typeof BELONGINGS)[number];
+/** The parts of an event store that tell whose it is. */
+export type CheckedEventStore = Pick<OpenEventStore, "identity" | "belonging">;
 
 export interface StartChecks {
   readonly config: Config;
@@ -25,41 +37,58 @@ export interface StartChecks {
   readonly redis: RedisAddress;
   readonly db: AnyDb;
   /** Null if this process has no event store. */
-  readonly eventStore: { identity(): Promise<string> } | null;
+  readonly eventStore: CheckedEventStore | null;
   /** Ends the process: the event store was unavailable at the start and turned out to be another one. */
   onMismatch(reason: string): void;
 }
 
+/** What the checks found. */
+export interface Checked {
+  /** The queue's id. */
+  readonly queue: string;
+  /** The last mark of it that the registry had when it was opened, and so has on disk. */
+  readonly registryMark: number;
+  /** Whether the event store has answered, and belongs to the queue. */
+  isEventStoreOurs(): boolean;
+  /** Stops the checks that are still pending. */
+  stop(): void;
+}
+
 /**
- * Refuses to start on stores that cannot keep the promises or that do not belong together. Rejects with `ConfigurationError`,
- * one line per problem, which says what to change. Returns how to stop the checks that are still pending.
- *
- * In the embedded default one process owns the queue, so another registry or event store beside it was put there on purpose:
- * the queue then belongs to that one. A shared Redis belongs to the stores of the first process that used it, until `waybill
- * adopt` changes that.
+ * Refuses to start on stores that cannot keep the promises, that do not belong together or are not of the same time. Rejects with
+ * `ConfigurationError`, one line per problem, which says what to change. The stores of the first process that used them belong
+ * together, until `waybill adopt` changes that.
  */
-export async function checkStart(options: StartChecks): Promise<{ stop(): void }> {
+export async function checkStart(options: StartChecks): Promise<Checked> {
   const { config, telemetry, redis, db, eventStore } = options;
   const { later } = await requireSchema(db);
   if (later > 0) telemetry.log("warn", "the registry has the schema of a later version", { migrations: later });
   const masterKey = await checkMasterKey(config, db);
   const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
+  let registry: Pick<Checked, "queue" | "registryMark">;
   try {
     if (config.redis !== null) await requireFitness(inspection, config, telemetry);
     // Other processes may be using a shared queue; an embedded one is ours alone.
     await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
-    const queue = new QueueBelongings(inspection, config, telemetry);
-    await queue.requireMasterKey(masterKey);
-    await queue.require("registry", (await readIdentity(db)).registry);
+    registry = await new QueueBelongings(inspection, config).requireRegistry(db, masterKey);
   } finally {
     await inspection.close();
   }
   const stopped = new AbortController();
-  if (eventStore !== null && !(await eventStoreFits(options, eventStore))) {
-    telemetry.log("warn", "clickhouse does not answer: whether it is this queue's event store is asked again", {});
-    void askAgain(options, eventStore, stopped.signal);
+  let isOurs = false;
+  if (eventStore !== null) {
+    const checks = { ...options, queue: registry.queue, eventStore };
+    isOurs = await eventStoreFits(checks);
+    if (isOurs) await tellBrokenParts(checks);
+    if (!isOurs) {
+      telemetry.log("warn", "clickhouse does not answer: whether it is this queue's event store is asked again", {});
+      void askAgain(checks, stopped.signal).then(async (fits) => {
+        isOurs = fits;
+        if (fits) await tellBrokenParts(checks);
+      });
+    }
   }
-  return { stop: () => stopped.abort() };
+  return { ...registry, isEventStoreOurs: () => isOurs, stop: () => stopped.abort() };
 }
 
 /** The ids of the given keys. The first key seals. */
@@ -93,23 +122,57 @@ async function requireFitness(inspection: RedisInspection, { redis }: Config, te
   for (const warning of warnings) telemetry.log("warn", warning);
 }
 
-/** What the queue in Redis belongs to. */
+/** What the queue in Redis belongs to, and what belongs to it. Nothing is written where it does not fit. */
 class QueueBelongings {
   constructor(
     private readonly inspection: RedisInspection,
     private readonly config: Config,
-    private readonly telemetry: Telemetry,
   ) {}
 
-  async require(what: Belonging, id: string): Promise<void> {
-    const owned = await this.inspection.meta.claim(what, id);
-    if (owned === id) return;
-    if (this.config.redis !== null) throw foreignStore(what, this.config);
-    await this.inspection.meta.set(what, id);
-    this.telemetry.log("warn", "the queue belongs to another store from now on", { store: what, was: owned, is: id });
+  async requireRegistry(db: AnyDb, masterKey: string): Promise<Pick<Checked, "queue" | "registryMark">> {
+    const { meta } = this.inspection;
+    const read = async () => registrySays(await readIdentity(db));
+    const { id, mark } = await this.requireTogether("registry", read);
+    await this.requireMasterKey(masterKey);
+    const queue = await meta.name(crypto.randomUUID());
+    // The registry decides between two queues that begin at the same moment.
+    await claimForQueue(db, queue);
+    await this.requireTogether("registry", read);
+    await meta.claim("registry", id);
+    await this.requireTogether("registry", read);
+    return { queue, registryMark: mark };
   }
 
-  async requireMasterKey(first: string): Promise<void> {
+  async requireEventStore({ identity, belonging }: CheckedEventStore, queue: string, nowMs: number): Promise<void> {
+    const read = async () => eventStoreSays(await identity(), await belonging.read());
+    const { id } = await this.requireTogether("event_store", read);
+    await this.requireEventsOfQueue(belonging, nowMs);
+    // Those that record also write to it.
+    if (this.config.roles.includes("recorder")) await belonging.claimForQueue(queue);
+    await this.inspection.meta.claim("event_store", id);
+    await this.requireTogether("event_store", read);
+  }
+
+  /** Others may raise the marks meanwhile. So the queue says what it noted of the store before, and its own mark after the store is read. */
+  private async requireTogether(what: Beside, read: () => Promise<StoreSays>): Promise<StoreSays> {
+    const { [MARK_OF[what]]: noted = "0" } = await this.inspection.meta.read();
+    const store = await read();
+    const meta = { ...(await this.inspection.meta.read()), [MARK_OF[what]]: noted };
+    const problem = problemBetween(what, this.config, { meta, store });
+    if (problem !== null) throw problem;
+    return store;
+  }
+
+  /** The queue gives out an event's id before the event is stored. Events of the future were dated by a clock that was wrong. */
+  private async requireEventsOfQueue(belonging: EventStoreBelonging, nowMs: number): Promise<void> {
+    const known = await lastEventIdOf(this.inspection, this.config.shards);
+    const later = await belonging.lastEventIn(known, firstEventIdAt(nowMs));
+    // Another process may have given it out meanwhile.
+    if (later === null || later <= (await lastEventIdOf(this.inspection, this.config.shards))) return;
+    throw olderQueue("event_store", this.config);
+  }
+
+  private async requireMasterKey(first: string): Promise<void> {
     const noted = await this.inspection.meta.claim("master_key", first);
     if (noted === first) return;
     if (!masterKeyIds(this.config).includes(noted)) throw foreignKey(noted, "The queue in Redis");
@@ -117,50 +180,53 @@ class QueueBelongings {
   }
 }
 
-/** The error for a store that is not the one the shared queue belongs to. */
-export function foreignStore(what: Belonging, config: Config): ConfigurationError {
-  const [name, setting, url] =
-    what === "registry"
-      ? (["registry", "DATABASE_URL", config.databaseUrl] as const)
-      : (["event store", "CLICKHOUSE_URL", config.clickhouseUrl] as const);
-  const here = url === null ? `the private ${name} in WAYBILL_HOME` : `the ${name} at ${setting}`;
-  return new ConfigurationError(
-    `The queue at REDIS_URL belongs to another ${name} than ${here}: set ${setting} as its other processes have it ` +
-      "(after a move on purpose: stop them all and run `waybill adopt`).",
-  );
+interface EventStoreCheck extends StartChecks {
+  readonly queue: string;
+  readonly eventStore: CheckedEventStore;
 }
 
 /** False if it does not answer. Rejects with `ConfigurationError` if it is another event store or has another schema. */
-async function eventStoreFits(options: StartChecks, eventStore: { identity(): Promise<string> }): Promise<boolean> {
-  let id: string;
+async function eventStoreFits({ queue, eventStore, ...options }: EventStoreCheck): Promise<boolean> {
+  const inspection = await RedisInspection.open({ ...options, address: options.redis, withinMs: REDIS_START_MS });
   try {
-    id = await eventStore.identity();
+    const belongings = new QueueBelongings(inspection, options.config);
+    await belongings.requireEventStore(eventStore, queue, options.clock.nowMs());
+    return true;
   } catch (error) {
     if (isOutage(error)) return false;
     throw error;
-  }
-  const inspection = await RedisInspection.open({ ...options, address: options.redis, withinMs: REDIS_START_MS });
-  try {
-    await new QueueBelongings(inspection, options.config, options.telemetry).require("event_store", id);
-    return true;
   } finally {
     await inspection.close();
   }
 }
 
-async function askAgain(
-  options: StartChecks,
-  eventStore: { identity(): Promise<string> },
-  signal: AbortSignal,
-): Promise<void> {
+/** The engine goes on without them, so only this tells. */
+async function tellBrokenParts({ eventStore, telemetry }: EventStoreCheck): Promise<void> {
+  const broken = await eventStore.belonging.brokenParts().catch((error: unknown) => {
+    telemetry.log("debug", "damaged files of the event store were not looked for", { error: String(error) });
+    return [];
+  });
+  for (const { table, parts, folder } of broken) {
+    telemetry.log("error", "files of the event store are damaged: rows are missing (docs/runbook.md)", {
+      table,
+      parts,
+      folder,
+    });
+  }
+}
+
+async function askAgain(checks: EventStoreCheck, signal: AbortSignal): Promise<boolean> {
   for (;;) {
-    await sleep(options.clock, ASK_AGAIN_MS, signal);
-    if (signal.aborted) return;
+    await sleep(checks.clock, ASK_AGAIN_MS, signal);
+    if (signal.aborted) return false;
     try {
-      if (await eventStoreFits(options, eventStore)) return;
+      if (await eventStoreFits(checks)) return true;
     } catch (error) {
-      if (error instanceof ConfigurationError) return options.onMismatch(error.message);
-      options.telemetry.log("debug", "the event store was not asked", { error: String(error) });
+      if (error instanceof ConfigurationError) {
+        checks.onMismatch(error.message);
+        return false;
+      }
+      checks.telemetry.log("debug", "the event store was not asked", { error: String(error) });
     }
   }
 }

@@ -21,6 +21,7 @@ import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
 import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
+import { EventStoreBelonging } from "../events/event-store-belonging.ts";
 import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
 import { EventStoreProbe } from "../events/event-store-probe.ts";
 import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
@@ -135,6 +136,8 @@ export interface OpenEventStore {
   readonly exports: ClickHouseEventExport;
   /** The id of this event store. Rejects with `ConfigurationError` if its schema is not current. */
   identity(): Promise<string>;
+  /** The queue that it belongs to. */
+  readonly belonging: EventStoreBelonging;
   health(): Promise<EventStoreHealth>;
   /** For histories that never happened. */
   readonly demo: DemoPorts;
@@ -248,6 +251,7 @@ function eventStoreOver(
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
+    belonging: new EventStoreBelonging(reading, over(clients.writer), target),
     close: () => clients.close(),
   };
 }

@@ -1,24 +1,26 @@
 import { sealedColumnsOf } from "../app/app-channel.ts";
 import { CHANNELS } from "../app/channels.ts";
-import { type Belonging, masterKeyIds } from "../app/start-checks.ts";
+import { masterKeyIds } from "../app/start-checks.ts";
+import { MARK_OF } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore, openRedis, usesEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { RedisInspection } from "../engine/queue/redis-inspection.ts";
+import { moveEventClocks } from "../engine/queue/restored-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { Database } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/migrate.ts";
-import { noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
+import { giveToQueue, noteMasterKey, type RegistryIdentity, readIdentity } from "../storage/registry-identity.ts";
 import { requireMasterKeys } from "../storage/sealed-column.ts";
 import { Vault } from "../storage/vault.ts";
 import { processTelemetry } from "./command-line.ts";
 
 /**
- * `waybill adopt`, to be run after a move: from now on the queue in Redis belongs to the registry, the event store and the
- * master key of this configuration.
+ * `waybill adopt`, to be run after a move, or after a store was lost: from now on the queue in Redis, the registry, the event store
+ * and the master key of this configuration belong together, whatever they belonged to before.
  */
 export async function adopt(config: Config): Promise<number> {
   const lock = hasEmbeddedStore(config) ? FolderLock.acquire(config.home) : null;
@@ -33,61 +35,90 @@ export async function adopt(config: Config): Promise<number> {
 const WITHIN_MS = 10_000;
 
 /**
- * Records in the queue that it belongs to the stores and the master key of this configuration. Nothing is moved: data in the
- * former stores stays there. Refuses a master key that does not open the stored credentials. Returns one line per store that
- * says what changed.
+ * Records in all stores that they belong together, with this master key. Nothing is moved: data in the former stores stays there.
+ * Refuses a master key that does not open the stored credentials. Returns one line per store that says what changed.
+ *
+ * The queue gets a new id, so a process that still runs on the former stores ends, and one that starts on them is refused. It is
+ * told last: until then the stores do not fit, and the command has to be repeated.
  */
 async function adoptStores(config: Config, telemetry: Telemetry): Promise<readonly string[]> {
-  const [keyId = ""] = masterKeyIds(config);
-  const database = await openDatabase(config, "leave");
-  let registry: string;
-  try {
-    await requireSchema(database.db);
-    const vault = new Vault(config.masterKeys, systemRandom);
-    await requireMasterKeys(new Database(database.db, systemClock), vault, sealedColumnsOf(CHANNELS));
-    await noteMasterKey(database.db, keyId);
-    registry = (await readIdentity(database.db)).registry;
-  } finally {
-    await database.close();
-  }
   if (!usesEventStore(config)) {
     throw new ConfigurationError(
       "CLICKHOUSE_URL is unset and ROLES has no event store: run it with those of the recorder.",
     );
   }
-  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
-  let storeId: string;
-  try {
-    storeId = await eventStore.identity();
-  } finally {
-    await eventStore.close();
-  }
-  return await note(config, telemetry, { registry, event_store: storeId, master_key: keyId });
-}
-
-async function note(
-  config: Config,
-  telemetry: Telemetry,
-  belongings: Readonly<Record<Belonging, string>>,
-): Promise<readonly string[]> {
   const redis = await openRedis({ config, clock: systemClock, telemetry }, () => undefined);
   try {
     const { address } = redis;
     const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
     try {
-      const before = await inspection.meta.read();
-      const lines: string[] = [];
-      for (const [what, id] of Object.entries(belongings)) {
-        await inspection.meta.set(what, id);
-        const name = what.replace("_", " ");
-        if (before[what] === id) lines.push(`${name}: ${id}, as before`);
-        else lines.push(`${name}: ${id} from now on (was: ${before[what] ?? "none"})`);
-      }
-      return lines;
+      await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
+      return await adoptQueue(config, inspection);
     } finally {
       await inspection.close();
     }
   } finally {
     await redis.close();
+  }
+}
+
+async function adoptQueue(config: Config, inspection: RedisInspection): Promise<readonly string[]> {
+  const before = await inspection.meta.read();
+  const queue = crypto.randomUUID();
+  const registry = await adoptRegistry(config, queue, Number(before["mark"] ?? 0));
+  const { lastEventId, ...eventStore } = await adoptEventStore(config, queue, registry.mark);
+  const { mark } = eventStore;
+  const { shards } = config;
+  await moveEventClocks(inspection, { shards, lastEventId, nowMs: systemClock.nowMs() });
+  const [keyId = ""] = masterKeyIds(config);
+  const belongings = { queue, registry: registry.id, event_store: eventStore.id, master_key: keyId };
+  const marks = { [MARK_OF.registry]: String(registry.mark), [MARK_OF.event_store]: String(mark) };
+  await inspection.meta.setAll({ ...belongings, mark: String(mark), ...marks });
+  return [
+    ...Object.entries(belongings).map(([what, id]) => lineOf(what, id, before[what])),
+    ...lostLines(registry.former, before["queue"]),
+  ];
+}
+
+function lineOf(what: string, id: string, was: string | undefined): string {
+  const name = what.replace("_", " ");
+  return was === id ? `${name}: ${id}, as before` : `${name}: ${id} from now on (was: ${was ?? "none"})`;
+}
+
+/** What became of the jobs of a queue that is not there any more. */
+function lostLines({ queue, queued }: RegistryIdentity, here: string | undefined): readonly string[] {
+  if (queue === null || queue === here || queued === null || queued.jobs === 0) return [];
+  const { jobs, at } = queued;
+  return [`left behind in the former queue ${queue}: at least ${jobs} jobs that had not ended at ${at.toISOString()}`];
+}
+
+/** Closed before the queue is told: an embedded one has its changes on disk only then. */
+async function adoptRegistry(config: Config, queue: string, queueMark: number) {
+  const database = await openDatabase(config, "leave");
+  try {
+    const { db } = database;
+    await requireSchema(db);
+    const vault = new Vault(config.masterKeys, systemRandom);
+    await requireMasterKeys(new Database(db, systemClock), vault, sealedColumnsOf(CHANNELS));
+    const former = await readIdentity(db);
+    const mark = Math.max(queueMark, former.mark);
+    const [keyId = ""] = masterKeyIds(config);
+    await noteMasterKey(db, keyId);
+    await giveToQueue(db, queue, mark);
+    return { id: former.registry, mark, former };
+  } finally {
+    await database.close();
+  }
+}
+
+async function adoptEventStore(config: Config, queue: string, least: number) {
+  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+  try {
+    const id = await eventStore.identity();
+    const mark = Math.max(least, (await eventStore.belonging.read()).mark);
+    await eventStore.belonging.giveToQueue(queue, mark);
+    return { id, mark, lastEventId: await eventStore.belonging.lastEvent() };
+  } finally {
+    await eventStore.close();
   }
 }

@@ -6,7 +6,8 @@ import { CHANNELS } from "../app/channels.ts";
 import { nameServersOf } from "../app/email.ts";
 import { realGoogleUrls } from "../app/google.ts";
 import { requireShards } from "../app/open-registry.ts";
-import { fitnessOf, foreignKey, foreignStore, masterKeyIds } from "../app/start-checks.ts";
+import { fitnessOf, foreignKey, masterKeyIds } from "../app/start-checks.ts";
+import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import { realWhatsappUrl } from "../app/whatsapp.ts";
 import type { Config } from "../config/config.ts";
@@ -144,8 +145,8 @@ const WITHIN_MS = 4_000;
 class StoreChecks {
   private readonly telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
   private meta: Readonly<Record<string, string>> | null = null;
-  private registry: string | null = null;
-  private eventStore: string | null = null;
+  private registry: StoreSays | null = null;
+  private eventStore: StoreSays | null = null;
 
   constructor(private readonly config: Config) {}
 
@@ -172,8 +173,9 @@ class StoreChecks {
     try {
       const { later } = await requireSchema(database.db);
       await requireShards(database.db, this.config.shards);
-      const { registry, masterKey } = await readIdentity(database.db);
-      this.registry = registry;
+      const identity = await readIdentity(database.db);
+      const { masterKey } = identity;
+      this.registry = registrySays(identity);
       if (masterKey !== null && !masterKeyIds(this.config).includes(masterKey)) {
         throw foreignKey(masterKey, "The registry");
       }
@@ -187,7 +189,7 @@ class StoreChecks {
     if (this.config.clickhouseUrl === null) return "embedded (chDB)";
     const eventStore = await openEventStore({ config: this.config, channels: CHANNELS, clock: systemClock }, "leave");
     try {
-      this.eventStore = await eventStore.identity();
+      this.eventStore = eventStoreSays(await eventStore.identity(), await eventStore.belonging.read());
       return "answers, with the current schema";
     } finally {
       await eventStore.close();
@@ -199,16 +201,16 @@ class StoreChecks {
     const { meta, config } = this;
     if (meta === null)
       return config.redis === null ? "the queue is this folder's own" : "not known: Redis did not tell";
-    const { master_key: key, registry, event_store: eventStore } = meta;
+    const { master_key: key, registry } = meta;
     const problems: string[] = [];
     if (key !== undefined && !masterKeyIds(config).includes(key)) {
       problems.push(...foreignKey(key, "The queue in Redis").problems);
     }
-    if (registry !== undefined && this.registry !== null && registry !== this.registry) {
-      problems.push(...foreignStore("registry", config).problems);
-    }
-    if (eventStore !== undefined && this.eventStore !== null && eventStore !== this.eventStore) {
-      problems.push(...foreignStore("event_store", config).problems);
+    for (const [what, store] of [
+      ["registry", this.registry],
+      ["event_store", this.eventStore],
+    ] as const) {
+      if (store !== null) problems.push(...(problemBetween(what, config, { meta, store })?.problems ?? []));
     }
     if (problems.length > 0) throw new ConfigurationError(...problems);
     if (registry === undefined)

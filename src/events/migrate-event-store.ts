@@ -1,6 +1,7 @@
 import { assert, ConfigurationError } from "../domain/errors.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { ClickHouse } from "./clickhouse.ts";
+import { ensureBelonging } from "./event-store-belonging.ts";
 import { FAILED_PAYLOADS, failedPayloads, sealedTarget } from "./failed-payloads.ts";
 import { attemptsView, views } from "./rollups.ts";
 import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema.ts";
@@ -47,6 +48,7 @@ export async function migrateEventStore(
   // Of another database, which a restored backup of this one may be without.
   for (const statement of failedPayloads(target)) await clickhouse.command(statement);
   await ensureIdentity(clickhouse, target);
+  await ensureBelonging(clickhouse, target);
   return ran;
 }
 
@@ -62,9 +64,9 @@ export async function eventStoreIdentity(
   const { database } = target;
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const tables = await clickhouse.rows(
-    `SELECT name FROM system.tables WHERE database = '${database}' AND name IN ('migrations', 'identity') SETTINGS ${settings}`,
+    `SELECT name FROM system.tables WHERE database = '${database}' AND name IN ('migrations', 'identity', 'belongs_to') SETTINGS ${settings}`,
   );
-  if (tables.length < 2) throw notCurrent(database);
+  if (tables.length < 3) throw notCurrent(database);
   const rows = await clickhouse.rows(`SELECT version FROM ${database}.migrations SETTINGS ${settings}`);
   const present = new Set(rows.map(([version]) => Number(version)));
   if (eventStoreMigrations(target).some(({ version }) => !present.has(version))) throw notCurrent(database);

@@ -10,7 +10,7 @@ const LOOK_TIMEOUT_MS = 60_000;
  * A merge is not synced by default, and the parts that it replaces are removed minutes later, after a restart at once: a power cut
  * would take rows that were stored long ago.
  */
-const SYNCED_MERGES = "min_rows_to_fsync_after_merge = 1";
+export const SYNCED_MERGES = "min_rows_to_fsync_after_merge = 1";
 /**
  * Of sums, whose inserts are not synced. A power cut leaves empty files of some seconds of them, a part a second and table; with more
  * than a hundred such parts the engine would refuse to open the table, and then takes no event. Parts that are broken and not empty

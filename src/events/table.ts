@@ -86,7 +86,7 @@ export function replicated(
  * An insert is confirmed once it is on disk, because the queue then deletes its rows. Measured: 6 ms more for a small batch of
  * events and jobs, nothing for a large one.
  */
-const ON_DISK = ["fsync_after_insert = 1", "fsync_part_directory = 1"] as const;
+export const ON_DISK = ["fsync_after_insert = 1", "fsync_part_directory = 1"] as const;
 
 /** How many insert tokens a table remembers, and for how long. Without this, a repeated insert is stored twice. */
 export function window(cluster: string | null): string {

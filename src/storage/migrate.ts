@@ -82,16 +82,17 @@ export async function requireSchema(db: AnyDb): Promise<{ readonly later: number
   const known = new Set(ownMigrations().map(({ hash }) => hash));
   try {
     const present = new Set((await db.select({ hash: applied.hash }).from(applied)).map(({ hash }) => hash));
-    // This table is as old as identities are.
-    await db.execute(sql`select 1 from registry_identity limit 1`);
+    // Made apart from the migrations, and given this column later.
+    await db.execute(sql`select counted_at from registry_identity limit 1`);
     if (!known.isSubsetOf(present)) throw NOT_CURRENT;
     return { later: present.difference(known).size };
   } catch (error) {
-    throw sqlState(error).state === UNDEFINED_TABLE ? NOT_CURRENT : error;
+    throw NOT_THERE.has(sqlState(error).state ?? "") ? NOT_CURRENT : error;
   }
 }
 
-const UNDEFINED_TABLE = "42P01";
+/** `undefined_table` and `undefined_column`. */
+const NOT_THERE: ReadonlySet<string> = new Set(["42P01", "42703"]);
 const NOT_CURRENT = new ConfigurationError(
   "The database in DATABASE_URL has no current schema: run `waybill migrate` (npm run migrate).",
 );

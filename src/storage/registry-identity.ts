@@ -1,23 +1,40 @@
-import { sql } from "drizzle-orm";
-import { pgTable, smallint, text, uuid } from "drizzle-orm/pg-core";
+import { and, eq, isNull, sql } from "drizzle-orm";
+import { bigint, pgTable, smallint, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { ConfigurationError } from "../domain/errors.ts";
 import type { AnyDb } from "./database.ts";
+import { rowsOf } from "./rows-of.ts";
 
 /**
  * Identifies this registry, in one row: a random id, by which a queue recognizes the registry it belongs to, and the id of the
- * first key in MASTER_KEY at the last start.
+ * first key in MASTER_KEY at the last start. And the queue that belongs to it: by its id, with the last mark that it was seen with
+ * and the jobs that it held.
  */
 const identity = pgTable("registry_identity", {
   id: smallint("id").primaryKey(),
   registry: uuid("registry").notNull(),
   masterKey: text("master_key"),
+  queue: uuid("queue"),
+  mark: bigint("mark", { mode: "number" }).notNull().default(0),
+  queuedJobs: bigint("queued_jobs", { mode: "number" }),
+  countedAt: timestamp("counted_at", { withTimezone: true }),
 });
+
+/** Those that came later. */
+const COLUMNS =
+  "queue uuid, mark bigint not null default 0, queued_jobs bigint, counted_at timestamp with time zone".split(", ");
 
 /** Created apart from the migrations: a copy of the database is the same registry, an empty one is another. */
 export async function ensureIdentity(db: AnyDb): Promise<void> {
   await db.execute(
     sql`create table if not exists registry_identity (id smallint primary key check (id = 1), registry uuid not null, master_key text)`,
   );
+  const missing = await db.execute(
+    sql`select 1 as missing where not exists (select from pg_attribute where attrelid = 'registry_identity'::regclass and attname = 'counted_at')`,
+  );
+  if (rowsOf(missing).length > 0) {
+    const added = COLUMNS.map((column) => `add column if not exists ${column}`).join(", ");
+    await db.execute(sql.raw(`alter table registry_identity ${added}`));
+  }
   await db.execute(
     sql`insert into registry_identity (id, registry) values (1, gen_random_uuid()) on conflict do nothing`,
   );
@@ -27,16 +44,53 @@ export interface RegistryIdentity {
   readonly registry: string;
   /** Null: no process has used it yet. */
   readonly masterKey: string | null;
+  /** The id of the queue that belongs to it; null: none yet. */
+  readonly queue: string | null;
+  /** The last mark of that queue that it was told. */
+  readonly mark: number;
+  /** Null: they were not counted yet. */
+  readonly queued: QueuedThen | null;
+}
+
+/** Jobs that had not ended at a certain time, at least. */
+export interface QueuedThen {
+  readonly jobs: number;
+  readonly at: Date;
 }
 
 /** Requires a database with the current schema. */
 export async function readIdentity(db: AnyDb): Promise<RegistryIdentity> {
   const [row] = await db.select().from(identity);
   if (row === undefined) throw new ConfigurationError("The registry's identity is missing: run `waybill migrate`.");
-  return { registry: row.registry, masterKey: row.masterKey };
+  const { registry, masterKey, queue, mark, queuedJobs: jobs, countedAt: at } = row;
+  return { registry, masterKey, queue, mark, queued: jobs === null || at === null ? null : { jobs, at } };
 }
 
 /** Records which key seals from now on. Only for callers that hold the previously recorded key. */
 export async function noteMasterKey(db: AnyDb, keyId: string): Promise<void> {
   await db.update(identity).set({ masterKey: keyId });
+}
+
+/** The queue belongs to the registry if none does yet. Of two that ask at the same moment one gets it. */
+export async function claimForQueue(db: AnyDb, queue: string): Promise<void> {
+  await db.update(identity).set({ queue }).where(isNull(identity.queue));
+}
+
+/** From now on another queue belongs to the registry. */
+export async function giveToQueue(db: AnyDb, queue: string, mark: number): Promise<void> {
+  await db.update(identity).set({ queue, mark, queuedJobs: null, countedAt: null });
+}
+
+/** Notes the queue's mark, and what it holds if that was counted. False: another queue belongs to the registry by now. */
+export async function noteMark(
+  db: AnyDb,
+  { queue, mark, queued }: { readonly queue: string; readonly mark: number; readonly queued: QueuedThen | null },
+): Promise<boolean> {
+  const counted = queued === null ? {} : { queuedJobs: queued.jobs, countedAt: queued.at };
+  const noted = await db
+    .update(identity)
+    .set({ mark: sql`greatest(${identity.mark}, ${mark})`, ...counted })
+    .where(and(eq(identity.id, 1), eq(identity.queue, queue)))
+    .returning({ mark: identity.mark });
+  return noted.length > 0;
 }

@@ -258,6 +258,7 @@ test("retention follows the configuration, and a table that is right already is 
       `SELECT name, extract(engine_full, 'TTL.*toInterval(\\\\w+\\\\(\\\\d+\\\\))') FROM system.tables WHERE database = 'kept' AND engine LIKE '%MergeTree' ORDER BY name`,
     );
   const kept = (events: string, jobs: string) => [
+    ["belongs_to", ""],
     ["events", events],
     ["events_by_minute", "Day(3)"],
     ["events_by_type", events],

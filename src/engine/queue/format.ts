@@ -4,6 +4,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
 import { META_KEY } from "./keys.ts";
+import metaLua from "./meta.lua" with { type: "text" };
 import migrateLua from "./migrate.lua" with { type: "text" };
 import { Script } from "./script.ts";
 
@@ -18,6 +19,7 @@ export const QUEUE_FORMAT = 3;
 export type FormatMode = "migrate" | "refuse";
 
 const script = new Script(migrateLua, "run");
+const metaScript = new Script(metaLua, "run");
 const FORMAT = "format";
 
 /** Explains why a queue of another format is left alone. */
@@ -52,7 +54,27 @@ export class Meta {
   }
 
   async set(field: string, value: string): Promise<void> {
-    await this.connection.hset(META_KEY, field, value).catch(fail);
+    await this.setAll({ [field]: value });
+  }
+
+  /** All or none. */
+  async setAll(fields: Readonly<Record<string, string>>): Promise<void> {
+    await this.connection.hset(META_KEY, fields).catch(fail);
+  }
+
+  /** The queue's id: the given one, if it has none yet. */
+  async name(id: string): Promise<string> {
+    return String(await metaScript.run(this.connection, [META_KEY], ["name", id]));
+  }
+
+  /**
+   * Raises the mark of the queue with this id, notes the marks that other stores have by now, and returns its own. Null: another
+   * queue, or an empty one, is there in its place.
+   */
+  async mark(id: string, by: number, others: Readonly<Record<string, number>>): Promise<number | null> {
+    const args = ["mark", id, by, ...Object.entries(others).flat()];
+    const mark = await metaScript.run(this.connection, [META_KEY], args);
+    return mark === null ? null : Number(mark);
   }
 
   /** The queue's format; an empty queue will be written in this release's format. */

@@ -57,6 +57,7 @@ import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } f
 import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
+import { Meta } from "./format.ts";
 import { HeardNews, hearNews } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
@@ -125,6 +126,9 @@ export class RedisQueue
   /** What processes tell each other about themselves. */
   readonly statuses: ProcessStatuses;
 
+  /** What the queue tells of itself. */
+  readonly meta: Meta;
+
   /** What processes ask each other about jobs. */
   readonly questions: RedisQuestions;
 
@@ -170,6 +174,7 @@ export class RedisQueue
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
+    this.meta = new Meta(this.owner, telemetry);
     this.questions = new RedisQuestions(this.front, clock, random);
     this.heard = new HeardNews(letters, (text) => void this.questions.hear(text));
     this.references = new References(this.owner, this.front, clock, telemetry);

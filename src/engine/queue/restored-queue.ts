@@ -3,6 +3,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { firstEventIdAt } from "../../domain/event.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { type RedisAddress, redisFailure } from "./connection.ts";
+import { shardPrefix } from "./keys.ts";
 import { RedisInspection } from "./redis-inspection.ts";
 
 /** What becomes of the jobs that were queued when the backup was taken, and may have been sent since. */
@@ -61,6 +62,32 @@ export async function prepareRestoredQueue(options: RestoredQueueOptions, restor
     // An earlier decision ends with its jobs; two backups in a row may have been restored.
     await meta.set(NOT_SENT_BEFORE, queued === "fail" ? String(cutMs) : "0");
   });
+}
+
+const clocksOf = (shards: number) => Array.from({ length: shards }, (_, shard) => `${shardPrefix(shard)}:clock`);
+
+/** The last event id that the queue has given out; 0: none. */
+export async function lastEventIdOf({ connection }: RedisInspection, shards: number): Promise<number> {
+  const clocks = await Promise.all(clocksOf(shards).map((key) => connection.get(key))).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
+  return Math.max(0, ...clocks.map(Number));
+}
+
+/** Sets the event clocks of all shards beyond what may have been handed out, where they are not; `lastEventId` is known for certain. */
+export async function moveEventClocks(
+  inspection: RedisInspection,
+  { shards, lastEventId, nowMs }: { readonly shards: number; readonly lastEventId: number; readonly nowMs: number },
+): Promise<void> {
+  const { connection } = inspection;
+  const beyond = Math.max(firstEventIdAt(nowMs), lastEventId);
+  try {
+    for (const key of clocksOf(shards)) {
+      if (Number((await connection.get(key)) ?? 0) < beyond) await connection.set(key, String(beyond));
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }
 
 /** Jobs accepted before `acceptedMs` and to be sent before `dueMs` (Unix ms) are not sent. */
