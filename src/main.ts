@@ -17,8 +17,9 @@ history of every delivery.
   waybill [serve]                   run the roles of this process (default: all of them, with embedded stores)
   waybill check                     check the configuration, try every address in it, and see that the stores fit
   waybill migrate                   bring PostgreSQL, ClickHouse and the queue up to date
-  waybill adopt                     after a move: the queue in Redis belongs to the registry, the event store and
-                                    the master key of this configuration from now on (stop every process first)
+  waybill adopt                     after a move, or when a start says that a store was emptied, swapped or is older:
+                                    queue, registry, event store and master key of this configuration belong
+                                    together from now on (stop every process first)
   waybill backup FILE-OR-FOLDER     write the data folder to one file, also while the server runs (docs/backup.md)
   waybill restore FILE-OR-FOLDER    make the data folder anew from a backup; a folder: from the newest in it
       --queued=send|fail            what becomes of the jobs that were queued when the backup was taken

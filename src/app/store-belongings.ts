@@ -57,19 +57,20 @@ const NAMES = { queue: "queue", registry: "registry", event_store: "event store"
 
 /** A store as the operator knows it. */
 function place(what: keyof typeof NAMES, { redis, databaseUrl, clickhouseUrl }: Config) {
-  const isShared = { queue: redis, registry: databaseUrl, event_store: clickhouseUrl }[what] !== null;
+  const isPrivate = { queue: redis, registry: databaseUrl, event_store: clickhouseUrl }[what] === null;
   const name = NAMES[what];
   return {
-    here: isShared ? `the ${name} at ${SETTINGS[what]}` : `the private ${name} in WAYBILL_HOME`,
-    /** What to do about a wrong one. */
-    remedy: isShared
-      ? `set ${SETTINGS[what]} as its other processes have it, or restore it`
-      : `put WAYBILL_HOME/${FOLDERS[what]} back, or set ${SETTINGS[what]} as before, or restore a backup`,
+    here: isPrivate ? `the private ${name} in WAYBILL_HOME` : `the ${name} at ${SETTINGS[what]}`,
+    /** What to do about a wrong one. Beside a shared queue a private store is a setting that was forgotten. */
+    remedy:
+      isPrivate && redis === null
+        ? `put WAYBILL_HOME/${FOLDERS[what]} back, or set ${SETTINGS[what]} as before, or restore a backup`
+        : `set ${SETTINGS[what]} as its other processes have it, or restore that ${name}`,
   };
 }
 
 const ADOPT = "stop every process and run `waybill adopt`";
-const DOCS = "(docs/runbook.md, A store was emptied, swapped or is older)";
+const DOCS = "(docs/runbook.md)";
 const short = (id: string) => id.slice(0, 8);
 const held = ({ queued }: StoreSays) =>
   queued === null || queued.jobs === 0
@@ -98,10 +99,10 @@ function foreignStore(
   { owned, id, queue }: StoreSays & { readonly owned: string },
 ): ConfigurationError {
   const { here, remedy } = place(what, config);
-  const is = `${short(id)}${queue === null ? ", which is new" : ""}`;
+  const is = `${short(id)}${queue === null ? ", a new one" : ""}`;
   return new ConfigurationError(
-    `${sentence(place("queue", config).here)} belongs to another ${NAMES[what]} than ${here} (${short(owned)}, and this is ${is}): ` +
-      `${remedy}; after a move on purpose, ${ADOPT} ${DOCS}.`,
+    `${sentence(place("queue", config).here)} belongs to another ${NAMES[what]} than ${here}: ${remedy} (its own is ` +
+      `${short(owned)}, this is ${is}); after a move on purpose, ${ADOPT} ${DOCS}.`,
   );
 }
 

@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
@@ -6,7 +5,7 @@ import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { Database } from "../storage/database.ts";
-import { noteMark, type QueuedThen } from "../storage/registry-identity.ts";
+import { noteMark, putOnDisk, type QueuedThen } from "../storage/registry-identity.ts";
 import type { Checked } from "./start-checks.ts";
 import { MARK_OF } from "./store-belongings.ts";
 import type { OpenEventStore } from "./stores.ts";
@@ -75,7 +74,7 @@ export class StoreMarks {
     const mark = await queue.meta.mark(checked.queue, 1, this.told);
     if (mark === null || !config.roles.includes("recorder")) return;
     if (!(await this.tellRegistry(mark, true))) return;
-    if (config.databaseUrl === null) await database.read((db) => db.execute(sql`checkpoint`));
+    if (config.databaseUrl === null) await database.read(putOnDisk);
     await queue.meta.mark(checked.queue, 0, { ...this.told, [MARK_OF.registry]: mark });
   }
 

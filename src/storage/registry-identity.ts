@@ -94,3 +94,8 @@ export async function noteMark(
     .returning({ mark: identity.mark });
   return noted.length > 0;
 }
+
+/** An embedded registry has its changes on disk at checkpoints alone. */
+export async function putOnDisk(db: AnyDb): Promise<void> {
+  await db.execute(sql`checkpoint`);
+}

@@ -19,6 +19,8 @@ export interface Waybill {
   /** Its log so far. */
   log(): string;
   kill(): Promise<void>;
+  /** Its exit code, once it has ended by itself. */
+  ended(): Promise<number>;
   /** Sends the signal, and returns the exit code. */
   stop(signal?: "SIGINT" | "SIGTERM"): Promise<number>;
   operator(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -97,6 +99,7 @@ export async function startWaybill(
       server.kill("SIGKILL");
       await server.exited;
     },
+    ended: () => server.exited,
     async stop(signal = "SIGTERM") {
       server.kill(signal);
       return await server.exited;

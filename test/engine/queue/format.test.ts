@@ -149,3 +149,17 @@ test("the first process to write an identity decides it for all", async () => {
   expect(await meta.claim("registry", "two")).toBe("one");
   expect(await meta.read()).toEqual({ registry: "one" });
 });
+
+test("a queue has one id, and only that queue's mark grows, also while Redis is full", async () => {
+  expect(await meta.name("one")).toBe("one");
+  expect(await meta.name("two")).toBe("one");
+  await redis.client.config("SET", "maxmemory", "1");
+  try {
+    expect(await meta.mark("one", 2, { registry_mark: 1 })).toBe(2);
+    expect(await meta.mark("one", 1, { registry_mark: 0 })).toBe(3);
+    expect(await meta.mark("two", 1, { registry_mark: 9 })).toBeNull();
+  } finally {
+    await redis.client.config("SET", "maxmemory", "0");
+  }
+  expect(await meta.read()).toEqual({ queue: "one", mark: "3", registry_mark: "1" });
+});
