@@ -68,8 +68,6 @@ export async function checkStart(options: StartChecks): Promise<Checked> {
   let registry: Pick<Checked, "queue" | "registryMark">;
   try {
     if (config.redis !== null) await requireFitness(inspection, config, telemetry);
-    // Other processes may be using a shared queue; an embedded one is ours alone.
-    await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
     registry = await new QueueBelongings(inspection, config).requireRegistry(db, masterKey);
   } finally {
     await inspection.close();
@@ -132,7 +130,10 @@ class QueueBelongings {
   async requireRegistry(db: AnyDb, masterKey: string): Promise<Pick<Checked, "queue" | "registryMark">> {
     const { meta } = this.inspection;
     const read = async () => registrySays(await readIdentity(db));
+    // First: what a process went on to write into a queue that was emptied looks like another format.
     const { id, mark } = await this.requireTogether("registry", read);
+    // Other processes may be using a shared queue; an embedded one is ours alone.
+    await meta.openFormat(this.config.redis === null ? "migrate" : "refuse");
     await this.requireMasterKey(masterKey);
     const queue = await meta.name(crypto.randomUUID());
     // The registry decides between two queues that begin at the same moment.

@@ -52,7 +52,6 @@ async function adoptStores(config: Config, telemetry: Telemetry): Promise<readon
     const { address } = redis;
     const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
     try {
-      await inspection.meta.openFormat(config.redis === null ? "migrate" : "refuse");
       return await adoptQueue(config, inspection);
     } finally {
       await inspection.close();
@@ -66,6 +65,8 @@ async function adoptQueue(config: Config, inspection: RedisInspection): Promise<
   const before = await inspection.meta.read();
   const queue = crypto.randomUUID();
   const registry = await adoptRegistry(config, queue, Number(before["mark"] ?? 0));
+  const older = config.redis === null ? "migrate" : "refuse";
+  await inspection.meta.openFormat(registry.former.queue === null ? older : "unmarked");
   const { lastEventId, ...eventStore } = await adoptEventStore(config, queue, registry.mark);
   const { mark } = eventStore;
   const { shards } = config;

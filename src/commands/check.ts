@@ -158,9 +158,9 @@ class StoreChecks {
     try {
       const { problems, warnings, summary } = fitnessOf(await inspection.servers(), address.kind === "cluster");
       if (problems.length > 0) throw new ConfigurationError(...problems);
+      this.meta = await inspection.meta.read();
       const format = await inspection.meta.format();
       if (format !== QUEUE_FORMAT) throw foreignFormat(format);
-      this.meta = await inspection.meta.read();
       return [`answers (${summary})`, ...warnings.map((warning) => `warning: ${warning}`)].join("\n");
     } finally {
       await inspection.close();

@@ -15,8 +15,11 @@ import { Script } from "./script.ts";
  */
 export const QUEUE_FORMAT = 3;
 
-/** How to treat a queue of an older format: `refuse` leaves it alone, because other processes may be using it. */
-export type FormatMode = "migrate" | "refuse";
+/**
+ * How to treat a queue of an older format: `refuse` leaves it alone, because other processes may be using it. `unmarked`: the same, and
+ * a queue without a marker has none because it was emptied while this release worked on it.
+ */
+export type FormatMode = "migrate" | "refuse" | "unmarked";
 
 const script = new Script(migrateLua, "run");
 const metaScript = new Script(metaLua, "run");
@@ -87,12 +90,13 @@ export class Meta {
    * `mode` allows it. Rejects with `ConfigurationError` if the queue must not be touched. Call before anything else.
    */
   async openFormat(mode: FormatMode): Promise<void> {
+    if (mode === "unmarked") await this.claim(FORMAT, String(QUEUE_FORMAT));
     const format = await this.format();
     if (format === QUEUE_FORMAT) {
       await this.claim(FORMAT, String(QUEUE_FORMAT));
       return;
     }
-    if (format > QUEUE_FORMAT || mode === "refuse") throw foreignFormat(format);
+    if (format > QUEUE_FORMAT || mode !== "migrate") throw foreignFormat(format);
     await this.migrate(format);
   }
 

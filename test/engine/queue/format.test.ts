@@ -144,6 +144,16 @@ describe("the queue's format", () => {
   });
 });
 
+test("a queue that was emptied at work gets its marker back, and another format keeps its own", async () => {
+  await accept(TENANT);
+  await redis.client.del("wb:{meta}");
+  await expect(meta.openFormat("refuse")).rejects.toThrow("format 1");
+  await meta.openFormat("unmarked");
+  expect(await meta.read()).toEqual({ format: String(QUEUE_FORMAT) });
+  await meta.set("format", "2");
+  await expect(meta.openFormat("unmarked")).rejects.toThrow("format 2");
+});
+
 test("the first process to write an identity decides it for all", async () => {
   expect(await meta.claim("registry", "one")).toBe("one");
   expect(await meta.claim("registry", "two")).toBe("one");
