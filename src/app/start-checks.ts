@@ -11,6 +11,7 @@ import type { AnyDb } from "../storage/database.ts";
 import { requireSchema } from "../storage/migrate.ts";
 import { claimForQueue, noteMasterKey, readIdentity } from "../storage/registry-identity.ts";
 import { masterKeyId } from "../storage/vault.ts";
+import { requireShards } from "./open-registry.ts";
 import {
   type Beside,
   eventStoreSays,
@@ -63,6 +64,7 @@ export async function checkStart(options: StartChecks): Promise<Checked> {
   const { config, telemetry, redis, db, eventStore } = options;
   const { later } = await requireSchema(db);
   if (later > 0) telemetry.log("warn", "the registry has the schema of a later version", { migrations: later });
+  await requireShards(db, config.shards);
   const masterKey = await checkMasterKey(config, db);
   const inspection = await RedisInspection.open({ ...options, address: redis, withinMs: REDIS_START_MS });
   let registry: Pick<Checked, "queue" | "registryMark">;

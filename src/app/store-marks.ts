@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import type { Clock } from "../domain/clock.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import { Repeated } from "../domain/repeated.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
@@ -11,6 +11,8 @@ import { MARK_OF } from "./store-belongings.ts";
 import type { OpenEventStore } from "./stores.ts";
 
 const MARK_MS = 5_000;
+/** How long a stop waits for stores that may be away. */
+const STOP_MS = 1_000;
 /** Rounds between two counts of what is queued: counting a backlog of many tenants takes Redis some 100 ms. */
 const COUNT_EVERY = 12;
 /** Rounds between two marks in the event store: each is a part to merge. */
@@ -39,6 +41,7 @@ export interface StoreMarksOptions {
 export class StoreMarks {
   private readonly rounds: Repeated;
   private round = 0;
+  private ending: Promise<void> | null = null;
   /** What the queue is to note of the other stores. */
   private readonly told: Record<string, number> = {};
 
@@ -54,7 +57,13 @@ export class StoreMarks {
 
   /** Marks once more, so that a copy of now is older than what follows. Safe to repeat. */
   async stop(): Promise<void> {
-    if (this.rounds.isStopping) return this.rounds.stop();
+    const ended = new AbortController();
+    this.ending ??= this.end();
+    await Promise.race([this.ending, sleep(this.options.clock, STOP_MS, ended.signal)]);
+    ended.abort();
+  }
+
+  private async end(): Promise<void> {
     await this.rounds.stop();
     await this.attempt(() => this.markLast());
   }

@@ -1,5 +1,6 @@
 import { sealedColumnsOf } from "../app/app-channel.ts";
 import { CHANNELS } from "../app/channels.ts";
+import { requireShards } from "../app/open-registry.ts";
 import { masterKeyIds } from "../app/start-checks.ts";
 import { MARK_OF } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore, openRedis, usesEventStore } from "../app/stores.ts";
@@ -99,6 +100,7 @@ async function adoptRegistry(config: Config, queue: string, queueMark: number) {
   try {
     const { db } = database;
     await requireSchema(db);
+    await requireShards(db, config.shards);
     const vault = new Vault(config.masterKeys, systemRandom);
     await requireMasterKeys(new Database(db, systemClock), vault, sealedColumnsOf(CHANNELS));
     const former = await readIdentity(db);

@@ -33,15 +33,20 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     for (const waybill of running.splice(0)) await waybill.kill();
     for (const redis of redises.splice(0)) await redis.stop();
     // Each test has a queue of its own.
-    const sql = new SQL(postgres.url);
-    await sql`update registry_identity set queue = null, mark = 0`;
-    await sql.close();
+    await forgetQueue();
   });
 
   afterAll(async () => {
     await Promise.all(homes.map((home) => home.remove()));
     await postgres.remove();
   }, 300_000);
+
+  /** The registry as before its first start. */
+  async function forgetQueue(): Promise<void> {
+    const sql = new SQL(postgres.url);
+    await sql`update registry_identity set queue = null, mark = 0`;
+    await sql.close();
+  }
 
   async function newHome({ hasPostgres = false } = {}): Promise<string> {
     const home = await temporaryHome({ hasPostgres });
@@ -117,6 +122,8 @@ describe.skipIf(postgresMissing() !== null)("a start and a check", () => {
     for (const waybill of running.splice(0)) await waybill.kill();
     await redis.client.config("SET", "maxmemory", "1");
     await start(environment);
+    for (const waybill of running.splice(0)) await waybill.kill();
+    await forgetQueue();
     const empty = await newRedis("--maxmemory", "1");
     const { code, errors } = await runCommand(["serve"], await dispatcher(empty));
     expect(refusals(errors)).toEqual([expect.stringContaining("the queue refuses writes: OOM")]);
