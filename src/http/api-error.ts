@@ -14,3 +14,6 @@ export class ApiError extends Error {
     super(message);
   }
 }
+
+/** A refusal of a body that its caller still sends. Nothing more of it is read: the connection ends with the answer. */
+export class BodyGivenUp extends ApiError {}

@@ -4,7 +4,7 @@ import type { Operator } from "../domain/operator.ts";
 import type { RateState } from "../domain/queue.ts";
 import type { ApiKey } from "../domain/tenant.ts";
 import type { Span } from "../domain/tracing.ts";
-import type { ApiError } from "./api-error.ts";
+import { type ApiError, BodyGivenUp } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
 import { LARGE_ANSWER_LENGTH, type LargeAnswer } from "./large-answers.ts";
 
@@ -99,8 +99,7 @@ export class Exchange {
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
     if (error.status === 415) extra["accept-encoding"] = ACCEPTED_ENCODINGS;
-    // The caller is still sending the body that this answers.
-    if (error.status === 408) extra["connection"] = "close";
+    if (error instanceof BodyGivenUp) extra["connection"] = "close";
     const page = this.errorPage?.(error, extra) ?? null;
     return page ?? this.json(error.status, { error: error.message, ...error.members }, extra);
   }

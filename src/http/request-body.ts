@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
 import { RestedTurns } from "../domain/rested-turns.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, BodyGivenUp } from "./api-error.ts";
 import { BodyRoom, type Caller, keyOf, SMALL_BODY_BYTES } from "./body-room.ts";
 import type { Exchange } from "./exchange.ts";
 import { parseJson } from "./parse-json.ts";
@@ -24,12 +24,27 @@ export interface BodyBounds {
   isAllowed?(value: unknown): boolean;
 }
 
+/** How a body is read piece by piece. */
+interface Streaming {
+  /** Null if the length is not known before the end. */
+  readonly declared: number | null;
+  readonly bytesMax: number;
+  readonly expand?: (pieces: BodyPieces) => ByteReader;
+}
+
+/** The part of a stream's reader that is used here. */
+interface ByteReader {
+  read(): Promise<{ readonly done: true } | { readonly done: false; readonly value: Uint8Array<ArrayBuffer> }>;
+  cancel(): Promise<void>;
+}
+
 /** Longer bodies are processed one at a time, those of each caller in turn. */
 const LARGE_BYTES = 1024 * 1024;
 
 /**
  * Reads request bodies, with bounds on the memory they take together (`BodyRoom`), on how long one may take to arrive
- * (`SlowBodies`), and on how much parsing slows down other work (`LargeBodies`). A body that no handler asks for is not read:
+ * (`SlowBodies`), on how many pieces it may arrive in (`BodyPieces`), and on how much parsing slows down other work
+ * (`LargeBodies`). A body that no handler asks for is not read:
  * the server applies backpressure until there is an answer, then discards the rest as it arrives and keeps the connection.
  */
 export class RequestBodies {
@@ -86,7 +101,7 @@ export class RequestBodies {
 
   /**
    * The raw body: a signature is over these bytes. Throws an `ApiError`: 413 if it is longer than `bytesMax`, 429 or 503 if
-   * there is no room for it, 408 if it arrives too slowly, 400 if it breaks off.
+   * there is no room for it, 408 if it arrives too slowly, 400 if it breaks off or arrives in crumbs.
    */
   async bytes(exchange: Exchange, bytesMax: number = limits.requestBodyBytesMax): Promise<Uint8Array> {
     const { request } = exchange;
@@ -94,7 +109,7 @@ export class RequestBodies {
     if (declared !== null && declared > bytesMax) throw tooLarge(bytesMax);
     try {
       if (declared !== null && declared <= SMALL_BODY_BYTES) return await this.small(request, declared);
-      return await this.stream(exchange, request.body, { declared, bytesMax });
+      return await this.stream(exchange, { declared, bytesMax });
     } catch (error) {
       if (error instanceof ApiError) throw error;
       // The caller disconnected or broke the transfer coding; no answer can reach it.
@@ -122,42 +137,44 @@ export class RequestBodies {
     if (!isGzip(request)) return this.bytes(exchange, bytesMax);
     if ((declaredLength(exchange) ?? 0) > bytesMax) throw tooLarge(bytesMax);
     try {
-      // Expands no faster than it is read: a body of any ratio takes no more memory than the bound and the room allow.
-      const body = request.body?.pipeThrough(new DecompressionStream("gzip")) ?? null;
-      return await this.stream(exchange, body, { declared: null, bytesMax });
+      return await this.stream(exchange, { declared: null, bytesMax, expand: expanded });
     } catch (error) {
       if (error instanceof ApiError) throw error;
       throw new ApiError(400, "the body is not valid gzip");
     }
   }
 
-  /** `declared`: null if the length is not known before the end. */
-  private async stream(
-    exchange: Exchange,
-    body: ReadableStream<Uint8Array> | null,
-    { declared, bytesMax }: { readonly declared: number | null; readonly bytesMax: number },
-  ): Promise<Uint8Array> {
+  /** All in one array: in pieces, a body would take a hundred bytes for each of them beside its own. */
+  private async stream(exchange: Exchange, { declared, bytesMax, expand }: Streaming): Promise<Uint8Array> {
     const hold = this.holdOf(exchange);
     if (declared !== null) hold.growTo(declared);
+    const { body } = exchange.request;
     if (body === null) return new Uint8Array();
-    const reader = body.getReader();
-    const watch = this.slow.watch(declared, () => void reader.cancel().catch(() => undefined));
-    const chunks: Uint8Array[] = [];
+    const pieces = new BodyPieces(body.getReader(), bytesMax);
+    const source = expand?.(pieces) ?? pieces;
+    const watch = this.slow.watch(declared, () => void source.cancel().catch(() => undefined));
+    // What nothing has been written to yet takes no memory.
+    let bytes = new Uint8Array(declared ?? 0);
     let length = 0;
     try {
       while (true) {
-        const chunk = await reader.read();
+        const piece = await source.read();
         if (watch.isLate) throw tooSlow();
-        if (chunk.done) return Buffer.concat(chunks, length);
-        length += chunk.value.length;
-        if (length > bytesMax) throw tooLarge(bytesMax);
-        if (declared === null && length > SMALL_BODY_BYTES) hold.growTo(roomFor(length));
-        watch.progressed(chunk.value.length);
-        chunks.push(chunk.value);
+        if (piece.done) return bytes.subarray(0, length);
+        const { value } = piece;
+        if (length + value.length > bytesMax) throw tooLarge(bytesMax);
+        if (length + value.length > bytes.length) {
+          const capacity = capacityFor(length + value.length, bytesMax);
+          if (capacity > SMALL_BODY_BYTES) hold.growTo(capacity);
+          bytes = new Uint8Array(bytes.buffer.transfer(capacity));
+        }
+        bytes.set(value, length);
+        length += value.length;
+        watch.progressed(value.length);
       }
     } catch (error) {
       // The rest of the body is dropped.
-      await reader.cancel().catch(() => undefined);
+      await source.cancel().catch(() => undefined);
       throw error;
     } finally {
       watch.end();
@@ -200,11 +217,12 @@ function declaredLength(exchange: Exchange): number | null {
   return exchange.declaredBytes;
 }
 
-/** Rounds up to a few steps, so a growing body asks for room only a few times. */
-function roomFor(bytes: number): number {
-  const step = SMALL_BODY_BYTES * 4;
-  return Math.ceil(bytes / step) * step;
+/** Twice as much each time, so that a growing body is copied, and asks for room, only a few times. */
+function capacityFor(bytes: number, bytesMax: number): number {
+  return Math.min(bytesMax, Math.max(CAPACITY_MIN, 2 ** Math.ceil(Math.log2(bytes))));
 }
+
+const CAPACITY_MIN = 1024;
 
 /** No two rows of blanks meet in it: they could share a long one in as many ways as it is long. */
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
@@ -223,7 +241,66 @@ function tooLarge(bytesMax: number): ApiError {
 }
 
 function tooSlow(): ApiError {
-  return new ApiError(408, "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
+  return new BodyGivenUp(408, "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
+}
+
+/** A body may come in so many pieces, however small: few bodies are longer than that, and each of their bytes may come by itself. */
+const PIECES_FREE = 4096;
+/** In more than those, on average at least so many bytes have to come in one. */
+const PIECE_BYTES_MIN = 16;
+
+/**
+ * The pieces that a body arrives in. Bun hands over each chunk of the transfer coding by itself, and that takes a microsecond
+ * whatever its length: megabytes in chunks of one byte would hold up everybody else for seconds.
+ *
+ * P1. Of a body in crumbs no more than the first `PIECES_FREE` are read; its connection is closed, with the rest unread.
+ * P2. Another body in very many pieces is read once in a turn of the event loop: what comes meanwhile, Bun joins.
+ * P3. Not more than `bytesMax` are read, also of a compressed body that expands to nothing.
+ */
+class BodyPieces implements ByteReader {
+  private pieces = 0;
+  private bytes = 0;
+
+  constructor(
+    private readonly reader: ByteReader,
+    private readonly bytesMax: number,
+  ) {}
+
+  /** Throws an `ApiError` 400 or 413. */
+  async read(): ReturnType<ByteReader["read"]> {
+    if (this.pieces > PIECES_FREE) await new Promise(setImmediate);
+    const piece = await this.reader.read();
+    if (piece.done) return piece;
+    this.pieces += 1;
+    this.bytes += piece.value.length;
+    if (this.bytes > this.bytesMax) throw tooLarge(this.bytesMax);
+    if (this.pieces > PIECES_FREE && this.bytes < this.pieces * PIECE_BYTES_MIN) throw inCrumbs();
+    return piece;
+  }
+
+  cancel(): Promise<void> {
+    return this.reader.cancel();
+  }
+}
+
+function inCrumbs(): ApiError {
+  return new BodyGivenUp(
+    400,
+    `the body comes in more than ${PIECES_FREE} pieces of less than ${PIECE_BYTES_MIN} bytes: send larger chunks, or a Content-Length`,
+  );
+}
+
+/** Expands no faster than it is read: a body of any ratio takes no more memory than the bound and the room allow. */
+function expanded(pieces: BodyPieces): ByteReader {
+  const compressed = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const piece = await pieces.read();
+      if (piece.done) controller.close();
+      else controller.enqueue(piece.value);
+    },
+    cancel: () => pieces.cancel(),
+  });
+  return compressed.pipeThrough(new DecompressionStream("gzip")).getReader();
 }
 
 /** A body that brings no bytes for this long is given up, */
