@@ -217,12 +217,11 @@ function declaredLength(exchange: Exchange): number | null {
   return exchange.declaredBytes;
 }
 
-/** Twice as much each time, so that a growing body is copied, and asks for room, only a few times. */
+/** A quarter more at most, so that a growing body is copied, and asks for room, only a few times. */
 function capacityFor(bytes: number, bytesMax: number): number {
-  return Math.min(bytesMax, Math.max(CAPACITY_MIN, 2 ** Math.ceil(Math.log2(bytes))));
+  const step = Math.max(1024, 2 ** (Math.floor(Math.log2(bytes)) - 2));
+  return Math.min(bytesMax, Math.ceil(bytes / step) * step);
 }
-
-const CAPACITY_MIN = 1024;
 
 /** No two rows of blanks meet in it: they could share a long one in as many ways as it is long. */
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
@@ -244,21 +243,26 @@ function tooSlow(): ApiError {
   return new BodyGivenUp(408, "the body came too slowly: nothing for 10 seconds, or less than 64 kB a second");
 }
 
-/** A body may come in so many pieces, however small: few bodies are longer than that, and each of their bytes may come by itself. */
+/** A body may come in so many pieces, however small: each byte of a short one may come by itself. */
 const PIECES_FREE = 4096;
-/** In more than those, on average at least so many bytes have to come in one. */
-const PIECE_BYTES_MIN = 16;
+/** Of a longer one, as many more as are usual: those of TCP and of proxies have hundreds of bytes. */
+const PIECE_BYTES = 512;
+/** Nobody sends much in pieces shorter than that, */
+const CRUMB_BYTES = 16;
+/** which more than this part of a hostile body's pieces are. */
+const CRUMBS_MAX = 0.75;
 
 /**
  * The pieces that a body arrives in. Bun hands over each chunk of the transfer coding by itself, and that takes a microsecond
  * whatever its length: megabytes in chunks of one byte would hold up everybody else for seconds.
  *
- * P1. Of a body in crumbs no more than the first `PIECES_FREE` are read; its connection is closed, with the rest unread.
- * P2. Another body in very many pieces is read once in a turn of the event loop: what comes meanwhile, Bun joins.
- * P3. Not more than `bytesMax` are read, also of a compressed body that expands to nothing.
+ * P1. A body that comes in crumbs is refused when they are too many, and its connection is closed, with the rest unread.
+ * P2. Another body in too many pieces is read once in a turn of the event loop: what comes meanwhile, Bun joins.
+ * P3. No more than `bytesMax` are read, also of a compressed body that expands to nothing.
  */
 class BodyPieces implements ByteReader {
   private pieces = 0;
+  private crumbs = 0;
   private bytes = 0;
 
   constructor(
@@ -268,14 +272,19 @@ class BodyPieces implements ByteReader {
 
   /** Throws an `ApiError` 400 or 413. */
   async read(): ReturnType<ByteReader["read"]> {
-    if (this.pieces > PIECES_FREE) await new Promise(setImmediate);
+    if (this.areTooMany()) await new Promise(setImmediate);
     const piece = await this.reader.read();
     if (piece.done) return piece;
     this.pieces += 1;
     this.bytes += piece.value.length;
+    if (piece.value.length < CRUMB_BYTES) this.crumbs += 1;
     if (this.bytes > this.bytesMax) throw tooLarge(this.bytesMax);
-    if (this.pieces > PIECES_FREE && this.bytes < this.pieces * PIECE_BYTES_MIN) throw inCrumbs();
+    if (this.areTooMany() && this.crumbs > CRUMBS_MAX * this.pieces) throw inCrumbs();
     return piece;
+  }
+
+  private areTooMany(): boolean {
+    return this.pieces > PIECES_FREE + this.bytes / PIECE_BYTES;
   }
 
   cancel(): Promise<void> {
@@ -286,7 +295,7 @@ class BodyPieces implements ByteReader {
 function inCrumbs(): ApiError {
   return new BodyGivenUp(
     400,
-    `the body comes in more than ${PIECES_FREE} pieces of less than ${PIECE_BYTES_MIN} bytes: send larger chunks, or a Content-Length`,
+    `the body comes in thousands of pieces of less than ${CRUMB_BYTES} bytes: send larger chunks, or a Content-Length`,
   );
 }
 

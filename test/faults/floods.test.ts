@@ -6,7 +6,7 @@ import { recordProof } from "../support/proof.ts";
 import type { ScriptedRelay } from "../support/scripted-relay.ts";
 import { type SteadyResult, sendSteadily } from "../support/steady-sender.ts";
 import type { Waybill } from "../support/waybill.ts";
-import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf, TEST_LIMIT_MS } from "./fault-world.ts";
+import { boundMs, FaultWorld, mebibytes, residentBytes, sizeOf, TEST_LIMIT_MS, watchHealth } from "./fault-world.ts";
 
 const SECONDS = sizeOf("FLOOD_SECONDS", 5);
 const MEBIBYTE = 1024 * 1024;
@@ -141,6 +141,43 @@ test(
     record(`${bodies} bodies of 10 MiB that never end`, here, beside, `; memory grew by ${mebibytes(grownBytes)} MiB`);
     expectUndisturbed(here, beside);
     expect(mebibytes(grownBytes)).toBeLessThan(200);
+  },
+  TEST_LIMIT_MS,
+);
+
+test(
+  "bodies in chunks of one byte fill no memory, and slow no other tenant, whether anybody knows their sender or not",
+  async () => {
+    const here = await neighbourhood();
+    const { waybill, relay, neighbour, hostile } = here;
+    const beforeBytes = await residentBytes(waybill.pid);
+    const connections = sizeOf("CRUMBLED_BODIES", 20);
+    const heads = [
+      `POST /webhook/whatsapp HTTP/1.1\r\nX-Hub-Signature-256: sha256=${"a".repeat(64)}`,
+      `POST /v1/send/email HTTP/1.1\r\nX-API-Key: ${hostile.apiKey}\r\nContent-Type: application/json`,
+    ];
+    const crumbs = Buffer.from(`${"1\r\nx\r\n".repeat(3_000_000)}0\r\n\r\n`);
+    const health = watchHealth(waybill);
+    for (let i = 0; i < connections; i += 1) {
+      const { hostname, port } = new URL(waybill.url);
+      const socket = world.undo.add(connect(Number(port), hostname), (one) => one.destroy());
+      // The server wants no more of it.
+      socket.on("error", () => {});
+      socket.write(`${heads[i % heads.length]}\r\nHost: ${hostname}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+      socket.write(crumbs);
+    }
+    const beside = await sendSteadily(waybill, relay, { ...load(neighbour), name: "beside", seconds: SECONDS });
+    const healthMs = await health.stop();
+    const grownBytes = (await residentBytes(waybill.pid)) - beforeBytes;
+    record(
+      `${connections} bodies of 3 MB in chunks of one byte`,
+      here,
+      beside,
+      `; memory grew by ${mebibytes(grownBytes)} MiB, /health took at most ${Math.round(healthMs)} ms`,
+    );
+    expectUndisturbed(here, beside);
+    expect(mebibytes(grownBytes)).toBeLessThan(200);
+    expect(healthMs).toBeLessThan(boundMs(ACCEPT_MS_P50_MAX, here.alone.acceptMs.max));
   },
   TEST_LIMIT_MS,
 );

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { connect, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { residentBytes } from "../faults/fault-world.ts";
+import { eventually } from "../support/eventually.ts";
+import { must } from "../support/must.ts";
+import { Attacks } from "./support/attacks.ts";
+import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
+import { equip, type Identifiers } from "./support/identifiers.ts";
+import { argumentsOf, type Operation, operationsOf, requestOf, withCredentials } from "./support/operations.ts";
+import { startTarget, type Target } from "./support/target.ts";
+
+/*
+ * The same bytes, sent in twenty ways to every endpoint that may read them. None of the bodies ends, so whatever is kept of them is
+ * kept while memory is looked at.
+ */
+
+setDefaultTimeout(240_000);
+const attacks = new Attacks("encodings of bodies");
+
+const KIB = 1024;
+/** No compression makes it much shorter; and it is no JSON, which nobody finds out before its end. */
+const BYTES = Buffer.from(randomBytes(48 * KIB).toString("base64"));
+/** Below that, what a body takes is not told apart from what else the process does meanwhile. */
+const COST_FLOOR_BYTES = 2 * 1024 * KIB;
+const TIMES_MAX = 10;
+
+interface Encoding {
+  readonly name: string;
+  readonly headers: string;
+  /** Each is written by itself. */
+  readonly writes: readonly Buffer[];
+}
+
+const CHUNKED = "Transfer-Encoding: chunked";
+const GZIP = "Content-Encoding: gzip\r\n";
+const OF_LENGTH = `Content-Length: ${BYTES.length + 1}`;
+/** Without its last bytes, so that it does not end. */
+const zipped = gzipSync(BYTES).subarray(0, -8);
+
+function cut(bytes: Buffer, size: number): readonly Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+}
+
+/** `extra` stands behind the size of each chunk. */
+function inChunks(bytes: Buffer, size: number, extra = ""): Buffer {
+  const parts = cut(bytes, size).flatMap((piece) => [`${piece.length.toString(16)}${extra}\r\n`, piece, "\r\n"]);
+  return Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : part)));
+}
+
+/** Blocks of one byte that are stored as they are, each with a head of five. */
+function inStoredBlocks(bytes: Buffer): Buffer {
+  const blocks = Buffer.alloc(bytes.length * 6);
+  for (const [at, byte] of bytes.entries()) blocks.set([0, 1, 0, 0xfe, 0xff, byte], at * 6);
+  return Buffer.concat([gzipSync("").subarray(0, 10), blocks]);
+}
+
+const members = Buffer.concat(cut(BYTES, 64).map((part) => gzipSync(part)));
+
+const ENCODINGS: readonly Encoding[] = [
+  { name: "its length", headers: OF_LENGTH, writes: [BYTES] },
+  { name: "its length, in segments of 1,400 bytes", headers: OF_LENGTH, writes: cut(BYTES, 1400) },
+  { name: "its length, in segments of 500 bytes", headers: OF_LENGTH, writes: cut(BYTES, 500) },
+  ...[1, 2, 3, 7, 64, KIB, 16 * KIB, BYTES.length].map((size) => ({
+    name: `chunks of ${size}`,
+    headers: CHUNKED,
+    writes: [inChunks(BYTES, size)],
+  })),
+  { name: "chunks of 1 in bursts of 1,000", headers: CHUNKED, writes: cut(inChunks(BYTES, 1), 6000) },
+  { name: "chunks of 1 behind a whole one", headers: CHUNKED, writes: [inChunks(BYTES, BYTES.length), inChunks(BYTES, 1)] },
+  { name: "chunks of 1 with extensions", headers: CHUNKED, writes: [inChunks(BYTES, 1, `;${"a".repeat(20)}`)] },
+  { name: "chunks of 64 with extensions", headers: CHUNKED, writes: [inChunks(BYTES, 64, `;${"a".repeat(1000)}`)] },
+  { name: "gzip", headers: GZIP + CHUNKED, writes: [inChunks(zipped, zipped.length)] },
+  { name: "gzip in chunks of 1", headers: GZIP + CHUNKED, writes: [inChunks(zipped, 1)] },
+  { name: "gzip in chunks of 64", headers: GZIP + CHUNKED, writes: [inChunks(zipped, 64)] },
+  { name: "gzip of stored bytes", headers: GZIP + CHUNKED, writes: [inChunks(inStoredBlocks(BYTES), KIB)] },
+  { name: "gzip of many members", headers: GZIP + CHUNKED, writes: [inChunks(members, 64)] },
+];
+
+let target: Target;
+let ids: Identifiers;
+let operations: readonly Operation[] = [];
+let dashboardFile = "";
+
+beforeAll(async () => {
+  target = await startTarget();
+  ids = await equip(target, target.victim);
+  operations = (await operationsOf(target.url)).filter(({ method }) => method !== "GET");
+  dashboardFile = await dashboardFileOf(target.url);
+});
+afterAll(() => target?.stop());
+
+/** The head of the operation's request up to the headers that say how its body comes. */
+function headOf(operation: Operation): string {
+  const { operatorToken, webhookSecret, url } = target;
+  const fresh = { word: "encoded.", verifyToken: webhookSecret, operatorToken, dashboardFile };
+  const secrets = { apiKey: target.victim.apiKey, operatorToken, passToken: ids.passToken, webhookSecret };
+  const { method, path, headers } = withCredentials(operation, requestOf(operation, argumentsOf(operation, ids, fresh)), secrets);
+  const lines = Object.entries({ host: new URL(url).host, "content-type": "application/json", ...headers });
+  return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}`;
+}
+
+interface Sending {
+  readonly socket: Socket;
+  readonly status: () => number | null;
+}
+
+/** Resolves when all of it has left this process, or the server wants no more of it. */
+async function send(head: string, { headers, writes }: Encoding): Promise<Sending> {
+  const socket = connect(Number(new URL(target.url).port), "127.0.0.1");
+  let answer = "";
+  socket.setNoDelay(true);
+  socket.on("data", (data) => (answer += data.toString("latin1")));
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()).on("error", () => resolve()));
+  const writeAll = async () => {
+    for (const bytes of [Buffer.from(`${head}${headers}\r\n\r\n`), ...writes]) {
+      await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+    }
+  };
+  await Promise.race([writeAll(), closed]);
+  const status = () => (answer === "" ? null : Number(answer.slice(9, 12)));
+  return { socket, status };
+}
+
+/** What the server has received by then, it has also been told to read. */
+async function untilRead(): Promise<void> {
+  for (let n = 0; n < 3; n++) await (await fetch(`${target.url}/health`)).bytes();
+}
+
+/** Whose bodies were read, or too long for them. */
+const reading = new Set<string>();
+
+test("bodies of the same bytes cost much the same memory, however they come", async () => {
+  expect(ENCODINGS).toHaveLength(20);
+  await attacks.run(
+    operations,
+    ({ method, path }) => `${method} ${path}`,
+    async (operation) => {
+      const sendings: Sending[] = [];
+      const head = headOf(operation);
+      try {
+        let grown = 0;
+        // Something else may have grown at that moment: those before are kept meanwhile, so that these need memory of their own.
+        for (let times = 0; times < 3; times++) {
+          const before = await residentBytes(target.waybill.pid);
+          const sent = await Promise.all(ENCODINGS.map((encoding) => send(head, encoding)));
+          sendings.push(...sent);
+          await untilRead();
+          grown = (await residentBytes(target.waybill.pid)) - before;
+          if (sent[0] !== undefined && [null, 413].includes(sent[0].status())) reading.add(operation.id);
+          if (grown < TIMES_MAX * COST_FLOOR_BYTES) return null;
+        }
+        return `twenty bodies of ${BYTES.length} bytes took ${grown} bytes`;
+      } finally {
+        for (const { socket } of sendings) socket.destroy();
+      }
+    },
+  );
+});
+
+test("the attacks above were well-formed: the calls that take a body waited for its end", () => {
+  const names = { word: "", verifyToken: "", operatorToken: "", dashboardFile };
+  const taking = operations.filter(({ id }) => CALLS[id]?.(ids, names).body !== undefined);
+  expect(taking.filter(({ id }) => !reading.has(id)).map(({ id }) => id)).toEqual([]);
+});
+
+test("a body in crumbs is refused and its connection closed, a short one is taken", async () => {
+  const headFor = (wanted: string) => headOf(must(operations.find(({ id }) => id === wanted)));
+  // Whoever is unknown is read at once; while a tenant's request is counted, its crumbs are joined.
+  const crumbs = await send(headFor("takeWhatsappWebhook"), must(ENCODINGS.find(({ name }) => name === "chunks of 1")));
+  expect(await eventually("an answer", () => crumbs.status())).toBe(400);
+  await eventually("the connection is closed", () => crumbs.socket.destroyed);
+  const message = { to_address: "ann@example.com", template_id: ids.template, data: { text: "x".repeat(3000) } };
+  const whole = Buffer.concat([inChunks(Buffer.from(JSON.stringify(message)), 1), Buffer.from("0\r\n\r\n")]);
+  const head = headFor("sendEmail").replace(/idempotency-key.*\r\n/, "");
+  const short = await send(head, { name: "short", headers: CHUNKED, writes: [whole] });
+  expect(await eventually("an answer", () => short.status())).toBe(202);
+  short.socket.destroy();
+});
