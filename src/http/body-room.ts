@@ -32,8 +32,8 @@ export type Caller = { readonly tenantId: string } | "operator" | "stranger";
  *
  * B1. From the moment they are read until their requests are answered, all bodies longer than `SMALL_BODY_BYTES` together take
  *     at most this process's part of `ROOM_BYTES`, and those of one caller (a tenant, all operators, all strangers) at most a
- *     quarter of that. A body counts with its declared length; without one, or compressed, with
- *     the array that holds what has been received or expanded so far, which is at most a quarter longer.
+ *     quarter of that. A body counts with its declared length; without one, or compressed, with the array that holds what has been
+ *     received or expanded so far, which is at most a quarter longer. One with very many values also counts what these take.
  * B2. A body that does not fit is refused before it is read: with 429 if the tenant's own bodies fill its share, otherwise 503.
  */
 export class BodyRoom {

@@ -4,11 +4,19 @@ import { ApiError } from "./api-error.ts";
 const VALUES_MAX = 50_000;
 const NESTING_MAX = 100;
 
-/** Parses the bytes as JSON. Throws an `ApiError` 400. */
-export function parseJson(bytes: Uint8Array, valuesMax: number = VALUES_MAX): unknown {
+/**
+ * Parses the bytes as JSON. Throws an `ApiError` 400. `makeRoom` is told how many values there are before they are made, and may
+ * throw, too.
+ */
+export function parseJson(
+  bytes: Uint8Array,
+  valuesMax: number = VALUES_MAX,
+  makeRoom?: (values: number) => void,
+): unknown {
   const cost = costOfParsing(bytes, valuesMax);
   if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
   if (cost === "values") throw new ApiError(400, `the body holds more than ${valuesMax} values`);
+  makeRoom?.(cost);
   try {
     return JSON.parse(UTF8.decode(bytes));
   } catch (error) {
@@ -24,12 +32,12 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [BRACKET, BRACE, BRACKET_END, BRACE_END] = [0x5b, 0x7b, 0x5d, 0x7d];
 
 /**
- * Reports what makes a text too costly to parse, or null. It runs before the parser does: a megabyte of nested or empty
+ * Counts the values of a text, or reports what makes it too costly to parse. It runs before the parser does: a megabyte of nested or empty
  * containers can be sent in milliseconds, but blocks the whole process for many times as long while it is parsed, validated and
  * serialized again. Values are counted by commas and opening brackets. The scan stops at the first bound exceeded; it does not
  * check whether the text is JSON.
  */
-export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | null {
+export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | number {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < bytes.length; at++) {
@@ -42,7 +50,7 @@ export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" |
       if (++values > valuesMax) return "values";
     } else if (byte === BRACKET_END || byte === BRACE_END) depth--;
   }
-  return null;
+  return values;
 }
 
 /** Most strings are short. A long one makes up nearly all of its body, so a native search pays off. */
