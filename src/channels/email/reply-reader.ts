@@ -8,8 +8,11 @@ export function isPositive(code: number): boolean {
   return code >= 200 && code < 300;
 }
 
-/** Longer than any real reply; beyond it the client stops reading. */
-const REPLY_CHARS_MAX = 1024 * 1024;
+/**
+ * Longer than any real reply; beyond it the client stops reading. A reply in lines, or pieces, of a few bytes takes up to fifty times
+ * as much memory: 3 MB.
+ */
+const REPLY_CHARS_MAX = 64 * 1024;
 const LINE = /^[2-5]\d\d(?:[ -]|$)/;
 
 /** Assembles replies from chunks of any size. */

@@ -5,6 +5,7 @@ import { SMTPServer } from "smtp-server";
 import type { MailMessage } from "../../../src/channels/email/mime/mail-message.ts";
 import { RelayPool } from "../../../src/channels/email/relay-pool.ts";
 import { RelayRoute } from "../../../src/channels/email/relay-route.ts";
+import { ReplyReader } from "../../../src/channels/email/reply-reader.ts";
 import { failureOf, type SmtpFailure } from "../../../src/channels/email/smtp-replies.ts";
 import { SmtpError, type SmtpPlace, SmtpSession } from "../../../src/channels/email/smtp-session.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -552,6 +553,14 @@ describe("a server whose reply never ends", () => {
     session.quit();
     await eventually("the connection is over", () => session.isOver);
   });
+});
+
+test("a reply of endless short lines is given up before its lines take much more than its bytes", () => {
+  const replies = new ReplyReader();
+  const lines = Buffer.from("250-\n".repeat(100));
+  let bytes = 0;
+  while (bytes < 1024 * 1024 && replies.read(lines) !== null) bytes += lines.length;
+  expect(bytes).toBeLessThan(70_000);
 });
 
 test("a server that says too much before it is ready is left at once", async () => {
