@@ -4,7 +4,6 @@ import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { residentBytes } from "../faults/fault-world.ts";
 import { eventually } from "../support/eventually.ts";
-import { must } from "../support/must.ts";
 import { Attacks } from "./support/attacks.ts";
 import { CALLS, dashboardFileOf } from "./support/endpoint-calls.ts";
 import { equip, type Identifiers } from "./support/identifiers.ts";
@@ -68,7 +67,11 @@ const ENCODINGS: readonly Encoding[] = [
     writes: [inChunks(BYTES, size)],
   })),
   { name: "chunks of 1 in bursts of 1,000", headers: CHUNKED, writes: cut(inChunks(BYTES, 1), 6000) },
-  { name: "chunks of 1 behind a whole one", headers: CHUNKED, writes: [inChunks(BYTES, BYTES.length), inChunks(BYTES, 1)] },
+  {
+    name: "chunks of 1 behind a whole one",
+    headers: CHUNKED,
+    writes: [inChunks(BYTES, BYTES.length), inChunks(BYTES, 1)],
+  },
   { name: "chunks of 1 with extensions", headers: CHUNKED, writes: [inChunks(BYTES, 1, `;${"a".repeat(20)}`)] },
   { name: "chunks of 64 with extensions", headers: CHUNKED, writes: [inChunks(BYTES, 64, `;${"a".repeat(1000)}`)] },
   { name: "gzip", headers: GZIP + CHUNKED, writes: [inChunks(zipped, zipped.length)] },
@@ -96,7 +99,11 @@ function headOf(operation: Operation): string {
   const { operatorToken, webhookSecret, url } = target;
   const fresh = { word: "encoded.", verifyToken: webhookSecret, operatorToken, dashboardFile };
   const secrets = { apiKey: target.victim.apiKey, operatorToken, passToken: ids.passToken, webhookSecret };
-  const { method, path, headers } = withCredentials(operation, requestOf(operation, argumentsOf(operation, ids, fresh)), secrets);
+  const { method, path, headers } = withCredentials(
+    operation,
+    requestOf(operation, argumentsOf(operation, ids, fresh)),
+    secrets,
+  );
   const lines = Object.entries({ host: new URL(url).host, "content-type": "application/json", ...headers });
   return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}`;
 }
@@ -166,9 +173,17 @@ test("the attacks above were well-formed: the calls that take a body waited for 
 });
 
 test("a body in crumbs is refused and its connection closed, a short one is taken", async () => {
-  const headFor = (wanted: string) => headOf(must(operations.find(({ id }) => id === wanted)));
+  const headFor = (wanted: string) => {
+    const operation = operations.find(({ id }) => id === wanted);
+    if (operation === undefined) throw new Error(`the document has no ${wanted}`);
+    return headOf(operation);
+  };
   // Whoever is unknown is read at once; while a tenant's request is counted, its crumbs are joined.
-  const crumbs = await send(headFor("takeWhatsappWebhook"), must(ENCODINGS.find(({ name }) => name === "chunks of 1")));
+  const crumbs = await send(headFor("takeWhatsappWebhook"), {
+    name: "crumbs",
+    headers: CHUNKED,
+    writes: [inChunks(BYTES, 1)],
+  });
   expect(await eventually("an answer", () => crumbs.status())).toBe(400);
   await eventually("the connection is closed", () => crumbs.socket.destroyed);
   const message = { to_address: "ann@example.com", template_id: ids.template, data: { text: "x".repeat(3000) } };
