@@ -8,6 +8,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { FairScheduler } from "./fair-scheduler.ts";
 import { type LanePools, PROMPT_MS, RelayLane, type Slot } from "./relay-lane.ts";
+import { SlotTime } from "./slot-time.ts";
 
 /** Deliveries in flight at one time on relays that are slow or still unknown. */
 const PATIENT_SLOTS = 2_048;
@@ -23,6 +24,9 @@ const SWEEP_MS = 1_000;
 const SWEEPS_PER_REVIEW = 5;
 /** Unused relays for which the process remembers whether they are prompt. */
 const LANES_MAX = 4_096;
+/** Tenants whose slot time the process remembers, and for how long after their last delivery. */
+const TIMES_MAX = 10_000;
+const TIMES_KEPT_MS = 10 * 60_000;
 /** Jobs to remember whose relay was reported away but answered all the same. */
 const DISPUTED_JOBS_MAX = 10_000;
 const DISPUTES_MAX = 3;
@@ -43,26 +47,29 @@ export interface ChannelSlotsOptions {
  *
  * C1. At most `channel.slots` deliveries are in flight on prompt relays (and where a tenant has no relay). A delivery
  *     lasts longer than `PROMPT_MS` and a sweep there only when no patient slot is free.
- * C2. All three pools are shared by the rules of `FairScheduler`.
+ * C2. All three pools are shared by the rules of `FairScheduler`, and a shared relay's connections by the same.
+ * C3. A tenant's slot time outlives its actors, and is forgotten ten minutes after its last delivery, or when ten
+ *     thousand others were looked up since.
  */
 export class ChannelSlots {
   readonly prompt: FairScheduler;
   private readonly pools: LanePools;
   private readonly lanes = new Map<string, RelayLane>();
   private readonly awayLanes = new Set<RelayLane>();
+  private readonly times = new Map<string, SlotTime>();
   private readonly disputed = new Map<string, { readonly answers: number; readonly times: number }>();
   private sweeper: Timer | null = null;
   private sweeps = 0;
 
   constructor(private readonly options: ChannelSlotsOptions) {
     const { channel, clock, random } = options;
-    this.prompt = new FairScheduler(channel.slots);
+    this.prompt = new FairScheduler(channel.slots, clock);
     const patientSlots = channel.patientSlots ?? PATIENT_SLOTS;
     this.pools = {
       prompt: this.prompt,
-      patient: new FairScheduler(patientSlots),
+      patient: new FairScheduler(patientSlots, clock),
       unprovenSlots: Math.ceil(patientSlots * UNPROVEN_PART),
-      probes: new FairScheduler(Math.ceil(patientSlots * PROBE_SLOTS_PART)),
+      probes: new FairScheduler(Math.ceil(patientSlots * PROBE_SLOTS_PART), clock),
       promptSlots: new Set<Slot>(),
       clock,
       random,
@@ -83,6 +90,15 @@ export class ChannelSlots {
     const lane = new RelayLane(relay, this.pools);
     this.lanes.set(relay.key, lane);
     return lane;
+  }
+
+  timeOf(tenantId: string): SlotTime {
+    const sinceMs = this.options.clock.monotonicMs() - TIMES_KEPT_MS;
+    const [oldest] = this.times;
+    if (oldest !== undefined && !oldest[1].spentSince(sinceMs)) this.times.delete(oldest[0]);
+    const value = this.times.get(tenantId) ?? new SlotTime();
+    remember(this.times, { key: tenantId, value, max: TIMES_MAX });
+    return value;
   }
 
   /**

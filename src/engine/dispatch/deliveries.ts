@@ -56,8 +56,8 @@ type Old = Pick<Started, "job" | "unit">;
 
 /** Starts deliveries and hears when they end. */
 export interface Starter {
-  /** The delivery is over; its slot is free. */
-  delivered(slot: Slot | null): void;
+  /** The delivery is over; its slot, which it has held for so long, is free. */
+  delivered(slot: Slot | null, heldMs: number): void;
   /** The relay is away: the job waits again, ahead of the tenant's other jobs, or behind them if it was a probe. */
   hold(job: QueuedJob, wasProbe: boolean): void;
   /** Whether a delivery that has its slot may still begin: the term and the tenant's pauses are as they were. */
@@ -140,6 +140,8 @@ export class Deliveries {
     const { job, tenant, slot } = started;
     if (job.isReported) return this.submit(retryNow(job, "running"));
     const aborter = new AbortController();
+    const begunMs = this.ports.clock.monotonicMs();
+    const heldMs = () => this.ports.clock.monotonicMs() - begunMs;
     this.inFlight.set(job, aborter);
     if (job.suppressed !== null) {
       await this.settle(job, { kind: "suppressed", reason: job.suppressed });
@@ -147,7 +149,7 @@ export class Deliveries {
     }
     if ((started.isOld && (await this.isOvertaken(started, starter))) || (await this.isUnneeded(started))) {
       this.leave(job);
-      return starter.delivered(slot);
+      return starter.delivered(slot, heldMs());
     }
     const refused = job.needsScreening ? await screen(this.ports, job, tenant, aborter) : null;
     if (refused === null) await this.deliverAndSettle(starter, started, aborter);
@@ -157,7 +159,7 @@ export class Deliveries {
       else await this.settle(job, refused, { wasStarted: false });
     }
     this.leave(job);
-    starter.delivered(slot);
+    starter.delivered(slot, heldMs());
   }
 
   /** Whether a delivery of the job is in flight. */

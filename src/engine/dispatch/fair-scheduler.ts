@@ -1,37 +1,28 @@
-import type { QueuedJob } from "../../domain/job.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { type Room, SlotTurns, type Turn } from "./slot-turns.ts";
 
 /** An actor or lane that competes for slots. */
-export interface Contender {
-  /** Its deliveries in flight. */
-  readonly inFlight: number;
-  /** Cost of the delivery that it would start now, or null: it has none, and will ask again by `contend`. */
-  nextCost(): number | null;
+export interface Contender extends Turn {
+  /** Whether it has a delivery that it would start now. If not, it will ask again by `contend`. */
+  isReady(): boolean;
   /** Starts that delivery. `release` gives the slot back. */
   startNext(): void;
 }
 
-/** What a contender may spend in one turn: a plain message costs 1. */
-const QUANTUM = 4;
-
 /**
- * Shares a channel's delivery slots between tenants by deficit round robin (Shreedhar and Varghese, 1995).
- *
- * F1. At most `slots` deliveries are in flight.
- * F2. Contenders take turns, and their spending evens out over the turns.
- * F3. A contender with deliveries in flight gets another slot only while it holds fewer than twice the free shared
- *     slots, and never from the last quarter: tenants whose provider hangs cannot fill the slots.
- * F4. A contender with nothing in flight may use any slot: a quiet tenant's first message waits for nobody else's
- *     provider.
+ * Shares a channel's delivery slots between contenders by the turns of `SlotTurns`: at most `slots` deliveries are in
+ * flight.
  */
 export class FairScheduler {
-  /** In the order of their turns; the first contender may be in the middle of its turn. */
-  private readonly ring = new Map<Contender, Turn>();
+  private readonly turns: SlotTurns<Contender>;
   private used = 0;
   private isFilling = false;
-  private readonly shared: number;
 
-  constructor(private readonly slots: number) {
-    this.shared = slots - Math.floor(slots / 4);
+  constructor(
+    private readonly slots: number,
+    clock: Clock,
+  ) {
+    this.turns = new SlotTurns(clock, () => this.fill());
   }
 
   get slotsUsed(): number {
@@ -40,26 +31,32 @@ export class FairScheduler {
 
   /** The contender may have something to start. */
   contend(contender: Contender): void {
-    if (!this.ring.has(contender)) this.ring.set(contender, { deficit: 0, isOpen: false });
+    this.turns.add(contender);
     this.fill();
   }
 
   /** A delivery of the contender is over. */
-  release(): void {
+  release(contender: Contender): void {
     this.used -= 1;
+    this.turns.gaveBack(contender);
     this.fill();
   }
 
   /** The contender starts nothing more. Its deliveries in flight are still to be released. */
   withdraw(contender: Contender): void {
-    this.ring.delete(contender);
+    this.turns.delete(contender);
   }
 
-  /** Takes a slot, by the same rules, for a delivery of the contender that is already in flight. False: it may not. */
+  /** Takes a slot, but none for a trial, for a delivery of the contender that is already in flight. False: it may not. */
   take(contender: Contender): boolean {
-    if (this.used >= this.slots || !this.mayTakeSlot(contender)) return false;
+    if (!this.turns.mayWithoutTrial(contender, this.room)) return false;
+    this.turns.takes(contender, this.room);
     this.used += 1;
     return true;
+  }
+
+  private get room(): Room {
+    return { size: this.slots, free: this.slots - this.used };
   }
 
   private fill(): void {
@@ -75,77 +72,16 @@ export class FairScheduler {
     }
   }
 
-  /** Ends when the slots are used up, the ring is empty, or no contender may take a slot. */
+  /** Ends when the slots are used up, or nobody that waits may take one. */
   private takeTurns(): void {
-    while (this.used < this.slots) {
-      const first = this.nextInTurn();
-      if (first === null) return;
-      const [contender, turn] = first;
-      const end = this.takeTurn(contender, turn);
-      if (end === "out of slots") return;
-      this.ring.delete(contender);
-      if (end !== "nothing to start") this.ring.set(contender, turn);
-      if (end === "spent") turn.isOpen = false;
-    }
-  }
-
-  /**
-   * The first contender that may take a slot, or null; those before it move to the end. Called after each delivery, and
-   * mostly in vain when every contender has its share: then nothing moves, as after a whole round.
-   */
-  private nextInTurn(): readonly [Contender, Turn] | null {
-    let passed = 0;
-    for (const entry of this.ring) {
-      if (this.mayTakeSlot(entry[0])) {
-        this.moveToEnd(passed);
-        return entry;
+    for (let next = this.turns.next(this.room); next !== null; next = this.turns.next(this.room)) {
+      if (!next.isReady()) {
+        this.turns.delete(next);
+        continue;
       }
-      passed += 1;
-    }
-    return null;
-  }
-
-  private moveToEnd(count: number): void {
-    let left = count;
-    for (const [contender, turn] of this.ring) {
-      if (left === 0) return;
-      left -= 1;
-      this.ring.delete(contender);
-      this.ring.set(contender, turn);
-    }
-  }
-
-  private takeTurn(contender: Contender, turn: Turn): TurnEnd {
-    while (this.used < this.slots) {
-      if (!this.mayTakeSlot(contender)) return "not allowed";
-      if (!turn.isOpen) {
-        turn.isOpen = true;
-        turn.deficit += QUANTUM;
-      }
-      const cost = contender.nextCost();
-      if (cost === null) return "nothing to start";
-      if (cost > turn.deficit) return "spent";
-      turn.deficit -= cost;
+      this.turns.takes(next, this.room);
       this.used += 1;
-      contender.startNext();
+      next.startNext();
     }
-    return "out of slots";
   }
-
-  private mayTakeSlot({ inFlight }: Contender): boolean {
-    return inFlight === 0 || inFlight < 2 * (this.shared - this.used);
-  }
-}
-
-interface Turn {
-  deficit: number;
-  /** Its quantum was added and is not spent; the turn goes on when it may take a slot. */
-  isOpen: boolean;
-}
-
-type TurnEnd = "out of slots" | "not allowed" | "nothing to start" | "spent";
-
-/** Cost counts pieces of 16 KiB: a long message costs its tenant more turns than a short one. */
-export function deliveryCost(job: QueuedJob): number {
-  return 1 + Math.floor(job.payload.length / 16_384);
 }

@@ -4,6 +4,7 @@ import type { QueuedJob } from "../../domain/job.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { RelayBreaker, type Verdict } from "./relay-breaker.ts";
+import { type Room, SlotTurns } from "./slot-turns.ts";
 
 /** A relay is prompt if its last answered delivery took less. */
 export const PROMPT_MS = 1_000;
@@ -13,6 +14,11 @@ export const PROMPT_MS = 1_000;
 const FIRST_WINDOW = { own: 8, shared: 256 } as const;
 /** Each answer allows one more, up to this many. */
 const WINDOW_MAX = 512;
+/** Of a relay that one tenant uses, or that takes any number of deliveries: nothing is kept from anybody. */
+const AMPLE: Room = { size: Number.MAX_SAFE_INTEGER, free: Number.MAX_SAFE_INTEGER };
+const FULL: Room = { size: 0, free: 0 };
+/** Lanes take turns, whatever their messages take: those that wait for them are kept within their windows. */
+const LANES_TIME = { used: Number.NEGATIVE_INFINITY, isShort: true, isLong: false } as const;
 /**
  * A relay that is away and without jobs for this long is forgotten, because no delivery would notice that it is back.
  */
@@ -20,9 +26,6 @@ const UNUSED_MS_MAX = 5 * 60_000;
 
 /** An actor, as a lane knows it. */
 export interface Waiter extends Contender {
-  inFlight: number;
-  /** Its deliveries on all slots. */
-  readonly delivering: number;
   /** The job that it would start next. */
   readonly next: QueuedJob | undefined;
   readonly waitingJobs: number;
@@ -75,9 +78,8 @@ export interface LanePools {
  * R2. A relay that has not proven prompt has at most its window in flight on patient slots: a few at first, one more
  *     with each answer. While many slots are in use, a tenant's own relay has one until it answers: a thousand hanging
  *     relays still leave room for untried ones.
- * R3. A tenant with deliveries in flight gets another slot of the lane only while it holds fewer than twice the free
- *     part of three quarters of the window: one tenant's hanging messages cannot use up the window of a shared relay.
- * R4. On all slots together a relay has at most `relayConnections` deliveries in flight, shared by the same rule: no
+ * R3. Tenants that share a relay get the slots of its window by the turns of `SlotTurns`, all their deliveries counted.
+ * R4. On all slots together a relay has at most `relayConnections` deliveries in flight, shared by the same turns: no
  *     delivery waits for a connection first come, first served.
  * R5. Only the time after the hand-over counts as the relay's time.
  * R6. A probe that ends without asking the relay leaves its turn to the next job, at once. Its own job has ended or comes
@@ -95,7 +97,8 @@ export class RelayLane implements Contender {
   /** On slots of all kinds. */
   private busy = 0;
   private readonly breaker = new RelayBreaker();
-  private readonly waiters = new Set<Waiter>();
+  readonly time = LANES_TIME;
+  private readonly turns: SlotTurns<Waiter>;
   private readonly firstWindow: number;
   private readonly windowMax: number;
   private window: number;
@@ -105,8 +108,8 @@ export class RelayLane implements Contender {
   private chosen: Waiter | null = null;
   private isStartingProbe = false;
   private readonly prober: Contender = {
-    inFlight: 0,
-    nextCost: () => (this.breaker.mayProbe ? this.choose() : null),
+    time: LANES_TIME,
+    isReady: () => this.breaker.mayProbe && this.choose(this.hasConnection ? AMPLE : FULL),
     startNext: () => {
       this.breaker.beginProbe();
       this.isStartingProbe = true;
@@ -119,7 +122,8 @@ export class RelayLane implements Contender {
     readonly relay: Relay,
     private readonly pools: LanePools,
   ) {
-    const { relayConnections } = pools;
+    const { relayConnections, clock } = pools;
+    this.turns = new SlotTurns(clock, () => this.wake());
     this.firstWindow = Math.min(relay.isOwn ? FIRST_WINDOW.own : FIRST_WINDOW.shared, relayConnections);
     this.windowMax = Math.min(WINDOW_MAX, relayConnections);
     this.window = this.firstWindow;
@@ -129,7 +133,7 @@ export class RelayLane implements Contender {
    * Whether the actor contends for a prompt slot: the relay is prompt and may take another of the actor's deliveries.
    */
   takesPromptly(waiter: Waiter): boolean {
-    return this.isPrompt && this.mayTakeAnother(waiter, this.connectionsLeft);
+    return this.isPrompt && this.turns.may(waiter, this.connections);
   }
 
   get isAway(): boolean {
@@ -143,16 +147,16 @@ export class RelayLane implements Contender {
 
   /** Nothing waits for the relay or is with it, and nothing remembered about it matters. */
   get isIdle(): boolean {
-    return this.breaker.isClosed && this.waiters.size === 0 && this.busy === 0;
+    return this.breaker.isClosed && this.turns.isEmpty && this.busy === 0;
   }
 
   /** The actors whose jobs wait for the relay. */
   get waiting(): Iterable<Waiter> {
-    return this.waiters;
+    return this.turns.waiting;
   }
 
   contend(waiter: Waiter): void {
-    this.waiters.add(waiter);
+    this.turns.add(waiter);
     this.usedAtMs = this.pools.clock.monotonicMs();
     const job = waiter.next;
     if (this.breaker.isOnlySilent && job !== undefined && !this.breaker.hasStruck(job)) this.breaker.halfOpen();
@@ -160,14 +164,14 @@ export class RelayLane implements Contender {
   }
 
   withdraw(waiter: Waiter): void {
-    this.waiters.delete(waiter);
+    this.turns.delete(waiter);
   }
 
-  nextCost(): number | null {
+  isReady(): boolean {
     const { patient, unprovenSlots } = this.pools;
     const isProven = !this.relay.isOwn || (this.answers > 0 && !this.breaker.isStruck);
     const window = isProven || patient.slotsUsed < unprovenSlots ? this.window : 1;
-    return this.breaker.isClosed && this.inFlight < window ? this.choose() : null;
+    return this.breaker.isClosed && this.inFlight < window && this.choose(this.patientRoom);
   }
 
   startNext(): void {
@@ -179,9 +183,9 @@ export class RelayLane implements Contender {
     const kind = isPrompt ? "prompt" : this.isStartingProbe ? "probe" : "patient";
     const startedAtMs = this.pools.clock.monotonicMs();
     const slot: Slot = { lane: this, waiter, startedAtMs, handedOverAtMs: null, kind, hasAsked: false };
+    this.turns.takes(waiter, kind === "probe" ? AMPLE : isPrompt ? this.connections : this.patientRoom);
     this.busy += 1;
     if (kind === "prompt") {
-      waiter.inFlight += 1;
       this.pools.promptSlots.add(slot);
       this.pools.onStarted();
     } else if (kind === "patient") this.inFlight += 1;
@@ -218,20 +222,20 @@ export class RelayLane implements Contender {
   end(slot: Slot): void {
     const { prompt, patient, probes, promptSlots } = this.pools;
     this.busy -= 1;
+    this.turns.gaveBack(slot.waiter);
     if (slot.kind === "prompt") {
       promptSlots.delete(slot);
-      slot.waiter.inFlight -= 1;
       // Before actors that wait at the prompt slots take the connection.
       this.wake();
-      prompt.release();
+      prompt.release(slot.waiter);
     } else if (slot.kind === "patient") {
       this.inFlight -= 1;
-      patient.release();
+      patient.release(this);
     } else {
       this.breaker.endProbe();
       if (!slot.hasAsked) this.breaker.halfOpen();
       else if (!this.breaker.isClosed) this.probeLater();
-      probes.release();
+      probes.release(this.prober);
     }
     this.wake();
   }
@@ -246,14 +250,13 @@ export class RelayLane implements Contender {
     if (!patient.take(this)) return;
     promptSlots.delete(slot);
     slot.kind = "patient";
-    slot.waiter.inFlight -= 1;
     this.inFlight += 1;
-    prompt.release();
+    prompt.release(slot.waiter);
   }
 
   /** Forgets that the relay is away if it has no jobs any more: another process may own its tenants' shards by now. */
   forgetIfUnused(): void {
-    if (this.waiters.size > 0 || this.pools.clock.monotonicMs() - this.usedAtMs < UNUSED_MS_MAX) return;
+    if (!this.turns.isEmpty || this.pools.clock.monotonicMs() - this.usedAtMs < UNUSED_MS_MAX) return;
     if (this.breaker.forget() === "closed") this.closed();
   }
 
@@ -268,9 +271,21 @@ export class RelayLane implements Contender {
     return this.wasPrompt && this.breaker.isClosed;
   }
 
-  /** Connections left to tenants with deliveries in flight. */
-  private get connectionsLeft(): number {
-    return 0.75 * this.pools.relayConnections - this.busy;
+  private get hasConnection(): boolean {
+    return this.busy < this.pools.relayConnections;
+  }
+
+  private get connections(): Room {
+    if (!this.hasConnection) return FULL;
+    const { relayConnections: size } = this.pools;
+    return this.relay.isOwn || size === Number.POSITIVE_INFINITY ? AMPLE : { size, free: size - this.busy };
+  }
+
+  /** Of the window on patient slots, and of the connections. */
+  private get patientRoom(): Room {
+    if (this.relay.isOwn) return this.connections;
+    const free = Math.min(this.connections.free, this.window - this.inFlight);
+    return { size: Math.min(this.pools.relayConnections, this.window), free };
   }
 
   /** Whether the relay has had the delivery for long. */
@@ -280,16 +295,14 @@ export class RelayLane implements Contender {
 
   /** Lets its actors contend for prompt slots themselves, as far as connections allow. */
   private release(): void {
-    for (const waiter of Array.from(this.waiters)) {
-      if (this.busy >= this.pools.relayConnections) return;
-      if (!this.takesPromptly(waiter)) continue;
-      this.waiters.delete(waiter);
-      waiter.contend();
+    for (let next = this.turns.next(this.connections); next !== null; next = this.turns.next(this.connections)) {
+      this.turns.delete(next);
+      next.contend();
     }
   }
 
   private wake(): void {
-    if (this.waiters.size === 0) return;
+    if (this.turns.isEmpty) return;
     if (this.isPrompt) this.release();
     else if (this.breaker.isClosed) this.pools.patient.contend(this);
     else if (this.breaker.mayProbe) this.pools.probes.contend(this.prober);
@@ -305,41 +318,28 @@ export class RelayLane implements Contender {
     });
   }
 
-  /**
-   * The cost of the next delivery of the first actor that has one; a probe prefers a job that has not struck before.
-   */
-  private choose(): number | null {
+  /** Whether an actor has a delivery that may start: the next in turn. A probe prefers a job that has not struck before. */
+  private choose(room: Room): boolean {
     const isBetter = (job: QueuedJob) => !this.breaker.hasStruck(job);
-    const isPicky = this.breaker.isStruck;
-    let second: { readonly waiter: Waiter; readonly cost: number } | null = null;
-    const windowLeft = 0.75 * this.window - this.inFlight;
-    for (const waiter of this.waiters) {
-      if (!this.mayTakeAnother(waiter, Math.min(windowLeft, this.connectionsLeft))) continue;
-      if (isPicky) waiter.prefer(isBetter);
-      const cost = waiter.nextCost();
-      if (cost === null) this.waiters.delete(waiter);
-      else if (isPicky && waiter.next !== undefined && !isBetter(waiter.next)) second ??= { waiter, cost };
-      else {
-        this.chosen = waiter;
-        return cost;
+    const isGood = (waiter: Waiter) => {
+      waiter.prefer(isBetter);
+      return waiter.next === undefined || isBetter(waiter.next);
+    };
+    this.chosen = null;
+    for (;;) {
+      const next = (this.breaker.isStruck ? this.turns.next(room, isGood) : null) ?? this.turns.next(room);
+      if (next === null) return false;
+      if (next.isReady()) {
+        this.chosen = next;
+        return true;
       }
+      this.turns.delete(next);
     }
-    this.chosen = second?.waiter ?? null;
-    return second?.cost ?? null;
-  }
-
-  /** `left`: what is left to tenants with deliveries in flight. */
-  private mayTakeAnother({ delivering }: Waiter, left: number): boolean {
-    if (this.busy >= this.pools.relayConnections) return false;
-    return delivering === 0 || this.relay.isOwn || delivering < 2 * left;
   }
 
   private startChosen(): void {
     const waiter = this.chosen;
-    if (waiter === null) return;
     this.chosen = null;
-    // Behind the others, if it still waits.
-    if (this.waiters.delete(waiter)) this.waiters.add(waiter);
-    waiter.startNext();
+    waiter?.startNext();
   }
 }

@@ -10,10 +10,11 @@ import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
 import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
 import type { Started, Starter } from "./deliveries.ts";
-import { deliveryCost, type FairScheduler } from "./fair-scheduler.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
 import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
+import type { SlotTime } from "./slot-time.ts";
 import { isPaused, purged, purgedBeforeMs } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
@@ -57,10 +58,8 @@ export interface TenantActorOptions {
  * T9. A job is old once its pull was asked for more than `lookAgainMs` ago: what that said of it may no longer hold.
  */
 export class TenantActor implements Waiter, Starter, Asker {
-  /** On the channel's prompt slots. */
-  inFlight = 0;
-  /** On all slots. */
   delivering = 0;
+  readonly time: SlotTime;
   /** As its tenant was when it was last looked up. */
   isPaused = false;
   private waiting: QueuedJob[] = [];
@@ -88,7 +87,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   private loaded: Tenant | null | undefined = undefined;
   private isClosed = false;
   private alarm: Timer | null = null;
-  /** The tenant and its day for the next delivery; set by `nextCost` for `startNext`. */
+  /** The tenant and its day for the next delivery; set by `isReady` for `startNext`. */
   private tenant: Tenant | null = null;
   private allowance: DayAllowance | null = null;
   /** The way to the tenant's relay when the tenant was last looked up. */
@@ -102,7 +101,9 @@ export class TenantActor implements Waiter, Starter, Asker {
   /** When the hold of the first waiting job ends (unix ms); null: not yet determined. */
   private heldUntilMs: number | null = null;
 
-  constructor(private readonly options: TenantActorOptions) {}
+  constructor(private readonly options: TenantActorOptions) {
+    this.time = options.slots.timeOf(options.tenantQueue.tenantId);
+  }
 
   get tenantQueue(): TenantQueue {
     return this.options.tenantQueue;
@@ -175,11 +176,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.isPulling = false;
   }
 
-  delivered(slot: Slot | null): void {
+  delivered(slot: Slot | null, heldMs: number): void {
     this.delivering -= 1;
+    this.time.spent(heldMs, this.options.clock.monotonicMs());
     if (slot === null) {
-      this.inFlight -= 1;
-      this.options.slots.prompt.release();
+      this.options.slots.prompt.release(this);
     } else slot.lane.end(slot);
     this.contend();
   }
@@ -237,7 +238,7 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   contend(): void {
     if (this.waiting.length === 0 || this.isClosed) return;
-    // `nextCost` checks whether this is still the right place.
+    // `isReady` checks whether this is still the right place.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
     if (tenant === undefined || !this.steer(tenant)) return;
@@ -269,26 +270,26 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.options.onChange(this);
   }
 
-  nextCost(): number | null {
-    if (this.waiting.length === 0 || this.delivering >= engineLimits.tenantWindowMax) return null;
-    if (!this.options.mayDeliver()) return null;
+  isReady(): boolean {
+    if (this.waiting.length === 0 || this.delivering >= engineLimits.tenantWindowMax) return false;
+    if (!this.options.mayDeliver()) return false;
     const tenant = this.lookUp();
-    if (tenant === undefined || !this.steer(tenant)) return null;
+    if (tenant === undefined || !this.steer(tenant)) return false;
     const job = this.waiting[0];
-    if (job === undefined) return null;
+    if (job === undefined) return false;
     // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
     const place = this.placeOf(tenant);
     if (place !== this.place) {
       this.moveTo(place);
-      return null;
+      return false;
     }
     const allowance = this.allowanceOf(tenant);
-    if (this.mayStart(allowance) === 0) return null;
+    if (this.mayStart(allowance) === 0) return false;
     const nowMs = this.options.clock.monotonicMs();
     const unansweredMs = this.unansweredUntilMs - nowMs;
     if (unansweredMs > 0 && this.isOld(job)) {
       this.contendIn(unansweredMs);
-      return null;
+      return false;
     }
     // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
     const planMs = this.pacer.waitMs(nowMs, paceOf(tenant));
@@ -296,11 +297,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (waitMs > 0) {
       this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs: nowMs + waitMs };
       this.contendIn(planMs > 0 ? Math.min(planMs, engineLimits.planLookMs) : waitMs);
-      return null;
+      return false;
     }
     this.tenant = tenant;
     this.allowance = allowance;
-    return deliveryCost(job);
+    return true;
   }
 
   startNext(): void {
@@ -308,7 +309,6 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (job === undefined) return;
     this.delivering += 1;
     const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
-    if (slot === null) this.inFlight += 1;
     this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
     const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
     this.options.start({ job, tenant: this.tenant, unit, slot, isOld: this.isOld(job) });

@@ -4,6 +4,7 @@ import type { QueuedJob } from "../../../src/domain/job.ts";
 import { ChannelSlots } from "../../../src/engine/dispatch/channel-slots.ts";
 import { FairScheduler } from "../../../src/engine/dispatch/fair-scheduler.ts";
 import { PROMPT_MS, RelayLane, type Slot, type Waiter } from "../../../src/engine/dispatch/relay-lane.ts";
+import { SlotTime } from "../../../src/engine/dispatch/slot-time.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -22,11 +23,10 @@ const JOB: QueuedJob = {
 
 function aWaiter(): Waiter {
   return {
-    inFlight: 0,
-    delivering: 0,
     next: undefined,
     waitingJobs: 0,
-    nextCost: () => null,
+    time: new SlotTime(),
+    isReady: () => false,
     startNext: () => {},
     contend: () => {},
     prefer: () => {},
@@ -37,7 +37,8 @@ function aWaiter(): Waiter {
 /** A lane whose relay has just answered promptly. */
 function aPromptLane({ connections = 48 } = {}) {
   const clock = new VirtualClock();
-  const [prompt, patient, probes] = [new FairScheduler(48), new FairScheduler(2_048), new FairScheduler(1_024)];
+  const [prompt, patient, probes] = [48, 2_048, 1_024].map((slots) => new FairScheduler(slots, clock));
+  if (prompt === undefined || patient === undefined || probes === undefined) throw new Error("three pools");
   const lane = new RelayLane(
     { key: "smtp://mta", name: "mta:25", isOwn: false },
     {
@@ -89,12 +90,12 @@ test("a relay that holds a message for long is not prompt, before and after it a
 
 test("a prompt relay gets no more deliveries than connections, the last quarter for tenants without any", () => {
   const { lane, waiter } = aPromptLane({ connections: 8 });
-  const busy: Waiter = { ...aWaiter(), delivering: 4 };
+  const busy = aWaiter();
   const slots = Array.from({ length: 4 }, () => lane.begin(busy, true));
   expect([lane.takesPromptly(busy), lane.takesPromptly(waiter)]).toEqual([false, true]);
   for (let i = 0; i < 4; i += 1) slots.push(lane.begin(aWaiter(), true));
   expect(lane.takesPromptly(waiter)).toBeFalse();
-  for (const slot of slots.slice(0, 1)) lane.end(slot);
+  for (const slot of slots.slice(-3)) lane.end(slot);
   expect(lane.takesPromptly(waiter)).toBeTrue();
 });
 

@@ -1,0 +1,208 @@
+import type { Clock, Timer } from "../../domain/clock.ts";
+import type { SlotTime } from "./slot-time.ts";
+import { type HeapEntry, TurnHeap } from "./turn-heap.ts";
+
+/** A trial that lasts longer has shown what it was to show: the next one begins. */
+const TRIAL_MS = 1_000;
+/** Whoever has waited longer gets no trial: it leaves them to those that come now. */
+const FRESH_MS = 2_000;
+
+/** How many slots there are, and how many of them are free. */
+export interface Room {
+  readonly size: number;
+  readonly free: number;
+}
+
+/** What `SlotTurns` has to know of a contender. */
+export interface Turn {
+  readonly time: Pick<SlotTime, "used" | "isShort" | "isLong">;
+}
+
+/** A contender that waits or holds slots. */
+interface Entry<C> extends HeapEntry {
+  readonly contender: C;
+  held: number;
+  isWaiting: boolean;
+  /** As they were when it was put into its place. */
+  used: number;
+  isShort: boolean;
+  /** Since when it has waited with nothing in flight (monotonic). */
+  sinceMs: number;
+  order: number;
+}
+
+/**
+ * Who takes the next of a number of slots. Slots are a resource of time: what counts is how long a tenant holds them, not
+ * how many messages it sends.
+ *
+ * S1. The next is the contender that holds the fewest slots; of these, the one that has used the least slot time.
+ * S2. Contenders whose messages have not shown that they take little time hold at most three quarters of the slots: one of
+ *     the last quarter is soon free again, whatever the others' messages take.
+ * S3. A contender gets another slot only while it holds fewer than twice the free ones that it may take. The last sixteenth
+ *     is for trials alone.
+ * S4. Trials: one contender at a time may take any slot if nothing of it is in flight, its messages are not known to take
+ *     long, and it has just begun to wait; the newest first, and the last but one also one whose messages take little time.
+ *     The next trial begins when that delivery ends, or after `TRIAL_MS`. So a newcomer waits for no round of those before
+ *     it, and a crowd whose messages all take long, unexpectedly, leaves slots for those that come later.
+ */
+export class SlotTurns<C extends Turn> {
+  private readonly entries = new Map<C, Entry<C>>();
+  private readonly short = new TurnHeap<Entry<C>>(isBefore);
+  private readonly others = new TurnHeap<Entry<C>>(isBefore);
+  /** Slots of contenders whose messages have not shown that they take little time. */
+  private heldByOthers = 0;
+  /** In the order in which they began to wait; some may have left. */
+  private arrivals: Entry<C>[] = [];
+  private order = 0;
+  private onTrial: C | null = null;
+  private trialEnd: Timer | null = null;
+
+  constructor(
+    private readonly clock: Clock,
+    /** Another trial may begin. */
+    private readonly onTrialOver: () => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.short.all.length + this.others.all.length === 0;
+  }
+
+  /** Those that wait, in no order. */
+  get waiting(): readonly C[] {
+    return [...this.short.all, ...this.others.all].map(({ contender }) => contender);
+  }
+
+  /** It waits for a turn. */
+  add(contender: C): void {
+    const entry = this.entryOf(contender);
+    if (entry.isWaiting && entry.used === contender.time.used) return;
+    const isArrival = !entry.isWaiting && entry.held === 0;
+    this.update(entry, { held: entry.held, isWaiting: true });
+    if (isArrival) this.arrives(entry);
+  }
+
+  delete(contender: C): void {
+    const entry = this.entries.get(contender);
+    if (entry === undefined || !entry.isWaiting) return;
+    this.update(entry, { held: entry.held, isWaiting: false });
+  }
+
+  /** The next of those that wait and may take a slot; `isGood`: of those that satisfy it, which takes a look at each. */
+  next(room: Room, isGood?: (contender: C) => boolean): C | null {
+    const short = this.firstOf(this.short, this.leftTo(true, room), isGood);
+    const other = this.firstOf(this.others, this.leftTo(false, room), isGood);
+    if (short !== null && (other === null || isBefore(short, other))) return short.contender;
+    if (other !== null) return other.contender;
+    const trial = this.onTrial === null ? this.nextTrial(room) : null;
+    return trial !== null && isGood?.(trial) !== false ? trial : null;
+  }
+
+  /** Whether a contender may take a slot if its turn has come. */
+  may(contender: C, room: Room): boolean {
+    if (this.mayWithoutTrial(contender, room)) return true;
+    const entry = this.entries.get(contender);
+    return room.free > 0 && (entry === undefined ? !contender.time.isLong : this.mayTry(entry)) && this.onTrial === null;
+  }
+
+  mayWithoutTrial(contender: C, room: Room): boolean {
+    return (this.entries.get(contender)?.held ?? 0) < 2 * this.leftTo(contender.time.isShort, room);
+  }
+
+  /** It takes a slot. `room`: as it was before. */
+  takes(contender: C, room: Room): void {
+    if (!this.mayWithoutTrial(contender, room)) this.begins(contender);
+    const entry = this.entryOf(contender);
+    this.update(entry, { held: entry.held + 1, isWaiting: entry.isWaiting });
+  }
+
+  /** A delivery of the contender is over. */
+  gaveBack(contender: C): void {
+    if (contender === this.onTrial) {
+      this.trialEnd?.cancel();
+      this.onTrial = null;
+    }
+    const entry = this.entryOf(contender);
+    this.update(entry, { held: entry.held - 1, isWaiting: entry.isWaiting });
+    if (entry.held === 0 && entry.isWaiting) this.arrives(entry);
+  }
+
+  private begins(contender: C): void {
+    this.trialEnd?.cancel();
+    this.onTrial = contender;
+    this.trialEnd = this.clock.setTimer(TRIAL_MS, () => {
+      this.onTrial = null;
+      this.onTrialOver();
+    });
+  }
+
+  private entryOf(contender: C): Entry<C> {
+    const known = this.entries.get(contender);
+    if (known !== undefined) return known;
+    const { used, isShort } = contender.time;
+    const entry = { contender, held: 0, isWaiting: false, used, isShort, sinceMs: 0, order: 0, place: 0 };
+    this.entries.set(contender, entry);
+    return entry;
+  }
+
+  /** Puts it where it belongs by now. */
+  private update(entry: Entry<C>, { held, isWaiting }: Pick<Entry<C>, "held" | "isWaiting">): void {
+    const { contender } = entry;
+    const { used, isShort } = contender.time;
+    if (entry.isWaiting) this.heapOf(entry).remove(entry);
+    if (!entry.isShort) this.heldByOthers -= entry.held;
+    Object.assign(entry, { held, isWaiting, used, isShort, order: (this.order += 1) });
+    if (!isShort) this.heldByOthers += held;
+    if (isWaiting) this.heapOf(entry).add(entry);
+    else if (held === 0) this.entries.delete(contender);
+  }
+
+  private mayTry({ contender, held, sinceMs }: Entry<C>): boolean {
+    return held === 0 && !contender.time.isLong && this.clock.monotonicMs() - sinceMs < FRESH_MS;
+  }
+
+  private nextTrial({ free }: Room): C | null {
+    if (free <= 0) return null;
+    for (let entry = this.arrivals.at(-1); entry !== undefined; entry = this.arrivals.at(-1)) {
+      if (entry.isWaiting && this.mayTry(entry)) return entry.contender;
+      this.arrivals.pop();
+    }
+    const { first } = this.short;
+    return first !== undefined && first.held === 0 && free > 1 ? first.contender : null;
+  }
+
+  private arrives(entry: Entry<C>): void {
+    entry.sinceMs = this.clock.monotonicMs();
+    this.arrivals.push(entry);
+    if (this.arrivals.length <= 2 * this.entries.size + 64) return;
+    this.arrivals = this.arrivals.filter((each) => each.isWaiting);
+  }
+
+  /** The first of a heap, if it may take a slot: if it may not, nobody behind it may. */
+  private firstOf(heap: TurnHeap<Entry<C>>, left: number, isGood?: (contender: C) => boolean): Entry<C> | null {
+    const { first } = heap;
+    if (first === undefined || first.held >= 2 * left) return null;
+    if (isGood === undefined) return first;
+    let best: Entry<C> | null = null;
+    for (const entry of heap.all) {
+      if (entry.held >= 2 * left || (best !== null && isBefore(best, entry))) continue;
+      if (isGood(entry.contender)) best = entry;
+    }
+    return best;
+  }
+
+  private heapOf({ isShort }: Entry<C>): TurnHeap<Entry<C>> {
+    return isShort ? this.short : this.others;
+  }
+
+  /** The free slots that a contender may take. */
+  private leftTo(isShort: boolean, { size, free }: Room): number {
+    const quarter = Math.floor(size / 4);
+    const left = free - Math.ceil(quarter / 4);
+    return isShort ? left : Math.min(left, size - quarter - this.heldByOthers);
+  }
+}
+
+function isBefore<C>(one: Entry<C>, other: Entry<C>): boolean {
+  if (one.held !== other.held) return one.held < other.held;
+  return one.used === other.used ? one.order < other.order : one.used < other.used;
+}
