@@ -46,3 +46,47 @@ test(
   },
   TEST_LIMIT_MS,
 );
+
+test(
+  "tenants whose mail takes a shared mail server ten seconds a message do not slow one whose mail it takes at once",
+  async () => {
+    const redis = await world.redis();
+    const relay = await world.relay();
+    const slow = Array.from({ length: TENANTS }, (_, i) => ({ id: `slow-${i}` }));
+    const { home, tenants } = await world.seededHome([{ id: "healthy" }, { id: "newcomer" }, ...slow]);
+    const waybill = await world.start(home, { ...OWN_RELAYS, REDIS_URL: redis.url, SMTP_URL: relay.url() });
+    await untilOwned(redis);
+    const [healthy, newcomer, ...others] = tenants;
+    if (healthy === undefined || newcomer === undefined) throw new Error("tenants");
+    const load = { perSecond: 10, patienceMs: 5_000 };
+    const alone = await sendSteadily(waybill, relay, { ...load, tenants: [healthy], name: "alone", seconds: 2 });
+
+    const queued = await sendMany(waybill, TENANTS * MAILS_EACH, (index) => {
+      const tenant = others[index % TENANTS];
+      if (tenant === undefined) throw new Error("a tenant each");
+      const to_address = `takes-10000-${index}@example.com`;
+      return { tenant, body: { to_address, subject: "Hello", html: "<p>Hello</p>" } };
+    });
+    expect(queued).toHaveLength(TENANTS * MAILS_EACH);
+    const seconds = Math.min(SECONDS, 8);
+    const [beside, fresh] = await Promise.all([
+      sendSteadily(waybill, relay, { ...load, tenants: [healthy], name: "beside", seconds }),
+      sendSteadily(waybill, relay, { ...load, tenants: [newcomer], name: "fresh", seconds }),
+    ]);
+    recordProof({
+      fault: `${TENANTS} tenants whose mail takes the relay of all 10 s a message`,
+      accepted: beside.accepted + fresh.accepted,
+      neighbourMs: Math.max(beside.handOverMs.max, fresh.handOverMs.max),
+      neighbourRatio: beside.handOverMs.p99 / alone.handOverMs.p99,
+      note: `p99 ${beside.handOverMs.p99} ms, of a tenant that had not sent before ${fresh.handOverMs.p99} ms`,
+    });
+    for (const { accepted, asked, missing, handOverMs } of [beside, fresh]) {
+      expect([accepted, missing]).toEqual([asked, 0]);
+      expect(handOverMs.p99).toBeLessThan(boundMs(2_000, alone.handOverMs.max));
+    }
+    // Meanwhile the relay has as much of theirs as it may.
+    const served = relay.arrivals.filter(({ recipient }) => recipient.startsWith("takes-")).length;
+    expect(served).toBeGreaterThanOrEqual(30);
+  },
+  TEST_LIMIT_MS,
+);

@@ -1,16 +1,27 @@
 import type { Tenant } from "../../src/domain/tenant.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import type { Watch } from "./promises.ts";
+import type { SimClock } from "./sim-clock.ts";
 import type { SimProcess } from "./sim-process.ts";
 
-/** Twice what the scheduler lets a tenant spend in one turn. */
-const SHARE = 8;
+/** How often a tenant may be passed by one that has used more: both clocks of slot time are read at other moments. */
+const PASSES_MAX = 8;
+/** A tenant has used more if it has used so much more. */
+const MORE_MS = 1_000;
+const HALF_LIFE_MS = 60_000;
+/** All messages of a tenant take less, or more, than what the engine calls short. */
+const SURELY_SHORT_MS = 1_000;
+const SURELY_LONG_MS = 2_500;
 
 interface Standing {
   waiting: number;
   inFlight: number;
-  /** Hand-overs of each other tenant since this one began to wait with nothing in flight. */
+  /** Hand-overs of each other tenant that had used more slot time, since this one began to wait with nothing in flight. */
   readonly passedBy: Map<string, number>;
+  /** Slot time that it has used, as it was then. */
+  used: { readonly ms: number; readonly atMs: number };
+  /** What its messages have taken at least and at most. */
+  took: { readonly leastMs: number; readonly mostMs: number };
 }
 
 interface Delivery {
@@ -32,6 +43,7 @@ export class FairnessChecker {
   private readonly lookedUp = new Set<string>();
 
   constructor(
+    private readonly clock: SimClock,
     private readonly watch: Watch,
     private readonly slots: number,
     /** Whether deliveries to relays that are not prompt have slots of their own, beside these. */
@@ -46,10 +58,10 @@ export class FairnessChecker {
     if (this.arriving.length > 0) for (const arrive of this.arriving.splice(0)) arrive();
     if (!this.isComparable || this.hasRelays) return;
     for (const all of this.standings.values()) {
-      if (this.slotsUsed(all) >= this.slots) continue;
-      for (const [tenantId, { waiting, inFlight }] of all) {
-        const isServed = waiting <= 0 || inFlight > 0;
-        this.watch.demand(isServed, "freeSlot", () => `${tenantId} waits while a slot is free`);
+      const free = this.slots - this.slotsUsed(all);
+      for (const [tenantId, standing] of all) {
+        const isServed = standing.waiting <= 0 || standing.inFlight > 0 || free <= this.keptFrom(standing);
+        this.watch.demand(isServed, "freeSlot", () => `${tenantId} waits while ${free} slots are free`);
       }
     }
   }
@@ -96,14 +108,40 @@ export class FairnessChecker {
     let later = 0;
     for (const other of all.values()) if (other !== own && other.inFlight === 1 && this.begun.has(other)) later += 1;
     // Jobs lent in a former term count for the slots, but not for its next actor.
-    const isModest = !tookSlotNow || window === 1 || used - later <= this.slots - Math.floor(this.slots / 4);
+    const isModest = !tookSlotNow || window === 1 || used - later <= this.slots - this.last;
     watch.demand(isModest, "reserve", () => `${tenant.tenantId} took the ${used}th of ${this.slots} slots`);
-    if (this.isComparable) this.countPassed(all, tenant.tenantId);
+    if (tookSlotNow && isSurelyLong(own)) this.checkLong(all, tenant.tenantId);
+    if (this.isComparable && tookSlotNow && used <= this.slots - this.last) this.countPassed(all, tenant.tenantId);
   }
 
-  ended(process: SimProcess, tenant: Tenant, token: string): void {
-    this.standing(process, tenant.tenantId).inFlight -= 1;
+  ended(process: SimProcess, tenant: Tenant, { token, tookMs }: { readonly token: string; readonly tookMs: number }): void {
+    const standing = this.standing(process, tenant.tenantId);
+    const { took } = standing;
+    standing.inFlight -= 1;
+    standing.used = { ms: this.usedMs(standing) + tookMs, atMs: this.clock.nowMs };
+    standing.took = { leastMs: Math.min(took.leastMs, tookMs), mostMs: Math.max(took.mostMs, tookMs) };
     this.changeWindow(tenant, token, -1);
+  }
+
+  /** The last slots, which only somebody with nothing in flight takes. */
+  private get last(): number {
+    return Math.ceil(Math.floor(this.slots / 4) / 4);
+  }
+
+  /** Free slots that a tenant with nothing in flight may have to leave to others. */
+  private keptFrom(standing: Standing): number {
+    return isSurelyShort(standing) ? this.last : Math.floor(this.slots / 4);
+  }
+
+  private checkLong(all: ReadonlyMap<string, Standing>, tenantId: string): void {
+    let held = 0;
+    for (const each of all.values()) if (isSurelyLong(each)) held += each.inFlight;
+    const isModest = held <= this.slots - Math.floor(this.slots / 4);
+    this.watch.demand(isModest, "reserve", () => `${tenantId} is slow, and such tenants have ${held} of ${this.slots} slots`);
+  }
+
+  private usedMs({ used }: Standing): number {
+    return used.ms * 2 ** ((used.atMs - this.clock.nowMs) / HALF_LIFE_MS);
   }
 
   /** A tenant's deliveries started in a lease term: lent ones go on beside those of the next term. */
@@ -116,11 +154,13 @@ export class FairnessChecker {
   }
 
   private countPassed(all: ReadonlyMap<string, Standing>, tenantId: string): void {
+    const own = this.usedMs(all.get(tenantId) ?? NEW);
     for (const [other, standing] of all) {
       if (other === tenantId || standing.waiting <= 0 || standing.inFlight > 0) continue;
+      if (!isSurelyShort(standing) || own < this.usedMs(standing) + MORE_MS) continue;
       const count = (standing.passedBy.get(tenantId) ?? 0) + 1;
       standing.passedBy.set(tenantId, count);
-      this.watch.demand(count <= SHARE, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
+      this.watch.demand(count <= PASSES_MAX, "fairShare", () => `${tenantId} passed ${other} ${count} times`);
     }
   }
 
@@ -132,7 +172,7 @@ export class FairnessChecker {
 
   private standing(process: SimProcess, tenantId: string): Standing {
     const all = this.ofProcess(process);
-    const known = all.get(tenantId) ?? { waiting: 0, inFlight: 0, passedBy: new Map() };
+    const known = all.get(tenantId) ?? { ...NEW, passedBy: new Map() };
     all.set(tenantId, known);
     return known;
   }
@@ -142,6 +182,22 @@ export class FairnessChecker {
     this.standings.set(process, all);
     return all;
   }
+}
+
+const NEW: Standing = {
+  waiting: 0,
+  inFlight: 0,
+  passedBy: new Map(),
+  used: { ms: 0, atMs: 0 },
+  took: { leastMs: Number.POSITIVE_INFINITY, mostMs: 0 },
+};
+
+function isSurelyShort({ took: { leastMs, mostMs } }: Standing): boolean {
+  return leastMs <= mostMs && mostMs < SURELY_SHORT_MS;
+}
+
+function isSurelyLong({ took: { leastMs, mostMs } }: Standing): boolean {
+  return leastMs <= mostMs && leastMs > SURELY_LONG_MS;
 }
 
 function nameOf({ name }: SimProcess, jobId: string): string {

@@ -131,7 +131,7 @@ export class Provider {
     const end = (outcome: Outcome | null) => {
       if (isOver) return;
       isOver = true;
-      parts.fairness.ended(process, tenant, term.lease.token);
+      parts.fairness.ended(process, tenant, { token: term.lease.token, tookMs: parts.clock.nowMs - handOver.begunMs });
       if (this.inFlight.get(job.jobId) === handOver) this.inFlight.delete(job.jobId);
       if (outcome === null) return;
       if (truth.retries === life && this.isOwners(truth, term)) parts.jobs.inHand(truth);

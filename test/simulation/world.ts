@@ -113,7 +113,7 @@ export class World {
     this.outages = new Outages(this.clock, this.queueServer);
     this.leases = new LeaseChecker(this.clock, watch, this.outages);
     this.eventStore = new SimEventStore(watch, (row) => this.jobs.hasEvent(row), isClockSound);
-    this.fairness = new FairnessChecker(watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
+    this.fairness = new FairnessChecker(this.clock, watch, slots, this.drawn.hasRelays, isComparable(this.drawn));
     this.queueChecker = new QueueChecker({
       clock: this.clock,
       watch,
