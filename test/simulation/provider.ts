@@ -33,6 +33,7 @@ export interface ProviderParts {
   readonly state: QueueState;
   readonly slots: number;
   readonly patientSlots: number;
+  readonly relayConnections: number;
   readonly hasRelays: boolean;
   readonly relays: Relays;
   readonly waits: WaitChecker;
@@ -100,6 +101,7 @@ export class Provider {
       name: "email",
       slots: this.parts.slots,
       patientSlots: this.parts.patientSlots,
+      relayConnections: this.parts.relayConnections,
       relayOf: (tenant) => (this.parts.hasRelays ? this.parts.relays.relayOf(tenant) : null),
       deliver: (job, tenant, signal) => this.deliver(process, job, tenant, signal),
     };

@@ -14,6 +14,8 @@ export interface RunOptions {
   readonly slots: number;
   /** Deliveries that it has room for beside these, to relays that are not prompt. */
   readonly patientSlots: number;
+  /** Deliveries that one relay takes at one time; absent: any number. */
+  readonly relayConnections?: number;
   /** Steps of the phase with faults. */
   readonly steps: number;
   /** All jobs at once, or over the whole phase. */

@@ -146,6 +146,7 @@ export class World {
       callsBack,
       isOrdered: weather.isCalm,
       patientSlots: this.drawn.patientSlots,
+      relayConnections: this.drawn.relayConnections ?? Number.POSITIVE_INFINITY,
       hasRelays: this.drawn.hasRelays,
       relays: this.relays,
       waits: this.waits,
