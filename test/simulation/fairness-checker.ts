@@ -114,7 +114,11 @@ export class FairnessChecker {
     if (this.isComparable && tookSlotNow && used <= this.slots - this.last) this.countPassed(all, tenant.tenantId);
   }
 
-  ended(process: SimProcess, tenant: Tenant, { token, tookMs }: { readonly token: string; readonly tookMs: number }): void {
+  ended(
+    process: SimProcess,
+    tenant: Tenant,
+    { token, tookMs }: { readonly token: string; readonly tookMs: number },
+  ): void {
     const standing = this.standing(process, tenant.tenantId);
     const { took } = standing;
     standing.inFlight -= 1;
@@ -137,7 +141,11 @@ export class FairnessChecker {
     let held = 0;
     for (const each of all.values()) if (isSurelyLong(each)) held += each.inFlight;
     const isModest = held <= this.slots - Math.floor(this.slots / 4);
-    this.watch.demand(isModest, "reserve", () => `${tenantId} is slow, and such tenants have ${held} of ${this.slots} slots`);
+    this.watch.demand(
+      isModest,
+      "reserve",
+      () => `${tenantId} is slow, and such tenants have ${held} of ${this.slots} slots`,
+    );
   }
 
   private usedMs({ used }: Standing): number {

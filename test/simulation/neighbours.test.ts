@@ -47,24 +47,28 @@ describe("a tenant does not feel", () => {
     { count: 60, takesMs: 10_000 },
     { count: 300, takesMs: 10_000 },
     { count: 60, takesMs: 55_000 },
-  ])("that $count others' messages take $takesMs ms at the relay that it shares with them", ({ count, takesMs }) => {
-    const names = Array.from({ length: count }, (_, i) => `slow-${i}`);
-    const story = new Story({ tenants: tenantsLike([...names, "quick", "middle"]), slots: 48, relayConnections: 48 });
-    story.world.provider.delayMs = ({ tenant: { tenantId } }) =>
-      tenantId === "quick" ? 11 : tenantId === "middle" ? 1_000 : takesMs;
-    for (const name of names) story.acceptMany(5, name);
-    story.advance(3_000);
-    for (let i = 0; i < 8; i += 1) {
-      for (const name of ["quick", "middle"]) {
-        expect(story.waitOf(story.accept(name, `reader${i}@example.com`))).toBeLessThan(2_000);
+  ])(
+    "that $count others' messages take $takesMs ms at the relay that it shares with them",
+    ({ count, takesMs }) => {
+      const names = Array.from({ length: count }, (_, i) => `slow-${i}`);
+      const story = new Story({ tenants: tenantsLike([...names, "quick", "middle"]), slots: 48, relayConnections: 48 });
+      story.world.provider.delayMs = ({ tenant: { tenantId } }) =>
+        tenantId === "quick" ? 11 : tenantId === "middle" ? 1_000 : takesMs;
+      for (const name of names) story.acceptMany(5, name);
+      story.advance(3_000);
+      for (let i = 0; i < 8; i += 1) {
+        for (const name of ["quick", "middle"]) {
+          expect(story.waitOf(story.accept(name, `reader${i}@example.com`))).toBeLessThan(2_000);
+        }
+        story.advance(1_000);
       }
-      story.advance(1_000);
-    }
-    const burst = story.acceptMany(100, "quick");
-    story.until("they are handed over", () => burst.every((jobId) => story.outcomeFor(jobId).handOvers > 0), 2_000);
-    story.world.provider.delayMs = () => 11;
-    story.end();
-  }, 90_000);
+      const burst = story.acceptMany(100, "quick");
+      story.until("they are handed over", () => burst.every((jobId) => story.outcomeFor(jobId).handOvers > 0), 2_000);
+      story.world.provider.delayMs = () => 11;
+      story.end();
+    },
+    90_000,
+  );
 
   test("the large messages of fourteen others on a slow wire", () => {
     const names = Array.from({ length: 14 }, (_, i) => `large-${i}`);

@@ -19,7 +19,8 @@ export const PROMISES = {
   repeats: "a message is handed over again only after a lost answer, a crash, or another owner's real takeover",
   order: "without faults a tenant's messages are handed over in the order of their acceptance",
   fairShare: "no tenant with nothing in flight is passed again and again by one that has used more slot time",
-  reserve: "tenants whose messages take long leave the last quarter of the slots to others, and all that are busy the last few",
+  reserve:
+    "tenants whose messages take long leave the last quarter of the slots to others, and all that are busy the last few",
   freeSlot: "a tenant with nothing in flight does not wait while a slot is free that it may take",
   memory: "memory is bounded by the work in flight",
   attempts: "a job counts no more attempts than deliveries started; an outage of its relay costs none",

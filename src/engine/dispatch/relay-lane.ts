@@ -18,7 +18,7 @@ const WINDOW_MAX = 512;
 const AMPLE: Room = { size: Number.MAX_SAFE_INTEGER, free: Number.MAX_SAFE_INTEGER };
 const FULL: Room = { size: 0, free: 0 };
 /** Lanes take turns, whatever their messages take: those that wait for them are kept within their windows. */
-const LANES_TIME = { used: Number.NEGATIVE_INFINITY, isShort: true, isLong: false } as const;
+const LANES_TIME = { used: Number.NEGATIVE_INFINITY, isShort: true, isLong: false };
 /**
  * A relay that is away and without jobs for this long is forgotten, because no delivery would notice that it is back.
  */
@@ -97,7 +97,7 @@ export class RelayLane implements Contender {
   /** On slots of all kinds. */
   private busy = 0;
   private readonly breaker = new RelayBreaker();
-  readonly time = LANES_TIME;
+  readonly time = { ...LANES_TIME, waitsSinceMs: null };
   private readonly turns: SlotTurns<Waiter>;
   private readonly firstWindow: number;
   private readonly windowMax: number;
@@ -108,7 +108,7 @@ export class RelayLane implements Contender {
   private chosen: Waiter | null = null;
   private isStartingProbe = false;
   private readonly prober: Contender = {
-    time: LANES_TIME,
+    time: { ...LANES_TIME, waitsSinceMs: null },
     isReady: () => this.breaker.mayProbe && this.choose(this.hasConnection ? AMPLE : FULL),
     startNext: () => {
       this.breaker.beginProbe();

@@ -13,6 +13,8 @@ export class SlotTime {
    * time changes the order, and no value has to be computed anew.
    */
   used = Number.NEGATIVE_INFINITY;
+  /** Since when it has waited for a slot with nothing in flight, wherever (monotonic); null: it does not. */
+  waitsSinceMs: number | null = null;
   private messageMs: number | null = null;
   private spentAtMs = Number.NEGATIVE_INFINITY;
 

@@ -15,7 +15,7 @@ export interface Room {
 
 /** What `SlotTurns` has to know of a contender. */
 export interface Turn {
-  readonly time: Pick<SlotTime, "used" | "isShort" | "isLong">;
+  readonly time: Pick<SlotTime, "used" | "isShort" | "isLong" | "waitsSinceMs">;
 }
 
 /** A contender that waits or holds slots. */
@@ -26,8 +26,6 @@ interface Entry<C> extends HeapEntry {
   /** As they were when it was put into its place. */
   used: number;
   isShort: boolean;
-  /** Since when it has waited with nothing in flight (monotonic). */
-  sinceMs: number;
   order: number;
 }
 
@@ -101,7 +99,7 @@ export class SlotTurns<C extends Turn> {
   may(contender: C, room: Room): boolean {
     if (this.mayWithoutTrial(contender, room)) return true;
     const entry = this.entries.get(contender);
-    return room.free > 0 && (entry === undefined ? !contender.time.isLong : this.mayTry(entry)) && this.onTrial === null;
+    return room.free > 0 && this.onTrial === null && this.mayTry(entry ?? { contender, held: 0 });
   }
 
   mayWithoutTrial(contender: C, room: Room): boolean {
@@ -111,6 +109,7 @@ export class SlotTurns<C extends Turn> {
   /** It takes a slot. `room`: as it was before. */
   takes(contender: C, room: Room): void {
     if (!this.mayWithoutTrial(contender, room)) this.begins(contender);
+    contender.time.waitsSinceMs = null;
     const entry = this.entryOf(contender);
     this.update(entry, { held: entry.held + 1, isWaiting: entry.isWaiting });
   }
@@ -139,7 +138,7 @@ export class SlotTurns<C extends Turn> {
     const known = this.entries.get(contender);
     if (known !== undefined) return known;
     const { used, isShort } = contender.time;
-    const entry = { contender, held: 0, isWaiting: false, used, isShort, sinceMs: 0, order: 0, place: 0 };
+    const entry = { contender, held: 0, isWaiting: false, used, isShort, order: 0, place: 0 };
     this.entries.set(contender, entry);
     return entry;
   }
@@ -156,8 +155,9 @@ export class SlotTurns<C extends Turn> {
     else if (held === 0) this.entries.delete(contender);
   }
 
-  private mayTry({ contender, held, sinceMs }: Entry<C>): boolean {
-    return held === 0 && !contender.time.isLong && this.clock.monotonicMs() - sinceMs < FRESH_MS;
+  private mayTry({ contender: { time }, held }: Pick<Entry<C>, "contender" | "held">): boolean {
+    const nowMs = this.clock.monotonicMs();
+    return held === 0 && !time.isLong && nowMs - (time.waitsSinceMs ?? nowMs) < FRESH_MS;
   }
 
   private nextTrial({ free }: Room): C | null {
@@ -171,7 +171,7 @@ export class SlotTurns<C extends Turn> {
   }
 
   private arrives(entry: Entry<C>): void {
-    entry.sinceMs = this.clock.monotonicMs();
+    entry.contender.time.waitsSinceMs ??= this.clock.monotonicMs();
     this.arrivals.push(entry);
     if (this.arrivals.length <= 2 * this.entries.size + 64) return;
     this.arrivals = this.arrivals.filter((each) => each.isWaiting);

@@ -376,6 +376,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   private contendIn(delayMs: number): void {
+    this.time.waitsSinceMs = null;
     this.alarm?.cancel();
     this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => {
       this.alarm = null;
