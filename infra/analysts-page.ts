@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { ClickHouse } from "../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../src/events/clickhouse-event-writer.ts";
 import { migrateEventStore } from "../src/events/migrate-event-store.ts";
-import { applyRetention } from "../src/events/retention.ts";
 import { systemClock } from "../src/runtime/system-clock.ts";
 import { openChdb } from "../src/storage/chdb.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickhouse-http.ts";
@@ -44,7 +43,6 @@ export async function openExampleEventStore() {
   const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateEventStore(clickhouse, target);
   // The data set stays where it is, and today does not.
-  await applyRetention(clickhouse, target, { eventsMonths: 600, jobsDays: 18_000 });
   await new ClickHouseEventWriter(clickhouse, target, systemClock).write("example", analystsData());
   const quiet = { count() {}, gauge() {}, time() {}, log() {} };
   const face = serveClickHouseHttp({ path, database: target.database, port: 0, password: PASSWORD, telemetry: quiet });

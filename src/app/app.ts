@@ -61,7 +61,7 @@ import { StatusReport } from "./status-report.ts";
 import { openPayloads, type Payloads } from "./stored-payloads.ts";
 import { hasEmbeddedStore } from "./stores.ts";
 import { startSubmission } from "./submission.ts";
-import { startAuditSweep, startNewsSweep, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
+import { startOldSweeps, startPassSweep, startTenantRemovals, startUsage } from "./sweeps.ts";
 import { startTracing } from "./tracing.ts";
 import { untilAnswered } from "./until-answered.ts";
 import { type OpenWallet, openPassKit, openWallet } from "./wallet.ts";
@@ -215,8 +215,7 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) {
     startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
-    startAuditSweep(shutdown, registry);
-    startNewsSweep(shutdown, registry);
+    if (stores.eventStore !== null) startOldSweeps(options, shutdown, { registry, queue, eventStore: stores.eventStore });
     const left = { registry: registry.registry, devices: registry.devices, queue, history: eventStore.removal };
     startTenantRemovals(options, shutdown, left);
   }

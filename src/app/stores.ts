@@ -22,7 +22,7 @@ import { ClickHouseEventReader } from "../events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../events/clickhouse-event-writer.ts";
 import { RecipientErasure } from "../events/erase-recipient.ts";
 import { EventStoreBelonging } from "../events/event-store-belonging.ts";
-import { type EventStoreHealth, eventStoreHealth } from "../events/event-store-health.ts";
+import { type EventStoreHealth, eventStoreHealth, newestEventMs } from "../events/event-store-health.ts";
 import { EventStoreProbe } from "../events/event-store-probe.ts";
 import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
 import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
@@ -31,7 +31,7 @@ import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-s
 import { exportsOf, ParquetFiles } from "../events/parquet-files.ts";
 import { serverUpMs, settleForPowerCuts } from "../events/power-cuts.ts";
 import { TenantRemoval } from "../events/remove-tenant.ts";
-import { applyRetention } from "../events/retention.ts";
+import { ExpiredHistory, type ExpiredHistoryPorts } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
 import type { AnalystAccess, Chdb } from "../storage/chdb.ts";
 import type { ClickHouseHttp } from "../storage/clickhouse-http.ts";
@@ -139,6 +139,10 @@ export interface OpenEventStore {
   /** The queue that it belongs to. */
   readonly belonging: EventStoreBelonging;
   health(): Promise<EventStoreHealth>;
+  /** The time (unix ms) of the newest event; null: there is none. */
+  newestEventMs(): Promise<number | null>;
+  /** Removes what is too old. */
+  expired(ports: Pick<ExpiredHistoryPorts, "agreedMs" | "telemetry">): ExpiredHistory;
   /** For histories that never happened. */
   readonly demo: DemoPorts;
   close(): Promise<void>;
@@ -198,10 +202,8 @@ function emptyDefinition(folder: string): string | null {
 
 async function bringUp({ writer: client }: EventStoreClients, options: EventStoreOptions): Promise<void> {
   const { config, clock } = options;
-  const { eventsKeptMonths: eventsMonths, jobsKeptDays: jobsDays } = config;
   const migrating = new ClickHouse({ client, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
   await migrateEventStore(migrating, targetOf(config), namesOf(options));
-  await applyRetention(migrating, targetOf(config), { eventsMonths, jobsDays });
   await settleForPowerCuts(migrating, targetOf(config));
 }
 
@@ -234,7 +236,7 @@ function eventStoreOver(
   // An engine of this machine has lost nothing since this machine is up.
   const upMs = () => (config.clickhouseUrl === null ? Promise.resolve(uptime() * 1000) : serverUpMs(reading, target));
   const writer = (ports: FailedPayloadPorts | null) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, upMs, ...retention });
+    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, upMs });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.
@@ -250,6 +252,9 @@ function eventStoreOver(
     metrics: new ClickHouseEventMetrics(reading, target),
     exports: new ClickHouseEventExport(exporting, target, files),
     health: () => eventStoreHealth(reading, target),
+    newestEventMs: () => newestEventMs(reading, target),
+    expired: (ports) =>
+      new ExpiredHistory({ clickhouse: { reading, writing: over(clients.writer) }, target, retention, clock, ...ports }),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     belonging: new EventStoreBelonging(reading, over(clients.writer), target),
     close: () => clients.close(),

@@ -1,10 +1,13 @@
 import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import { AgreedTime } from "../runtime/agreed-time.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
+import type { OpenEventStore } from "./stores.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 interface SweepOptions {
@@ -20,12 +23,22 @@ export function startPassSweep(
   shutdown.start("history", "pass sweep", new PassSweep({ ...ports, clock: systemClock, telemetry }));
 }
 
-export function startAuditSweep(shutdown: Shutdown, { audit }: OpenRegistry): void {
-  shutdown.start("history", "audit sweep", audit.oldRows);
-}
-
-export function startNewsSweep(shutdown: Shutdown, { webhookNews }: OpenRegistry): void {
-  shutdown.start("history", "news sweep", webhookNews.oldRows);
+/** Removes what is too old, by a time on which all clocks agree. */
+export function startOldSweeps(
+  { telemetry }: SweepOptions,
+  shutdown: Shutdown,
+  { registry, queue, eventStore }: { registry: OpenRegistry; queue: RedisQueue; eventStore: OpenEventStore },
+): void {
+  const time = new AgreedTime({
+    clock: systemClock,
+    others: [() => queue.time.nowMs(), async () => (await eventStore.health()).nowMs],
+    mark: queue.time,
+    newestEventMs: () => eventStore.newestEventMs(),
+  });
+  const agreedMs = () => time.nowMs();
+  shutdown.start("history", "audit sweep", registry.audit.oldRows(agreedMs));
+  shutdown.start("history", "news sweep", registry.webhookNews.oldRows(agreedMs));
+  shutdown.start("history", "history sweep", eventStore.expired({ agreedMs, telemetry }));
 }
 
 /** Removes what deleted tenants leave behind. */

@@ -3,7 +3,7 @@ import { runningStart } from "../app/control-socket.ts";
 import { type DemoRequest, writeDemoData } from "../app/demo-data.ts";
 import { hasEmbeddedStore, openEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
-import { eventsKeptFromMs } from "../events/retention.ts";
+import { eventsKeptUntilMs } from "../events/retention.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
 import { UsageError } from "./command-line.ts";
@@ -65,9 +65,9 @@ function requestFrom(options: DemoDataOptions): DemoRequest {
   };
 }
 
-/** The event store drops events that are inserted after their time. */
+/** They would leave at once. */
 function refuseExpired({ untilMs }: DemoRequest, { eventsKeptMonths }: Config): void {
-  if (untilMs > eventsKeptFromMs(systemClock.nowMs(), eventsKeptMonths)) return;
+  if (eventsKeptUntilMs(untilMs, eventsKeptMonths) > systemClock.nowMs()) return;
   throw new UsageError(`--until takes a day of the last ${eventsKeptMonths} months (EVENTS_KEPT_MONTHS)`);
 }
 

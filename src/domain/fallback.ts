@@ -1,3 +1,4 @@
+import { jobTimeMs } from "./ids.ts";
 /** Of one send. */
 export const FALLBACKS_MAX = 3;
 
@@ -54,4 +55,9 @@ export function decodeFallback(text: string): Fallback {
     afterMs: Number(afterMs),
     unless: AWAITED.filter((word) => words.includes(word)),
   };
+}
+
+/** Whether a job's time counts from its acceptance, by its process's clock, and is no time of day: its message was sent at once. */
+export function countsFromMessage({ dueMs, fallback }: { readonly dueMs?: number; readonly fallback?: Fallback }): boolean {
+  return dueMs !== undefined && fallback !== undefined && dueMs - fallback.afterMs <= jobTimeMs(fallback.mainJobId);
 }

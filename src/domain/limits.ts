@@ -23,6 +23,8 @@ export const limits = {
   leaseCompeteMs: 1_000,
   takeoverMsMax: 15_000,
   deliveryTimeoutMs: 60_000,
+  /** Clocks that are further apart than this are not believed alone: of Redis, of a process and of a shard. */
+  clocksApartMs: 5 * 60_000,
   /** Longest wait for a channel that ignores the abort of its delivery. */
   abortGraceMs: 1_000,
   /** How much time's worth of deliveries a paced tenant may send at once after a pause. */

@@ -21,7 +21,6 @@ import {
   sealedTarget,
 } from "./failed-payloads.ts";
 import { eventLimits } from "./limits.ts";
-import { eventsKeptFromMs, RETENTION_DEFAULT, type Retention } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
 import { type StoredRows, storedRows } from "./stored-rows.ts";
 import type { EventStoreTarget } from "./table.ts";
@@ -39,13 +38,10 @@ const TOKEN_SURE_MS = 30_000;
 const SETTLED_MS = 30_000;
 /** Partly stored batches to keep track of: at most one per shard. */
 const UNSETTLED_MAX = 1_000;
-const DAY_MS = 86_400_000;
-/** What expires so soon may be gone already: the server's clock decides, not ours. */
-const EXPIRING_MS = 3_600_000;
 /** If a batch has more refused rows than this, the rows are not at fault: the table does not fit them. */
 const SET_ASIDE_MAX = 10;
 
-export interface EventWriterOptions extends Partial<Retention> {
+export interface EventWriterOptions {
   /** Null: jobs are stored without their recipients, and nothing is kept for a retry. */
   readonly ports?: FailedPayloadPorts | null;
   /** For how long (ms) the event store's machine has had power; by default for ever. */
@@ -73,24 +69,20 @@ interface Unsettled {
  *   which completes it.
  * - A part is stored and the batch is older: once nothing has changed for `SETTLED_MS`, the missing rows are inserted, then the
  *   missing rows of the derived tables. If only job states are missing, they are inserted at once.
- *   Events and states of jobs that have expired are not missing: after an outage longer than the retention, a batch would
- *   never be whole.
  */
 export class ClickHouseEventWriter implements EventWriter {
   private readonly unsettled = new Map<string, Unsettled>();
   private readonly ports: FailedPayloadPorts | null;
-  private readonly retention: Retention;
   private readonly upMs: () => Promise<number>;
 
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
     private readonly clock: Clock,
-    { ports = null, upMs = () => Promise.resolve(Number.POSITIVE_INFINITY), ...retention }: EventWriterOptions = {},
+    { ports = null, upMs = () => Promise.resolve(Number.POSITIVE_INFINITY) }: EventWriterOptions = {},
   ) {
     this.upMs = upMs;
     this.ports = ports;
-    this.retention = { ...RETENTION_DEFAULT, ...retention };
   }
 
   /**
@@ -132,17 +124,16 @@ export class ClickHouseEventWriter implements EventWriter {
 
   private async addMissing(token: string, rows: readonly StoredEventRow[]): Promise<void> {
     const stored = await this.look(rows);
-    const kept = this.kept(rows);
-    const events = kept.filter((row) => !stored.hasEvent(row));
+    const events = rows.filter((row) => !stored.hasEvent(row));
     const jobs = rows.filter((row) => !stored.hasJob(row));
-    const gaps = await derivedGaps(this.clickhouse, this.target, kept);
+    const gaps = await derivedGaps(this.clickhouse, this.target, rows);
     // A job state stored twice replaces itself, so it need not wait.
     if (events.length > 0 || gaps.length > 0) this.waitUntilSettled(token, JSON.stringify([events.length, gaps]));
     // These are not the rows that the batch's own token stood for, so they get a token of their own.
     await this.insert(`${token}:rest-${events[0]?.eventId ?? 0}-${events.length}`, "events", events.map(eventLine));
     await this.insert(`${token}:rest-${jobs[0]?.eventId ?? 0}-${jobs.length}`, "jobs", this.jobLines(jobs));
     // Rows added to `events` reach the derived tables by themselves.
-    const left = events.length === 0 ? gaps : await derivedGaps(this.clickhouse, this.target, kept);
+    const left = events.length === 0 ? gaps : await derivedGaps(this.clickhouse, this.target, rows);
     await insertGaps(this.clickhouse, this.target, { token, gaps: left });
     if (!(await this.isWhole(rows, await this.look(rows)))) {
       throw new TransportError("clickhouse does not show all of a batch that was completed");
@@ -162,20 +153,12 @@ export class ClickHouseEventWriter implements EventWriter {
   }
 
   private async isWhole(rows: readonly StoredEventRow[], stored: StoredRows): Promise<boolean> {
-    const kept = this.kept(rows);
-    const isStored = kept.every((row) => stored.hasEvent(row)) && rows.every((row) => stored.hasJob(row));
-    return isStored && (await derivedGaps(this.clickhouse, this.target, kept)).length === 0;
-  }
-
-  /** The rows whose events the server keeps: it drops an event that is inserted after its time. */
-  private kept(rows: readonly StoredEventRow[]): readonly StoredEventRow[] {
-    const fromMs = eventsKeptFromMs(this.clock.nowMs(), this.retention.eventsMonths) + EXPIRING_MS;
-    return rows.filter(({ eventId }) => eventTimeMs(eventId) >= fromMs);
+    const isStored = rows.every((row) => stored.hasEvent(row) && stored.hasJob(row));
+    return isStored && (await derivedGaps(this.clickhouse, this.target, rows)).length === 0;
   }
 
   private look(rows: readonly StoredEventRow[]): Promise<StoredRows> {
-    const jobsFromMs = this.clock.nowMs() - this.retention.jobsDays * DAY_MS + EXPIRING_MS;
-    return storedRows(this.clickhouse, this.target, { rows, jobsFromMs });
+    return storedRows(this.clickhouse, this.target, rows);
   }
 
   /** Writes all rows except those refused individually, which are set aside. */

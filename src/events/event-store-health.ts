@@ -15,6 +15,16 @@ export interface EventStoreHealth {
 
 const TIMEOUT_MS = 5_000;
 
+/** The time (unix ms) of the newest event; null: there is none. Rejects with `UnavailableError`. */
+export async function newestEventMs(clickhouse: ClickHouse, target: EventStoreTarget): Promise<number | null> {
+  const settings = selectSettings(target, TIMEOUT_MS);
+  // A sum of each hour is a few bytes.
+  const [row] = await clickhouse.rows(
+    `SELECT toUnixTimestamp(max(hour)), count() FROM ${target.database}.events_hourly SETTINGS ${settings}`,
+  );
+  return Number(row?.[1] ?? 0) === 0 ? null : Number(row?.[0]) * 1000;
+}
+
 /** Rejects with `UnavailableError`. */
 export async function eventStoreHealth(clickhouse: ClickHouse, target: EventStoreTarget): Promise<EventStoreHealth> {
   const settings = selectSettings(target, TIMEOUT_MS);

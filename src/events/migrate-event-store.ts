@@ -3,6 +3,7 @@ import type { ChannelName } from "../domain/job.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { ensureBelonging } from "./event-store-belonging.ts";
 import { FAILED_PAYLOADS, failedPayloads, sealedTarget } from "./failed-payloads.ts";
+import { keepsTtl, removeTtl } from "./retention.ts";
 import { attemptsView, views } from "./rollups.ts";
 import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema.ts";
 import { insertSettings, selectSettings } from "./statement-settings.ts";
@@ -47,6 +48,7 @@ export async function migrateEventStore(
   }
   // Of another database, which a restored backup of this one may be without.
   for (const statement of failedPayloads(target)) await clickhouse.command(statement);
+  await removeTtl(clickhouse, target);
   await ensureIdentity(clickhouse, target);
   await ensureBelonging(clickhouse, target);
   return ran;
@@ -72,6 +74,7 @@ export async function eventStoreIdentity(
   if (eventStoreMigrations(target).some(({ version }) => !present.has(version))) throw notCurrent(database);
   if ((await wideningTo(clickhouse, target, { channels, settings })).length > 0) throw notCurrent(database);
   if (!(await hasFailedPayloads(clickhouse, target, settings))) throw notCurrent(database);
+  if (await keepsTtl(clickhouse, target)) throw notCurrent(database);
   const id = await firstIdentity(clickhouse, target);
   if (id === null) throw notCurrent(database);
   return id;

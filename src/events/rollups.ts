@@ -1,5 +1,4 @@
 import { EVENT_TYPES, type EventType } from "../domain/event.ts";
-import { eventsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { insertSettings } from "./statement-settings.ts";
 import {
   CREATE_VIEW,
@@ -9,6 +8,7 @@ import {
   enumOf,
   eventTime,
   FIRST_CHANNELS,
+  FORMER_TTL,
   localName,
   onCluster,
   type Table,
@@ -197,7 +197,7 @@ const EVENTS_BY_TYPE: Derived = {
     engineArguments: [],
     partitionBy: `toYYYYMM(${eventTime("event_id")})`,
     orderBy: "(tenant_id, event_type, event_id)",
-    ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
+    ttl: FORMER_TTL.events,
     settings: MERGED_WHEN_OVER,
     isSynced: true,
   },

@@ -1,6 +1,5 @@
 import { EVENT_TYPES } from "../domain/event.ts";
 import { failedPayloads } from "./failed-payloads.ts";
-import { eventsTtl, jobsTtl, RETENTION_DEFAULT } from "./retention.ts";
 import { failureColumns, jobLives, jobRecipients, minuteSums, rollups } from "./rollups.ts";
 import {
   CREATE_VIEW,
@@ -10,6 +9,7 @@ import {
   enumOf,
   eventTime,
   FIRST_CHANNELS,
+  FORMER_TTL,
   onCluster,
   replicated,
   type Table,
@@ -84,7 +84,7 @@ const EVENTS: Table = {
   engineArguments: [],
   partitionBy: `toYYYYMM(${eventTime("event_id")})`,
   orderBy: "(tenant_id, event_id)",
-  ttl: eventsTtl(RETENTION_DEFAULT.eventsMonths),
+  ttl: FORMER_TTL.events,
   settings: [],
   isSynced: true,
 };
@@ -109,7 +109,7 @@ const JOBS: Table = {
   engineArguments: ["version"],
   partitionBy: "toYYYYMM(UUIDv7ToDateTime(job_id, 'UTC'))",
   orderBy: "(tenant_id, toUInt128(job_id))",
-  ttl: jobsTtl(RETENTION_DEFAULT.jobsDays),
+  ttl: FORMER_TTL.jobs,
   settings: ["index_granularity = 1024"],
   isSynced: true,
 };

@@ -1,4 +1,3 @@
-import { eventTimeMs } from "../domain/event.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
@@ -10,7 +9,6 @@ export class StoredRows {
   constructor(
     private readonly events: ReadonlySet<string>,
     private readonly versions: ReadonlyMap<string, number>,
-    private readonly jobsFromMs: number,
   ) {}
 
   /** Whether any of the events is stored. */
@@ -23,12 +21,10 @@ export class StoredRows {
   }
 
   /**
-   * Whether the job state that this row sets, if any, is stored, or a later one that replaces it, or has expired: the server
-   * drops a state that is inserted after its time.
+   * Whether the job state that this row sets, if any, is stored, or a later one that replaces it.
    */
   hasJob({ jobId, eventId, finished }: StoredEventRow): boolean {
-    if (finished === null || eventTimeMs(eventId) < this.jobsFromMs) return true;
-    return (this.versions.get(jobId) ?? -1) >= eventId;
+    return finished === null || (this.versions.get(jobId) ?? -1) >= eventId;
   }
 }
 
@@ -39,13 +35,12 @@ export const eventKey = ({ tenantId, eventId }: Pick<StoredEventRow, "tenantId" 
   `${tenantId}:${eventId}`;
 
 /**
- * Looks rows up by the primary keys of their tables. States of jobs that ended before `jobsFromMs` may have expired. The caller
- * has checked that tenant and job ids are plain. Rejects with `UnavailableError`.
+ * Looks rows up by the primary keys of their tables. The caller has checked that tenant and job ids are plain. Rejects with `UnavailableError`.
  */
 export async function storedRows(
   clickhouse: ClickHouse,
   target: EventStoreTarget,
-  { rows, jobsFromMs }: { readonly rows: readonly StoredEventRow[]; readonly jobsFromMs: number },
+  rows: readonly StoredEventRow[],
 ): Promise<StoredRows> {
   const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   const events = await storedEvents(clickhouse, target, { table: "events", rows });
@@ -58,7 +53,7 @@ export async function storedRows(
     );
     for (const [jobId, version] of found) versions.set(String(jobId), Number(version));
   }
-  return new StoredRows(events, versions, jobsFromMs);
+  return new StoredRows(events, versions);
 }
 
 /**

@@ -15,7 +15,7 @@ export interface Table {
   readonly engineArguments: readonly string[];
   readonly partitionBy: string;
   readonly orderBy: string;
-  /** Null: rows never expire. */
+  /** Of a table that a released step created; null: none. */
   readonly ttl: string | null;
   readonly settings: readonly string[];
   /** How a cluster spreads its rows over the shards; by default, by tenant. */
@@ -108,6 +108,12 @@ export function checked(target: EventStoreTarget): EventStoreTarget {
   );
   return target;
 }
+
+/** What released steps of the schema create tables with; `removeTtl` takes it off again. */
+export const FORMER_TTL = {
+  events: "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC') + INTERVAL 13 MONTH",
+  jobs: "toDateTime(UUIDv7ToDateTime(job_id, 'UTC')) + INTERVAL 90 DAY",
+} as const;
 
 /** The channels that the steps of the schema name. Others are added to the columns behind them: `migrate-event-store.ts`. */
 export const FIRST_CHANNELS = ["email", "whatsapp", "wallet"] as const;

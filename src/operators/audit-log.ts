@@ -50,17 +50,21 @@ export interface AuditOptions {
 
 /** The audit log in the registry. Rows are kept for 400 days. */
 export class AuditRepository implements AuditLog {
-  readonly oldRows: OldRows;
   private readonly shares: AuditShares;
 
   constructor(private readonly options: AuditOptions) {
     this.shares = new AuditShares(options.clock);
-    this.oldRows = new OldRows({
-      ...options,
+  }
+
+  /** Removes old rows, by this time. */
+  oldRows(agreedMs: () => Promise<number>): OldRows {
+    return new OldRows({
+      ...this.options,
+      agreedMs,
       name: "old rows of the audit log",
       piecesMax: PIECES_MAX,
-      remove: async (transaction, limit) => {
-        const before = new Date(options.clock.nowMs() - AUDIT_KEPT_DAYS * DAY_MS);
+      remove: async (transaction, limit, nowMs) => {
+        const before = new Date(nowMs - AUDIT_KEPT_DAYS * DAY_MS);
         const old = transaction.select({ id: audit.id }).from(audit).where(lt(audit.at, before));
         const removed = await transaction
           .delete(audit)

@@ -12,8 +12,10 @@ export interface OldRowsOptions {
   readonly name: string;
   /** Pieces of one sweep. */
   readonly piecesMax: number;
+  /** The time by which they are old, on which several clocks agree. */
+  agreedMs(): Promise<number>;
   /** Removes some of them, about `limit`. Resolves to how many it found: fewer than `limit` if there are no more. */
-  remove(transaction: AnyDb, limit: number): Promise<number>;
+  remove(transaction: AnyDb, limit: number, nowMs: number): Promise<number>;
 }
 
 const SWEEP_MS = 60 * 60 * 1000;
@@ -41,8 +43,9 @@ export class OldRows {
   async sweep(): Promise<void> {
     const { database, telemetry, name, piecesMax } = this.options;
     try {
+      const nowMs = await this.options.agreedMs();
       for (let pieces = 0; pieces < piecesMax && !this.sweeps.isStopping; pieces += 1) {
-        const found = await database.write((transaction) => this.options.remove(transaction, ROWS_AT_ONCE));
+        const found = await database.write((transaction) => this.options.remove(transaction, ROWS_AT_ONCE, nowMs));
         if (found < ROWS_AT_ONCE) return;
       }
     } catch (error) {

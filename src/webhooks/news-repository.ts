@@ -33,15 +33,18 @@ const TRIM_AFTER = 500;
  */
 export class NewsRepository {
   private readonly untrimmed = new Map<string, number>();
-  readonly oldRows: OldRows;
 
-  constructor(private readonly options: NewsRepositoryOptions) {
-    this.oldRows = new OldRows({
-      ...options,
+  constructor(private readonly options: NewsRepositoryOptions) {}
+
+  /** Removes old rows, by this time. */
+  oldRows(agreedMs: () => Promise<number>): OldRows {
+    return new OldRows({
+      ...this.options,
+      agreedMs,
       name: "old news for webhooks",
       piecesMax: PIECES_MAX,
-      remove: async (transaction, limit) => {
-        const before = firstEventIdAt(options.clock.nowMs() - webhookLimits.newsKeptMs);
+      remove: async (transaction, limit, nowMs) => {
+        const before = firstEventIdAt(nowMs - webhookLimits.newsKeptMs);
         const old = await transaction
           .select({ id: webhookNews.id })
           .from(webhookNews)

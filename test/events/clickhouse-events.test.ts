@@ -12,7 +12,6 @@ import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import { applyRetention } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { eventIdAt, NOON_MS, newJobId, storedEventRow } from "../engine/recorder/event-store-rows.ts";
@@ -301,7 +300,6 @@ for (const by of ["process", "http", "served"] as const) {
       ["years ahead", 5 * 365 * 86_400_000],
       ["years behind", -5 * 365 * 86_400_000],
     ])("a job whose id was made by a clock %s is found with all its events, and is kept", async (_, aheadMs) => {
-      await applyRetention(eventStore.writing, eventStore.target, { eventsMonths: 13, jobsDays: 90 });
       const tenantId = newTenant();
       const jobId = new JobIds({ ...systemClock, nowMs: () => Date.now() + aheadMs }, systemRandom).next();
       const sent = { status: "success", attempts: 1, result: {} } as const;

@@ -1,80 +1,112 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { firstEventIdAt } from "../../src/domain/event.ts";
-import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
-import { applyRetention, eventsKeptFromMs } from "../../src/events/retention.ts";
+import { EVENT_EPOCH_MS, firstEventIdAt } from "../../src/domain/event.ts";
+import { failedPayloads, FAILED_PAYLOADS } from "../../src/events/failed-payloads.ts";
+import { eventStoreIdentity, migrateEventStore } from "../../src/events/migrate-event-store.ts";
+import { ExpiredHistory, eventsKeptUntilMs } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
-import { eventually } from "../support/eventually.ts";
+import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { DAY_MS } from "../support/recent-days.ts";
 
 const RETENTION = { eventsMonths: 2, jobsDays: 7 };
 const SUCCESS = { status: "success", attempts: 1, result: {} } as const;
+const THEN_MS = Date.UTC(2026, 0, 10);
 let chdb: Awaited<ReturnType<typeof startChdb>>;
 let store: TestEventStore;
-let writer: ClickHouseEventWriter;
 
 beforeAll(async () => {
   chdb = await startChdb();
   store = await chdb.eventStore("late", "process");
-  await applyRetention(store.writing, store.target, RETENTION);
-  writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, RETENTION);
 });
 afterAll(() => chdb.stop());
 
-/** Three events that happened so many days ago, one of them in the table of rarer events too. */
-function rowsOf(tenantId: string, daysAgo: number) {
-  const endedMs = Date.now() - daysAgo * DAY_MS;
-  return (["sent", "bounced", "sent"] as const).map((type, n) =>
-    storedEventRow(firstEventIdAt(endedMs + n), { tenantId, type, finished: SUCCESS }),
+/** Three events of this time, one of them in the table of rarer events too. */
+const rowsOf = (tenantId: string, atMs: number) =>
+  (["sent", "bounced", "sent"] as const).map((type, n) =>
+    storedEventRow(firstEventIdAt(atMs + n), { tenantId, type, finished: SUCCESS }),
   );
-}
 
 const count = async (table: string, tenantId: string) =>
   Number((await store.reading.rows(`SELECT count() FROM late.${table} WHERE tenant_id = '${tenantId}'`))[0]?.[0]);
 
-/** The engine drops what has expired in the background: usually before an insert is answered, sometimes later. */
-const expectLeft = (table: string, tenantId: string, left: number) =>
-  eventually(`${left} rows of ${table} are left`, async () => {
-    await store.writing.command(`OPTIMIZE TABLE late.${table} FINAL`);
-    return (await count(table, tenantId)) === left;
-  });
+const sweepAt = (nowMs: number) =>
+  new ExpiredHistory({
+    clickhouse: store,
+    target: store.target,
+    retention: RETENTION,
+    agreedMs: () => Promise.resolve(nowMs),
+    clock: systemClock,
+    telemetry: new QuietTelemetry(),
+  }).sweep();
 
-test("a batch that comes after an outage longer than jobs are kept is recorded, and its recorder goes on", async () => {
-  const rows = rowsOf("jobs", RETENTION.jobsDays + 1);
-  expect(await writer.write("jobs", rows, "again")).toEqual({ wereThere: false, setAside: 0 });
-  expect(await count("events", "jobs")).toBe(3);
-  await expectLeft("jobs", "jobs", 0);
-  expect(await writer.write("jobs", rows, "again")).toEqual({ wereThere: true, setAside: 0 });
+test("the engine's own clock removes nothing; a month leaves once the agreed time says so, and its sums stay", async () => {
+  const { writer, writing } = store;
+  await writer.write("old", rowsOf("old", THEN_MS), "again");
+  await writer.write("next", rowsOf("next", Date.UTC(2026, 1, 1)), "again");
+  for (const table of ["events", "events_by_type", "jobs"]) await writing.command(`OPTIMIZE TABLE late.${table} FINAL`);
+  await sweepAt(Date.UTC(2026, 3, 1) - 1);
+  expect([await count("events", "old"), await count("events_by_type", "old")]).toEqual([3, 1]);
+  await sweepAt(Date.UTC(2026, 3, 1));
+  expect([await count("events", "old"), await count("events_by_type", "old")]).toEqual([0, 0]);
+  expect([await count("events", "next"), await count("events_by_type", "next")]).toEqual([3, 1]);
+  const [[sum] = []] = await store.reading.rows("SELECT sum(events) FROM late.events_hourly WHERE tenant_id = 'old'");
+  expect(Number(sum)).toBe(3);
 });
 
-test("a batch, or a part of one, that comes after an outage longer than events are kept holds up no recorder", async () => {
-  const expired = rowsOf("events", 70);
-  for (const _ of [1, 2]) {
-    expect(await writer.write("events", expired, "again")).toEqual({ wereThere: false, setAside: 0 });
-    await expectLeft("events", "events", 0);
+test("a job leaves so long after its end, whatever the month of its id", async () => {
+  const ended = firstEventIdAt(Date.UTC(2027, 5, 1));
+  for (const [tenantId, jobId] of [
+    ["behind", "01900000-0000-7000-8000-000000000001"],
+    ["ahead", "02500000-0000-7000-8000-000000000001"],
+  ] as const) {
+    await store.writer.write(tenantId, [storedEventRow(ended, { tenantId, jobId, finished: SUCCESS })]);
   }
-  const mixed = [...rowsOf("both", 70), ...rowsOf("both", 1)];
-  for (const wereThere of [false, true]) {
-    expect(await writer.write("both", mixed, "again")).toEqual({ wereThere, setAside: 0 });
+  const jobs = async () => [await count("jobs", "behind"), await count("jobs", "ahead")];
+  await sweepAt(Date.UTC(2027, 5, 8) - 1);
+  expect(await jobs()).toEqual([1, 1]);
+  await sweepAt(Date.UTC(2027, 5, 8));
+  expect(await jobs()).toEqual([0, 0]);
+});
+
+test("contents of failed jobs leave by the day", async () => {
+  const { database } = { database: "late_sealed" };
+  for (const statement of failedPayloads(store.target)) await store.writing.command(statement);
+  for (const day of [1, 2]) {
+    const version = firstEventIdAt(Date.UTC(2026, 0, day, 23));
+    await store.writing.command(
+      `INSERT INTO ${database}.${FAILED_PAYLOADS.name} (tenant_id, job_id, version) VALUES ('acme', generateUUIDv4(), ${version})`,
+    );
   }
-  await expectLeft("events", "both", 3);
-  const [[sum] = []] = await store.reading.rows("SELECT sum(events) FROM late.events_hourly WHERE tenant_id = 'both'");
-  expect(Number(sum)).toBe(6);
+  const left = async () => (await store.reading.rows(`SELECT version FROM ${database}.${FAILED_PAYLOADS.name}`)).length;
+  await sweepAt(Date.UTC(2026, 0, 9) - 1);
+  expect(await left()).toBe(2);
+  await sweepAt(Date.UTC(2026, 0, 9));
+  expect(await left()).toBe(1);
+});
+
+test("a batch that was written long ago, and has left, holds up no recorder that writes it again", async () => {
+  const rows = [...rowsOf("both", EVENT_EPOCH_MS + DAY_MS), ...rowsOf("both", THEN_MS)];
+  expect(await store.writer.write("both", rows, "again")).toEqual({ wereThere: false, setAside: 0 });
+  await sweepAt(THEN_MS);
+  await expect(store.writer.write("both", rows, "again")).rejects.toThrow("stored in part");
+});
+
+test("tables of a former release, which the engine's clock would empty, are not current until they are migrated", async () => {
+  const { writing, target } = store;
+  await writing.command("ALTER TABLE late.refused_rows MODIFY TTL at + INTERVAL 90 DAY");
+  await expect(eventStoreIdentity(writing, target)).rejects.toThrow("run `waybill migrate`");
+  await migrateEventStore(writing, target);
+  expect(await eventStoreIdentity(writing, target)).toMatch(/-/);
+  const [[ttls] = []] = await store.reading.rows(
+    "SELECT countIf(match(engine_full, ' TTL ')) FROM system.tables WHERE database IN ('late', 'late_sealed')",
+  );
+  expect(Number(ttls)).toBe(0);
 });
 
 test.each([
-  ["2026-03-31T12:00:00Z", 1],
-  ["2026-03-01T00:00:00Z", 1],
-  ["2026-02-28T23:59:59Z", 3],
-  ["2028-02-29T12:00:00Z", 13],
-  ["2026-05-30T12:00:00Z", 2],
-])("at %s, no event that the engine would drop counts as kept for %d months", async (now, months) => {
-  const nowMs = Date.parse(now);
-  const fromMs = eventsKeptFromMs(nowMs, months);
-  const [[first, former] = []] = await store.reading.rows(`SELECT
-    toUnixTimestamp(toDateTime(${fromMs / 1_000}, 'UTC') + INTERVAL ${months} MONTH),
-    toUnixTimestamp(toDateTime(${(fromMs - 7 * DAY_MS) / 1_000}, 'UTC') + INTERVAL ${months} MONTH)`);
-  expect(Number(first) * 1_000).toBeGreaterThan(nowMs);
-  expect(Number(former) * 1_000).toBeLessThanOrEqual(nowMs);
+  ["2026-03-31T12:00:00Z", 13, "2027-05-01T12:00:00Z"],
+  ["2026-01-01T00:00:00Z", 2, "2026-03-01T00:00:00Z"],
+])("an event of %s is kept for %d months", (at, months, until) => {
+  expect(new Date(eventsKeptUntilMs(Date.parse(at), months)).toISOString().replace(".000", "")).toBe(until);
 });

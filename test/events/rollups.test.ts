@@ -4,7 +4,6 @@ import type { MetricsQuery } from "../../src/domain/event-metrics.ts";
 import { ClickHouseEventMetrics } from "../../src/events/clickhouse-event-metrics.ts";
 import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
-import { applyRetention } from "../../src/events/retention.ts";
 import { FIRST_CHANNELS } from "../../src/events/table.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
 import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
@@ -249,35 +248,4 @@ test("analysts' views answer from the sums and the events", async () => {
     ['a "good\\" one', "whatsapp", 1, 1, 1, 0],
     ["welcome", "email", 1, 1, 1, 1],
   ]);
-});
-
-test("retention follows the configuration, and a table that is right already is not altered", async () => {
-  const { writing, reading, target } = await engine.eventStore("kept", "process");
-  const engines = () =>
-    reading.rows(
-      `SELECT name, extract(engine_full, 'TTL.*toInterval(\\\\w+\\\\(\\\\d+\\\\))') FROM system.tables WHERE database = 'kept' AND engine LIKE '%MergeTree' ORDER BY name`,
-    );
-  const kept = (events: string, jobs: string) => [
-    ["belongs_to", ""],
-    ["events", events],
-    ["events_by_minute", "Day(3)"],
-    ["events_by_type", events],
-    ["events_daily", ""],
-    ["events_hourly", ""],
-    ["identity", ""],
-    ["jobs", jobs],
-    ["migrations", ""],
-    ["refused_rows", "Day(90)"],
-  ];
-  expect(await engines()).toEqual(kept("Month(13)", "Day(90)"));
-  const statements: string[] = [];
-  const watched = new Proxy(writing, {
-    get: (of, name) =>
-      name === "command" ? (sql: string) => (statements.push(sql), of.command(sql)) : Reflect.get(of, name).bind(of),
-  });
-  for (let round = 0; round < 2; round += 1) {
-    await applyRetention(watched, target, { eventsMonths: 2, jobsDays: 7 });
-    expect(await engines()).toEqual(kept("Month(2)", "Day(7)"));
-    expect(statements).toHaveLength(3);
-  }
 });

@@ -40,7 +40,7 @@ FROM numbers(${BETWEEN})`);
   await writer.write("s1:stored", stored);
 
   const clickhouse = new CountingClickHouse({ client, clock: systemClock, timeoutMs: 20_000 });
-  const found = await storedRows(clickhouse, target, { rows: [...missing, ...stored], jobsFromMs: 0 });
+  const found = await storedRows(clickhouse, target, [...missing, ...stored]);
   expect(stored.filter((each) => !found.hasEvent(each))).toEqual([]);
   expect(missing.filter((each) => found.hasEvent(each))).toEqual([]);
   expect(await derivedGaps(clickhouse, target, stored)).toEqual([]);

@@ -156,7 +156,9 @@ describe("the audit log", () => {
     const sweptAfter = async (days: number) => {
       const clock = Object.assign(new SkippingClock(), { nowMs: () => Date.now() + days * 86_400_000 });
       const database = new Database(front.database.db, clock);
-      await new AuditRepository({ database, clock, telemetry: new QuietTelemetry() }).oldRows.sweep();
+      await new AuditRepository({ database, clock, telemetry: new QuietTelemetry() })
+        .oldRows(() => Promise.resolve(clock.nowMs()))
+        .sweep();
       return (await front.operate("GET", "/audit")).body["rows"];
     };
     expect(await sweptAfter(AUDIT_KEPT_DAYS - 1)).toBeArrayOfSize(1);

@@ -1,3 +1,5 @@
+import type { CLOCK_STORIES } from "./clock-stories.ts";
+
 /** A mistake that is planted into a source file, to see whether the simulation notices. */
 export interface Canary {
   readonly name: string;
@@ -7,6 +9,8 @@ export interface Canary {
   readonly replace: string;
   /** Notices it, and is tried first: chance moves that with every change of what a seed draws. Absent: one of the first. */
   readonly seed?: number;
+  /** Spoils this story; no seed is tried. */
+  readonly story?: keyof typeof CLOCK_STORIES;
 }
 
 const DISPATCH = "src/engine/dispatch";
@@ -238,8 +242,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "the event clock follows the wall clock backwards",
     file: `${MEMORY_QUEUE}-shard.ts`,
-    find: "shard.lastEventId = nextEventId(shard.lastEventId, nowMs);",
-    replace: "shard.lastEventId = nextEventId(0, nowMs);",
+    find: "const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;",
+    replace: "const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;\n  if (farMs > 0) return nextEventId(0, nowMs);",
   },
   {
     name: "a report is dropped when the queue does not answer",
@@ -462,6 +466,41 @@ export const CANARIES: readonly Canary[] = [
     seed: 184,
   },
   {
+    name: "events are dated by the queue's clock alone",
+    file: `${MEMORY_QUEUE}-shard.ts`,
+    find: "return nextEventId(shard.lastEventId, Math.min(nowMs, farMs));",
+    replace: "return nextEventId(shard.lastEventId, Math.max(nowMs, Math.min(nowMs, farMs)));",
+    story: "clocks that are days ahead for a minute date no event more than minutes ahead, then or later",
+  },
+  {
+    name: "no clock is asked whether a message's time has come",
+    file: `${MEMORY_QUEUE}-pull.ts`,
+    find: "if (parked !== undefined && earlyMs > 0) {",
+    replace: "if (parked !== undefined && earlyMs > Number.MAX_VALUE) {",
+    story: "a process whose clock is days ahead, or behind, sends no scheduled message early, or late",
+  },
+  {
+    name: "a skew that was ahead outlives its owner",
+    file: `${MEMORY_QUEUE}-pull.ts`,
+    find: "const startMs = Math.min(knownMs, nowMs);",
+    replace: "const startMs = Math.max(knownMs, Math.min(knownMs, nowMs));",
+    story: "a message is not sent hours early after a run with clocks in the past",
+  },
+  {
+    name: "the shard's time never follows the clocks",
+    file: `${MEMORY_QUEUE}-pull.ts`,
+    find: "return timeMs - sinceMs >= FOLLOW_AFTER_MS;",
+    replace: "return timeMs - sinceMs >= FOLLOW_AFTER_MS * 1_000;",
+    story: "clocks that stay ahead, as after a sleep of the machine, are followed within a quarter of an hour",
+  },
+  {
+    name: "the shard's time follows clocks that are ahead for a moment",
+    file: `${MEMORY_QUEUE}-pull.ts`,
+    find: "const FOLLOW_AFTER_MS = 10 * 60_000;",
+    replace: "const FOLLOW_AFTER_MS = 0;",
+    story: "clocks that are days ahead for a minute date no event more than minutes ahead, then or later",
+  },
+  {
     name: "a pull that was long on its way sets the shard's time back",
     file: `${MEMORY_QUEUE}-pull.ts`,
     find: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n",
@@ -477,14 +516,14 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a scheduled message is queued at once",
     file: `${MEMORY_QUEUE}-accept.ts`,
-    find: "shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);",
-    replace: "shard.later.set(jobId, waitsFromMs(shard, nowMs));",
+    find: "shard.later.set(jobId, later.laterMs);",
+    replace: "shard.later.set(jobId, 0);\n    shard.jobs.set(jobId, { ...(shard.jobs.get(jobId) as never), entryId: laterPlace(0) });",
     seed: 15,
   },
   {
     name: "a moved message keeps its time",
     file: `${MEMORY_QUEUE}-schedule.ts`,
-    find: "  shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);\n",
+    find: "  shard.later.set(jobId, dueAt(shard, { dueMs }, callerMs, nowMs)?.laterMs ?? agreedTimeMs(shard, nowMs));\n",
     replace: "",
     seed: 18,
   },

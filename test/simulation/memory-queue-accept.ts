@@ -5,13 +5,13 @@ import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,
   count,
+  dueAt,
   enqueue,
   laterPlace,
   payloadBytes,
   type RateWindow,
   type ShardState,
   tenantQueueName,
-  waitsFromMs,
 } from "./memory-queue-shard.ts";
 
 const SLICES = engineLimits.rateWindowMs / engineLimits.rateSliceMs;
@@ -29,8 +29,8 @@ export interface Request {
 
 export interface Accepting extends Request {
   readonly job: NewJob;
-  /** How long it waits for its time; 0 or less: it does not. */
-  readonly waitMs: number;
+  /** What its caller's clock shows. */
+  readonly callerMs: number;
 }
 
 const UNCOUNTED: RateState = { limit: 0, remaining: 0, resetSeconds: 0 };
@@ -104,9 +104,8 @@ export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: ()
       const { limited, rate } = admit(shard, one);
       return limited ? { kind: "limited", rate } : { kind: "admitted", rate };
     }
-    const waitMs = Math.ceil((job.dueMs ?? nowMs) - nowMs);
     // It has no key of its own.
-    const answer = accept(shard, { ...one, waitMs, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
+    const answer = accept(shard, { ...one, callerMs: nowMs, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
     if (answer.kind === "accepted") queued.add(index);
     return answer;
   });
@@ -170,7 +169,7 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
   return bytes + payloadBytes(job) > job.quota.bytes ? "bytes" : null;
 }
 
-function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hint: () => void): void {
+function queue(shard: ShardState, { tenant, job, callerMs, nowMs }: Accepting, hint: () => void): void {
   const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs, fallback } =
     job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
@@ -188,8 +187,8 @@ function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hin
     ...(dueMs !== undefined && { dueMs }),
     ...(fallback !== undefined && { fallback }),
   };
-  const isLater = dueMs !== undefined && waitMs > 0;
-  const entryId = isLater ? laterPlace(dueMs) : enqueue(shard, tenantQueue, entry, nowMs);
+  const later = dueMs === undefined ? null : dueAt(shard, { ...job, dueMs }, callerMs, nowMs);
+  const entryId = later !== null ? laterPlace(later.timeMs) : enqueue(shard, tenantQueue, entry, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(job));
   shard.jobs.set(jobId, {
     tenantId: tenant.tenantId,
@@ -203,9 +202,9 @@ function queue(shard: ShardState, { tenant, job, waitMs, nowMs }: Accepting, hin
     kept: [],
     result: null,
   });
-  if (isLater) {
+  if (later !== null) {
     shard.parked.set(jobId, { tenantQueue, entry });
-    shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);
+    shard.later.set(jobId, later.laterMs);
   } else if (!shard.ready.has(tenantQueue)) {
     shard.ready.add(tenantQueue);
     hint();

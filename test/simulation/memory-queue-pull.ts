@@ -1,5 +1,6 @@
 import type { QueuedJob, SuppressionReason } from "../../src/domain/job.ts";
 import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
+import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,
@@ -7,6 +8,7 @@ import {
   entryText,
   isBeyond,
   isWithProvider,
+  middleOf,
   type QueueEntry,
   type ShardState,
   storedJob,
@@ -16,13 +18,22 @@ import {
 
 const SLACK_MS = engineLimits.shardTimeSlackMs;
 const ESTIMATE_MS = 45_000;
+const FOLLOW_AFTER_MS = 10 * 60_000;
+const GAP_MS = 60_000;
+const NOT_YET_MS = 60_000;
+
+/** The queue's and the owner's. */
+interface Clocks {
+  readonly nowMs: number;
+  readonly callerMs: number;
+}
 
 /** Hands the owner its next jobs. The caller has checked the lease. */
-export function pull(shard: ShardState, request: PullRequest, nowMs: number): PullResult {
-  const { timeMs, estimatedSkewMs } = agree(shard, request, nowMs);
-  if (request.shardTimeMs === null) renewLoans(shard, timeMs);
+export function pull(shard: ShardState, request: PullRequest, clocks: Clocks): PullResult {
+  const { timeMs, estimatedSkewMs, isNew } = agree(shard, request, clocks);
+  if (isNew) renewLoans(shard, timeMs);
   if (request.survey) for (const tenantQueue of shard.held) shard.ready.add(tenantQueue);
-  const { moved, more } = moveDue(shard, { timeMs, nowMs, bytesMax: request.bytesMax });
+  const { moved, more } = moveDue(shard, { timeMs, clocks, bytesMax: request.bytesMax });
   const ready = [...shard.ready].slice(0, engineLimits.pullReadyMax);
   for (const tenantQueue of ready) {
     shard.ready.delete(tenantQueue);
@@ -56,23 +67,47 @@ function suppressedFor(shard: ShardState, tenantId: string, recipient: string): 
 function agree(
   shard: ShardState,
   { shardTimeMs: reckonedMs, confirmedSkewMs }: PullRequest,
-  nowMs: number,
-): { readonly timeMs: number; readonly estimatedSkewMs: number | null } {
+  { nowMs, callerMs }: Clocks,
+): { readonly timeMs: number; readonly estimatedSkewMs: number | null; readonly isNew: boolean } {
   const reckoned = reckonedMs === null ? null : Math.round(reckonedMs);
   // A call that comes late reckons with a time that has passed, and agrees on nothing.
   if (shard.agreedMs !== null && reckoned !== null && reckoned < shard.agreedMs - SLACK_MS)
-    return { timeMs: shard.agreedMs, estimatedSkewMs: null };
+    return { timeMs: shard.agreedMs, estimatedSkewMs: null, isNew: false };
   // Who reckons with nothing yet goes on from the last pull at the earliest, and from what its predecessor left unsaid.
   const leftMs = reckoned === null ? alive(shard.estimatedSkew ?? undefined, nowMs)?.value : undefined;
   const knownMs = nowMs + (confirmedSkewMs ?? leftMs ?? shard.skewMs);
-  const timeMs = Math.max(knownMs, reckoned ?? shard.agreedMs ?? knownMs);
-  shard.skewMs = timeMs - nowMs;
+  const startMs = Math.min(knownMs, nowMs);
+  const newMs = startMs - callerMs > limits.clocksApartMs ? callerMs : startMs;
+  const timeMs =
+    reckoned === null ? Math.max(newMs, shard.agreedMs ?? nowMs + shard.skewMs) : Math.max(knownMs, reckoned);
   // It may be the clock that was set forward, or this call that was long on its way: the owner says in its next one.
   const isBehind = reckoned !== null && timeMs - reckoned > SLACK_MS;
+  const clocksMs = Math.min(nowMs, callerMs);
+  const isStep = follows(shard, { timeMs: isBehind ? reckoned : timeMs, clocksMs, nowMs });
+  if (isStep) {
+    shard.skewMs = clocksMs - nowMs;
+    shard.agreedMs = clocksMs;
+    shard.estimatedSkew = null;
+    return { timeMs: clocksMs, estimatedSkewMs: null, isNew: true };
+  }
+  shard.skewMs = timeMs - nowMs;
   shard.agreedMs = isBehind ? reckoned : timeMs;
   const estimatedSkewMs = isBehind ? reckoned - nowMs : null;
   shard.estimatedSkew = estimatedSkewMs === null ? null : { value: estimatedSkewMs, expiresMs: nowMs + ESTIMATE_MS };
-  return { timeMs: shard.agreedMs, estimatedSkewMs };
+  return { timeMs: shard.agreedMs, estimatedSkewMs, isNew: reckoned === null };
+}
+
+/** The shard's time follows clocks that have been ahead of it for minutes, and none that is ahead for a moment. */
+function follows(
+  shard: ShardState,
+  { timeMs, clocksMs, nowMs }: { readonly timeMs: number; readonly clocksMs: number; readonly nowMs: number },
+): boolean {
+  if (clocksMs - timeMs <= limits.clocksApartMs) return false;
+  const known = alive(shard.clocksAhead ?? undefined, nowMs)?.value;
+  const isGoingOn = known !== undefined && timeMs - known.lastMs <= GAP_MS;
+  const sinceMs = isGoingOn ? known.sinceMs : timeMs;
+  shard.clocksAhead = { value: { sinceMs, lastMs: timeMs }, expiresMs: nowMs + GAP_MS };
+  return timeMs - sinceMs >= FOLLOW_AFTER_MS;
 }
 
 /** Earliest first. */
@@ -82,7 +117,7 @@ function dueJobs({ later }: ShardState): [string, number][] {
 
 interface Moving {
   readonly timeMs: number;
-  readonly nowMs: number;
+  readonly clocks: Clocks;
   readonly bytesMax: number;
 }
 
@@ -96,20 +131,28 @@ function renewLoans(shard: ShardState, timeMs: number): void {
 }
 
 /** Moves due jobs back into their tenant queues, up to the bytes of a call. */
-function moveDue(shard: ShardState, { timeMs, nowMs, bytesMax }: Moving): { moved: number; more: boolean } {
+function moveDue(shard: ShardState, { timeMs, clocks, bytesMax }: Moving): { moved: number; more: boolean } {
   const due = dueJobs(shard).filter(([, dueMs]) => dueMs <= timeMs);
+  const clockMs = middleOf(clocks.nowMs, clocks.callerMs, timeMs);
   let moved = 0;
   let bytes = 0;
   for (const [jobId] of due.slice(0, engineLimits.pullDueMax)) {
     if (bytes >= bytesMax) return { moved, more: true };
     const parked = shard.parked.get(jobId);
+    const stored = storedJob(shard, jobId);
+    const isScheduled = stored?.entryId?.startsWith("~") === true;
+    const earlyMs = isScheduled ? Number(stored.entryId?.slice(1)) - clockMs : 0;
+    if (parked !== undefined && earlyMs > 0) {
+      shard.later.set(jobId, Math.round(timeMs + Math.min(earlyMs, Math.max(NOT_YET_MS, earlyMs / 8))));
+      moved += 1;
+      continue;
+    }
     shard.parked.delete(jobId);
     shard.later.delete(jobId);
     moved += 1;
     if (parked === undefined) continue;
-    const entryId = enqueue(shard, parked.tenantQueue, parked.entry, nowMs);
-    const stored = storedJob(shard, jobId);
-    if (stored?.entryId?.startsWith("~") === true) shard.jobs.set(jobId, { ...stored, entryId });
+    const entryId = enqueue(shard, parked.tenantQueue, parked.entry, clocks.nowMs);
+    if (isScheduled) shard.jobs.set(jobId, { ...stored, entryId });
     shard.ready.add(parked.tenantQueue);
     bytes += bytesOf(parked.entry);
   }

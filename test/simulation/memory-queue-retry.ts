@@ -1,9 +1,9 @@
-import { firstEventIdAt } from "../../src/domain/event.ts";
 import type { Retry, RetryCall, RetryResult } from "../../src/domain/retry.ts";
 import { SETTLEMENTS_PER_LIFE } from "../../src/domain/retry.ts";
 import {
   count,
   enqueue,
+  nextIdOf,
   payloadBytes,
   type ShardState,
   type StoredJob,
@@ -56,7 +56,7 @@ function queue(
   const counted = { attempts: 0, waits: life * SETTLEMENTS_PER_LIFE };
   const name = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entryId = enqueue(shard, name, { ...entry, ...counted, jobId, channel }, nowMs);
-  shard.lastEventId = Math.max(shard.lastEventId + 1, firstEventIdAt(nowMs));
+  shard.lastEventId = nextIdOf(shard, nowMs);
   count(shard, tenant.tenantId, 1, payloadBytes(content));
   shard.jobs.set(jobId, {
     ...stored,

@@ -2,6 +2,7 @@ import { isFinal } from "../../src/domain/job.ts";
 import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
 import {
   count,
+  dueAt,
   isBeyond,
   isWithProvider,
   laterPlace,
@@ -13,7 +14,7 @@ import {
   type StoredJob,
   storedJob,
   tenantQueueName,
-  waitsFromMs,
+  agreedTimeMs,
   withKept,
 } from "./memory-queue-shard.ts";
 
@@ -26,7 +27,7 @@ interface Concerning {
 export function reschedule(
   shard: ShardState,
   { tenantId, jobId, nowMs }: Concerning,
-  { dueMs, waitMs }: { readonly dueMs: number; readonly waitMs: number },
+  { dueMs, callerMs }: { readonly dueMs: number; readonly callerMs: number },
 ): RescheduleResult {
   const job = storedJob(shard, jobId);
   if (job === null || job.tenantId !== tenantId) return "unknown";
@@ -36,7 +37,7 @@ export function reschedule(
   const hasDue = parked.entry.dueMs !== undefined;
   shard.jobs.set(jobId, { ...job, entryId: laterPlace(dueMs) });
   shard.parked.set(jobId, { ...parked, entry: { ...parked.entry, ...(hasDue && { dueMs }) } });
-  shard.later.set(jobId, waitsFromMs(shard, nowMs) + waitMs);
+  shard.later.set(jobId, dueAt(shard, { dueMs }, callerMs, nowMs)?.laterMs ?? agreedTimeMs(shard, nowMs));
   return "moved";
 }
 

@@ -1,6 +1,6 @@
 import { type DeliveryEvent, EVENT_EPOCH_MS, type EventType, isByReader, nextEventId } from "../../src/domain/event.ts";
 import type { FinishedJob, StoredEventRow } from "../../src/domain/event-store.ts";
-import { encodeFallback, type Fallback } from "../../src/domain/fallback.ts";
+import { countsFromMessage, encodeFallback, type Fallback } from "../../src/domain/fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -13,6 +13,7 @@ import type {
 
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
+import { limits } from "../../src/domain/limits.ts";
 import type { Tag } from "../../src/domain/tags.ts";
 
 /** A job's entry in its tenant queue; a parked job keeps it in the same form. */
@@ -136,6 +137,8 @@ export interface ShardState {
   agreedMs: number | null;
   /** `skewMs` by the estimate of an owner that was clearly behind, until it has said why. */
   estimatedSkew: Expiring<number> | null;
+  /** The shard's times of the first and the last pull in a row that found both clocks ahead of it. */
+  clocksAhead: Expiring<{ readonly sinceMs: number; readonly lastMs: number }> | null;
   readonly jobs: Map<string, StoredJob>;
   /** What each tenant has unfinished. */
   readonly load: Map<string, QueueQuota>;
@@ -177,6 +180,7 @@ export function emptyShard(): ShardState {
     skewMs: 0,
     agreedMs: null,
     estimatedSkew: null,
+    clocksAhead: null,
     jobs: new Map(),
     load: new Map(),
     outbox: emptyStream(),
@@ -232,6 +236,30 @@ export function shardTimeMs({ skewMs }: ShardState, nowMs: number): number {
 /** What a wait for a time begins at: a clock that was set back since the last pull counts from there. */
 export function waitsFromMs(shard: ShardState, nowMs: number): number {
   return Math.max(shardTimeMs(shard, nowMs), agreedTimeMs(shard, nowMs));
+}
+
+/** Of the clocks of the queue, of a caller and of the shard, the one between the others. */
+export function middleOf(queueMs: number, callerMs: number, shardMs: number): number {
+  return Math.max(Math.min(queueMs, callerMs), Math.min(Math.max(queueMs, callerMs), shardMs));
+}
+
+/** When a job is due by the shard's time that is scheduled for `dueMs`, and at what time of day; null: now. */
+export function dueAt(
+  shard: ShardState,
+  job: { readonly dueMs: number; readonly fallback?: Fallback },
+  callerMs: number,
+  nowMs: number,
+): { readonly laterMs: number; readonly timeMs: number } | null {
+  const { dueMs } = job;
+  const fromMs = waitsFromMs(shard, nowMs);
+  const waitMs = Math.ceil(dueMs - callerMs);
+  if (countsFromMessage(job)) return waitMs > 0 ? { laterMs: fromMs + waitMs, timeMs: Math.min(nowMs, fromMs) + waitMs } : null;
+  const clocks = [nowMs, Math.floor(callerMs), fromMs] as const;
+  const [middleMs, lastMs] = [middleOf(...clocks), Math.max(...clocks)];
+  const isApart = lastMs - Math.min(...clocks) > limits.clocksApartMs;
+  const timeMs = Math.round(dueMs);
+  if (timeMs <= middleMs) return null;
+  return { laterMs: fromMs + Math.max(0, timeMs - (isApart ? lastMs : middleMs)), timeMs };
 }
 
 /** What finished jobs leave by: a step of the clock since the last pull has not moved it. */
@@ -329,9 +357,15 @@ export function hasReport(known: readonly Report[], { type, result }: Report): b
   );
 }
 
+/** The next event's id, which tells the time, and none that is far ahead of the time that the last pull agreed on. */
+export function nextIdOf(shard: ShardState, nowMs: number): number {
+  const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;
+  return nextEventId(shard.lastEventId, Math.min(nowMs, farMs));
+}
+
 /** Gives what happened its id. */
 export function newEvent(shard: ShardState, { type, result }: Report, nowMs: number): DeliveryEvent {
-  shard.lastEventId = nextEventId(shard.lastEventId, nowMs);
+  shard.lastEventId = nextIdOf(shard, nowMs);
   return { eventId: shard.lastEventId, type, result };
 }
 

@@ -87,8 +87,7 @@ export class QueueState {
     job: NewJob,
     callerMs = this.clock.nowMs(),
   ): AcceptResult {
-    const waitMs = Math.ceil((job.dueMs ?? callerMs) - callerMs);
-    const request = { tenant, requestsPerMinute, job, waitMs, nowMs: this.clock.nowMs() };
+    const request = { tenant, requestsPerMinute, job, callerMs, nowMs: this.clock.nowMs() };
     return accept(this.shard(tenant.shard), request, () => this.announceMail(tenant.shard));
   }
 
@@ -117,8 +116,7 @@ export class QueueState {
     dueMs: number,
     callerMs = this.clock.nowMs(),
   ): RescheduleResult {
-    const time = { dueMs, waitMs: Math.max(0, dueMs - callerMs) };
-    return reschedule(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, time);
+    return reschedule(this.shard(shard), { tenantId, jobId, nowMs: this.clock.nowMs() }, { dueMs, callerMs });
   }
 
   cancelNow({ tenantId, shard }: TenantRef, jobId: string): CancelResult {
@@ -206,9 +204,10 @@ export class QueueState {
     if (beats === undefined || this.beats(role).get(owner) === beats) this.beats(role).delete(owner);
   }
 
-  pullNow(lease: Lease, request: PullRequest): PullResult | Fenced {
+  /** `callerMs`: what the owner's clock shows. */
+  pullNow(lease: Lease, request: PullRequest, callerMs = this.clock.nowMs()): PullResult | Fenced {
     if (!this.holds(lease, "dispatcher")) return FENCED;
-    return pull(this.shard(lease.shard), request, this.clock.nowMs());
+    return pull(this.shard(lease.shard), request, { nowMs: this.clock.nowMs(), callerMs: Math.floor(callerMs) });
   }
 
   lookAgainNow(lease: Lease, job: QueuedJob): JobNews | Fenced {

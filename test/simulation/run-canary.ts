@@ -26,6 +26,16 @@ Bun.plugin({
 // Only now: modules imported from here on contain the canary.
 const { simulate, SimulationFailure } = await import("./simulation.ts");
 let found: { readonly seed: number; readonly promise: string } | null = null;
+if (canary.story !== undefined) {
+  const { CLOCK_STORIES } = await import("./clock-stories.ts");
+  try {
+    CLOCK_STORIES[canary.story]();
+  } catch (error) {
+    found = { seed: 0, promise: String(error) };
+  }
+  console.log(JSON.stringify(found));
+  process.exit(0);
+}
 for (let seed = firstSeed; seed < firstSeed + seedsMax && found === null; seed += 1) {
   try {
     simulate(seed);

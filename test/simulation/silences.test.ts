@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { limits } from "../../src/domain/limits.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
+import { CLOCK_STORIES } from "./clock-stories.ts";
 import { QUEUE_LINES } from "./network.ts";
 import { Story } from "./story.ts";
 
@@ -58,6 +59,8 @@ describe("a half-open connection", () => {
 });
 
 describe("clocks", () => {
+  for (const [name, tell] of Object.entries(CLOCK_STORIES)) test(name, tell, 60_000);
+
   test("a message named by an API whose clock is an hour, or a year, ahead is recorded once, is found, and leaves the queue", () => {
     for (const aheadMs of [HOUR_MS, YEAR_MS]) {
       const story = new Story();

@@ -3,7 +3,7 @@ import type { Batch, BatchIds, BatchResult, MadeMessage } from "../../src/domain
 import { isOutage, UnavailableError } from "../../src/domain/errors.ts";
 import type { EventReader, EventWriter } from "../../src/domain/event-store.ts";
 import { fallbackId } from "../../src/domain/fallback.ts";
-import { JobIds } from "../../src/domain/ids.ts";
+import { JobIds, jobTimeMs } from "../../src/domain/ids.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import { observeReport } from "../../src/domain/observe-report.ts";
 import type { AcceptResult, Lease, NewJob, ObserveResult } from "../../src/domain/queue.ts";
@@ -128,10 +128,15 @@ export class SimCluster {
         if ((await this.schedule.cancel(tenant, jobId)) === "canceled") {
           this.around.queue.heardCancel(jobId, timesForgot);
         }
-      } else await this.schedule.reschedule(tenant, jobId, this.process.clock.nowMs() + change.inMs);
+      } else await this.schedule.reschedule(tenant, jobId, this.clientMs() + change.inMs);
     } catch (error) {
       if (!isOutage(error)) throw error;
     }
+  }
+
+  /** The time by the clock of whoever asks, which is right. */
+  private clientMs(): number {
+    return this.process.clock.nowMs() - this.process.skewMs;
   }
 
   /** As on SIGTERM: the work first, then its history. */
@@ -153,7 +158,7 @@ export class SimCluster {
     const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, fingerprint: JSON.stringify(body) };
     const { queuedJobsMax: jobs, queuedBytesMax: bytes } = tenant.plan;
     const quota = jobs === undefined || bytes === undefined ? {} : { quota: { jobs, bytes } };
-    const due = inMs === null ? {} : { dueMs: this.process.clock.nowMs() + inMs };
+    const due = inMs === null ? {} : { dueMs: this.clientMs() + inMs };
     const job: NewJob = {
       jobId: this.jobIds.next(),
       channel: "email",
@@ -168,9 +173,8 @@ export class SimCluster {
 
   /** As the front door does: the fallback first, and its message alone under the key. */
   private async sendWithFallback(tenant: Tenant, job: NewJob, afterMs: number): Promise<AcceptResult> {
-    const { clock } = this.process;
     const fallback = { mainJobId: job.jobId, number: 1, afterMs, unless: ["sent"] } as const;
-    const dueMs = Math.max(clock.nowMs(), job.dueMs ?? 0) + afterMs;
+    const dueMs = Math.max(jobTimeMs(job.jobId), job.dueMs ?? 0) + afterMs;
     const jobId = fallbackId(job.jobId, 1);
     const recipient = `dee-${jobId}@example.com`;
     const common = { ...job, jobId, recipient, dueMs, fallback, needsScreening: true, idempotency: null } as const;

@@ -166,7 +166,8 @@ export class SimQueue implements FrontQueue, BatchQueue, RetryQueue, OwnerQueue,
     queue.asked(process, request);
     try {
       const sentAtMs = queue.nowMs();
-      const pull = () => queue.pull(lease, request, sentAtMs);
+      const callerMs = process.clock.nowMs();
+      const pull = () => queue.pull(lease, request, { sentAtMs, callerMs });
       const result = await this.call(`pull ${lease.shard}`, pull, { replyBytes });
       queue.heardPull(process, lease, result);
       return result;

@@ -1,4 +1,5 @@
 import type { BatchOutcome, BatchPiece, PieceResult } from "../../src/domain/batch.ts";
+import { countsFromMessage } from "../../src/domain/fallback.ts";
 import { isFinal, type QueuedJob } from "../../src/domain/job.ts";
 import {
   type AcceptResult,
@@ -32,13 +33,19 @@ import type { QueueState } from "./memory-queue-state.ts";
 import type { Watch } from "./promises.ts";
 import type { QueueChecker } from "./queue-checker.ts";
 import type { SimEventStore } from "./sim-event-store.ts";
-import type { SimProcess } from "./sim-process.ts";
+import { EPOCH_MS, type SimProcess } from "./sim-process.ts";
 
 export interface Acquisition {
   readonly shard: number;
   readonly role: LeaseRole;
   readonly owner: string;
   readonly seen: LeaseState | null;
+}
+
+/** When a pull left, by the world's clock and its process's. */
+export interface SentPull {
+  readonly sentAtMs: number;
+  readonly callerMs: number;
 }
 
 export interface WatchedQueueParts {
@@ -81,6 +88,11 @@ export class WatchedQueue {
     return this.parts.queueChecker.nowMs();
   }
 
+  /** By a clock that is right. */
+  private timeMs(): number {
+    return EPOCH_MS + this.nowMs();
+  }
+
   onJobs(listener: (shard: number) => void): () => void {
     return this.state.onJobs(listener);
   }
@@ -89,7 +101,9 @@ export class WatchedQueue {
   accept(tenant: Tenant, requestsPerMinute: number | null, job: NewJob, callerMs: number): AcceptResult {
     const before = this.entries(tenant.shard);
     const result = this.state.acceptNow(tenant, requestsPerMinute, job, callerMs);
-    const waitMs = (job.dueMs ?? callerMs) - callerMs;
+    // What counts from a message goes by its process's clock; for all others, the time is what it is.
+    const fromMs = countsFromMessage(job) ? callerMs : this.timeMs();
+    const waitMs = (job.dueMs ?? fromMs) - fromMs;
     if (this.entries(tenant.shard) > before) {
       this.parts.jobs.landed(tenant, job, waitMs);
       if (waitMs > 0) this.parts.queueChecker.scheduled(tenant.shard, job.jobId, waitMs);
@@ -155,8 +169,9 @@ export class WatchedQueue {
   reschedule(tenant: TenantRef, jobId: string, dueMs: number, callerMs: number): RescheduleResult {
     const result = this.state.rescheduleNow(tenant, jobId, dueMs, callerMs);
     if (result === "moved") {
-      this.parts.jobs.moved(jobId, dueMs - callerMs);
-      this.parts.queueChecker.scheduled(tenant.shard, jobId, Math.max(0, dueMs - callerMs));
+      const waitMs = dueMs - this.timeMs();
+      this.parts.jobs.moved(jobId, waitMs);
+      this.parts.queueChecker.scheduled(tenant.shard, jobId, Math.max(0, waitMs));
     }
     return result;
   }
@@ -225,7 +240,7 @@ export class WatchedQueue {
     this.state.releaseNow(lease);
   }
 
-  pull(lease: Lease, request: PullRequest, sentAtMs: number): PullResult | Fenced {
+  pull(lease: Lease, request: PullRequest, { sentAtMs, callerMs }: SentPull): PullResult | Fenced {
     const { watch, jobs } = this.parts;
     const tenantQueues = request.tenantQueues.length;
     watch.demand(
@@ -233,7 +248,7 @@ export class WatchedQueue {
       "memory",
       () => `a pull of ${tenantQueues} tenant queues`,
     );
-    const result = this.state.pullNow(lease, request);
+    const result = this.state.pullNow(lease, request, callerMs);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
     this.parts.queueChecker.pulled(lease, { ...request, sentAtMs }, result);

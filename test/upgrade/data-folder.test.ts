@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { settleForPowerCuts } from "../../src/events/power-cuts.ts";
-import { applyRetention, RETENTION_DEFAULT } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
@@ -189,7 +188,6 @@ async function expectWholeEventStore(folder: string): Promise<void> {
     const migrating = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
     const fresh = { database: "fresh", cluster: null };
     await migrateEventStore(migrating, fresh);
-    await applyRetention(migrating, fresh, RETENTION_DEFAULT);
     await settleForPowerCuts(migrating, fresh);
     expect(await schemaOf(clickhouse, "waybill")).toBe(await schemaOf(clickhouse, "fresh"));
   } finally {

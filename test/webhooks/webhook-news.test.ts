@@ -234,7 +234,7 @@ describe("what is kept", () => {
     world.clock.forward(6 * DAY_MS);
     await news.add("globex", written("globex", "young"));
     world.clock.forward(DAY_MS + MINUTE_MS);
-    await news.oldRows.sweep();
+    await news.oldRows(() => Promise.resolve(world.clock.nowMs())).sweep();
     expect((await world.database.db.select().from(webhookNews)).map(({ data }) => JSON.parse(data).text)).toEqual([
       "young",
     ]);
@@ -260,6 +260,7 @@ describe("what is kept", () => {
       clock,
       telemetry: world.telemetry,
       name: "rows",
+      agreedMs: () => Promise.resolve(clock.nowMs()),
       piecesMax: 3,
       remove: async (_, limit) => {
         removed += 1;

@@ -20,7 +20,7 @@
 --   6       "<base job id> <fingerprint> <idempotency key>" of a batch whose messages they are ("" none)
 --   7       most bytes that its idempotency keys may take (-1: no bound)
 -- and for each item:
---   1       queue entry ("" only counts); of a job that is to be sent later, behind "<LATER><unix ms> <ms until then> "
+--   1       queue entry ("" only counts); of a job that is to be sent later, behind "<LATER><unix ms> <caller> " (due_at)
 --   2       "<fingerprint> <idempotency key>" ("" none); of a batch under a key the message's index, which rises
 --
 -- Returns one text per item:
@@ -115,10 +115,10 @@ local function seconds_until_room(tenant, key)
   return math.max(1, math.ceil(math.min(room_at - now, slices * slice_ms) / 1000))
 end
 
--- When an item's job is to be sent (Unix time in ms, false at once), in how many ms, and its entry.
-local LATER_BYTE, ITEM_OF_LATER = LATER:byte(), '^' .. LATER .. '(%d+) (%d+) (.*)$'
+-- When an item's job is to be sent (Unix time in ms, false at once), by which clock, and its entry.
+local LATER_BYTE, ITEM_OF_LATER = LATER:byte(), '^' .. LATER .. '(%d+) (-?%d+) (.*)$'
 local function read_item(text)
-  if text:byte() ~= LATER_BYTE then return false, 0, text end
+  if text:byte() ~= LATER_BYTE then return false, false, text end
   return text:match(ITEM_OF_LATER)
 end
 
@@ -219,7 +219,7 @@ for k = 1, #KEYS do
 
     for item = at, at + ITEM_ARGS * (items - 1), ITEM_ARGS do
       local idem = ARGV[item + 1]
-      local due, wait_ms, entry = read_item(ARGV[item])
+      local due, caller, entry = read_item(ARGV[item])
       local job, index, answer = entry_job(entry), batch and tonumber(idem), nil
       if batch and batch.refusal then
         answer = batch.refusal
@@ -258,11 +258,13 @@ for k = 1, #KEYS do
         else
           answer = ACCEPTED .. remaining
           local channel, key = entry_channel(entry), record_key(prefix, job)
+          local later_at, time_of_day
+          if due then later_at, time_of_day = due_at(prefix, due, caller) end
           local id
-          if due then
-            id, tenant.changed = LATER .. due, true
+          if later_at then
+            id, tenant.changed = LATER .. string.format('%.0f', time_of_day), true
             parked[#parked + 1], parked[#parked + 2] = job, parked_text(name .. '/' .. channel, '', entry)
-            later[#later + 1], later[#later + 2] = waits_from(prefix) + wait_ms, job
+            later[#later + 1], later[#later + 2] = string.format('%.0f', later_at), job
           else
             local queued_at = tenant[channel]
             if not queued_at then

@@ -7,7 +7,7 @@ import type { AcceptResult, NewJob, QueueQuota, QueueShare, RateState } from "..
 import type { TenantRef } from "../../domain/tenant.ts";
 import { engineLimits } from "../limits.ts";
 import acceptLua from "./accept.lua" with { type: "text" };
-import { type ChannelLetters, encodeEntry, encodeLater } from "./codec.ts";
+import { type ChannelLetters, encodeEntry, encodeTimed } from "./codec.ts";
 import type { RedisConnection } from "./connection.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { shardPrefix } from "./keys.ts";
@@ -223,9 +223,7 @@ function encodeCall(
 }
 
 function encodeItem(letters: ChannelLetters, job: NewJob, nowMs: number): string {
-  const entry = encodeEntry(letters, job);
-  const { dueMs = 0 } = job;
-  return dueMs > nowMs ? encodeLater(entry, dueMs, dueMs - nowMs) : entry;
+  return encodeTimed(encodeEntry(letters, job), job, nowMs);
 }
 
 /**

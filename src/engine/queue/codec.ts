@@ -17,6 +17,7 @@ import type {
   QueuedJob,
   StoredPayload,
 } from "../../domain/job.ts";
+import { countsFromMessage } from "../../domain/fallback.ts";
 import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
@@ -142,6 +143,7 @@ export const FORMAT_IN_LUA = {
   ERASED: "erased" satisfies EndReason,
   REASON_CANCELED: "canceled" satisfies EndReason,
   TRIES_MAX: limits.attemptsKeptMax,
+  CLOCKS_APART_MS: limits.clocksApartMs,
 } as const;
 
 /** JSON text, or nothing for the empty object, which most results are. */
@@ -258,9 +260,13 @@ export function encodeEntry(letters: ChannelLetters, job: NewJob): string {
   return `${head}${named}\t${stored.sha256} ${stored.bytes}${extrasOfStored(job)}\n${payload}`;
 }
 
-/** The queue entry of a job that is to be sent in `waitMs`, as accept.lua takes it. */
-export function encodeLater(entry: string, dueMs: number, waitMs: number): string {
-  return `${LATER}${Math.round(dueMs)} ${Math.ceil(waitMs)} ${entry}`;
+/** A job's queue entry as accept.lua takes it, with the time that it is to be sent at, or how long it waits. */
+export function encodeTimed(entry: string, job: Pick<NewJob, "dueMs" | "fallback">, nowMs: number): string {
+  const { dueMs } = job;
+  if (dueMs === undefined) return entry;
+  const waitMs = Math.ceil(dueMs - nowMs);
+  if (!countsFromMessage(job)) return `${LATER}${Math.round(dueMs)} ${Math.floor(nowMs)} ${entry}`;
+  return waitMs > 0 ? `${LATER}${Math.round(dueMs)} -${waitMs} ${entry}` : entry;
 }
 
 /** The bytes of a job's payload that count in its tenant's share, as `payload_bytes` counts its entry. */

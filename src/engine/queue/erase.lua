@@ -46,9 +46,7 @@ for at = 3, #ARGV do
     if redis.call('HSETNX', key, ERASED_JOB .. job, ERASED) == 1 then redis.call('HINCRBY', key, ERASED_JOB, 1) end
     -- A lent job is in flight.
     local due = redis.call('ZSCORE', later, job)
-    if due and tonumber(due) > time and redis.call('HEXISTS', prefix .. ':loans', job) == 0 then
-      redis.call('ZADD', later, 'XX', string.format('%.0f', time), job)
-    end
+    if due and tonumber(due) > time and redis.call('HEXISTS', prefix .. ':loans', job) == 0 then make_due(prefix, job, time) end
   end
 end
 return unfinished

@@ -26,7 +26,7 @@ for at = 1, #page[2], 2 do
     seen = seen + 1
     local is_lent = redis.call('HEXISTS', prefix .. ':loans', job) == 1
     local from = record_due(record) and time + moment or time
-    if due > from and not is_lent then redis.call('ZADD', later, 'XX', string.format('%.0f', from), job) end
+    if due > from and not is_lent then make_due(prefix, job, from) end
   end
 end
 return { page[1], seen }

@@ -22,6 +22,8 @@
 --   P:skew                 string  "<ms that the shard's time is ahead of Redis' clock> <the shard's time at the last pull>"
 --   P:estimated-skew       string  the first of these by the estimate of an owner that was clearly behind, until it has said why:
 --                                  expires after 45 s
+--   P:clocks-ahead         string  "<since> <until>", the shard's times of the first and the last pull in a row that found both Redis'
+--                                  clock and the owner's ahead of the shard's time
 --   P:jobs:<bucket>        hash    job records (below)
 --   P:tenants              hash    tenant -> "<jobs> <bytes of their payloads>" that are unfinished, and of its rate
 --                                  window " <first slice> <total> <slice> <requests in that slice>";
@@ -30,7 +32,7 @@
 --   P:mark                 string  "<first> <last>" entry of the outbox piece that is being recorded; if it is written
 --                                  together with others: "<first> <last> <group>\n<list>", the list has one line per piece,
 --                                  "<prefix> <first> <last>", the group is derived from it
---   P:clock                string  last event id
+--   P:clock                string  last event id, which tells the time
 --   P:recorded             string  last event id that is in the event store
 --   P:leaving              list    "<shard time, ms> <job id> <job id> ..." of finished jobs, and when their end was recorded (by
 --                                  the shard's time at the last pull)
@@ -73,7 +75,7 @@
 -- Channels have one letter each (app/channels.ts), statuses and event types too (codec.ts).
 --
 -- Shard time is Redis' clock plus P:skew, which pull.lua keeps in step with the owner's monotonic clock: if Redis' clock is
--- set forward or back, due times stay as they were.
+-- set forward or back, due times stay as they were. If both Redis' clock and the owner's stay ahead of it, it follows them.
 
 -- A script uses a single time from its beginning to its end.
 local script_ms
@@ -96,9 +98,28 @@ local function waits_from(prefix) return math.max(shard_clock(prefix)) end
 -- The time by which finished jobs leave.
 local function agreed_ms(prefix) return (select(2, shard_clock(prefix))) end
 
+-- Of three clocks, Redis', the caller's and the shard's, the one between the others: none of them is believed alone.
+local function middle_of(redis_ms, caller_ms, shard_ms)
+  local first, last = math.min(redis_ms, caller_ms), math.max(redis_ms, caller_ms)
+  return math.max(first, math.min(last, shard_ms))
+end
+-- When a job is due by the shard's time that is scheduled for `due` (unix ms), and at what time of day; false: now. `caller` is the caller's time, or "-<ms>",
+-- how long it waits from now on whatever the time is. If clocks are apart, the first one counts: they are asked again then.
+local function due_at(prefix, due, caller)
+  local from, caller_ms = waits_from(prefix), tonumber(caller)
+  due = tonumber(due)
+  if caller_ms < 0 then return from - caller_ms, math.min(now_ms(), from) - caller_ms end
+  local middle, last = middle_of(now_ms(), caller_ms, from), math.max(now_ms(), caller_ms, from)
+  if due <= middle then return false end
+  local is_apart = last - math.min(now_ms(), caller_ms, from) > CLOCKS_APART_MS
+  return from + math.max(0, due - (is_apart and last or middle)), due
+end
+
+-- Ids never go back, so a clock that is days ahead for a moment would date all later events wrong for days: no id is further ahead
+-- of the time that the last pull agreed on.
 local function event_clock(prefix)
   local last = tonumber(redis.call('GET', prefix .. ':clock') or '0')
-  local first = (now_ms() - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS
+  local first = (math.min(now_ms(), agreed_ms(prefix) + CLOCKS_APART_MS) - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS
   return {
     next = function()
       last = math.max(last + 1, first)
@@ -357,6 +378,13 @@ end
 -- What a job that waits for its time has in the place of its entry's id; `place` takes it.
 local function record_due(record) return record:match('^%S+ %S+ ' .. LATER .. '(%d+)') end
 local function with_place(record, place) return (record:gsub(' ' .. LATER .. '%d+', ' ' .. place, 1)) end
+-- Makes a parked job due by the shard's time alone: no clock is asked whether the time has come that it is scheduled for.
+local function make_due(prefix, job, time)
+  redis.call('ZADD', prefix .. ':later', 'XX', string.format('%.0f', time), job)
+  local bucket, field = bucket_key(prefix, job), bucket_field(job)
+  local record = redis.call('HGET', bucket, field)
+  if record and record_due(record) then redis.call('HSET', bucket, field, with_place(record, LATER .. '0')) end
+end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 

@@ -6,6 +6,7 @@
 -- ARGV[2]   most due jobs per shard
 -- ARGV[3]   most ready tenant queues per shard
 -- ARGV[4]   most bytes of entries in the call
+-- ARGV[5]   the owners' time, by the clock of their process
 -- then for each shard:
 --   1       lease token
 --   2       1 names every tenant queue with queued jobs again (survey)
@@ -28,6 +29,7 @@
 --   5       the shard's time (ms)
 --   6       what was quarantined
 --   7       the skew by the owner's estimate, if that is clearly behind the shard's time (false: it is not)
+--   8       Redis' time
 --
 -- *Running* is not stored per job: a job at or before its tenant queue's cursor is running. That costs one write per
 -- shard.
@@ -37,9 +39,14 @@
 -- shard or the call.
 
 local slack, due_max, ready_max = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local call_room, is_call_first = tonumber(ARGV[4]), true
+local call_room, is_call_first, caller_ms = tonumber(ARGV[4]), true, tonumber(ARGV[5])
 -- Longer than a shard is without an owner.
 local ESTIMATE_MS = 45000
+-- Clocks have to be ahead for so long before the shard's time follows them, in pulls that are no further apart.
+local FOLLOW_AFTER_MS, GAP_MS = 10 * 60000, 60000
+-- When the clocks are asked again about a job that is due by the shard's time alone: one that is wrong may be set right.
+local NOT_YET_MS = 60000
+local function not_yet_ms(early_ms) return math.min(early_ms, math.max(NOT_YET_MS, early_ms / 8)) end
 local SHARD_ARGS, QUEUE_ARGS = 5, 4
 -- As many bytes may come back into the tenant queues as may be read.
 local due_room = call_room
@@ -52,6 +59,17 @@ local function step_for(room, last)
   return math.max(1, math.min(4 * last, math.floor(room * seen / math.max(1, seen_bytes)) + 1))
 end
 local function saw(bytes) seen, seen_bytes = seen + 1, seen_bytes + bytes end
+
+-- Whether the shard's time has been behind both clocks for so long that it follows them: the machine slept, or its clocks were
+-- wrong until now. Clocks that are ahead for a minute move nothing.
+local function follows(prefix, time, clocks)
+  if clocks - time <= CLOCKS_APART_MS then return false end
+  local key = prefix .. ':clocks-ahead'
+  local since, last = (redis.call('GET', key) or ''):match('^(%d+) (%d+)$')
+  if not since or time - last > GAP_MS then since = string.format('%.0f', time) end
+  redis.call('SET', key, since .. ' ' .. string.format('%.0f', time), 'PX', GAP_MS)
+  return time - since >= FOLLOW_AFTER_MS
+end
 
 -- Pulls for one shard: ARGV from `at` on. `readers`: shards that read from here on, including this one.
 local function pull(prefix, at, readers)
@@ -72,17 +90,25 @@ local function pull(prefix, at, readers)
   -- Only the owner can tell, by how soon its answer comes, and says so in its next call. Until then the estimate holds
   -- for this call alone: had it become the shard's time, what is scheduled meanwhile would come early by the delay. An
   -- owner that went without a word leaves its estimate to the next, for which late is better than early.
+  -- A new owner has measured nothing yet. It goes by Redis' clock unless that is ahead of its own: if one of them is days ahead, it
+  -- is that one. A skew that was ahead ends with its owner, because Redis' clock may have been set right since.
   local time, agreed = shard_clock(prefix)
-  local estimate_key, estimated = prefix .. ':estimated-skew', false
+  local estimate_key, estimated, is_new = prefix .. ':estimated-skew', false, not reckoned
   if reckoned and reckoned < agreed - slack then
     time = agreed
   else
     local known = redis.call('GET', estimate_key)
     if confirmed or (known and not reckoned) then time = now_ms() + (confirmed or tonumber(known)) end
+    if not reckoned then
+      time = math.min(time, now_ms())
+      if time - caller_ms > CLOCKS_APART_MS then time = caller_ms end
+    end
     time = math.max(time, reckoned or agreed)
     local skew = time - now_ms()
-    if reckoned and time - reckoned > slack then
-      time, estimated = reckoned, reckoned - now_ms()
+    if reckoned and time - reckoned > slack then time, estimated = reckoned, reckoned - now_ms() end
+    local clocks = math.min(now_ms(), caller_ms)
+    if follows(prefix, time, clocks) then time, skew, estimated, is_new = clocks, clocks - now_ms(), false, true end
+    if estimated then
       redis.call('SET', estimate_key, string.format('%.0f', estimated), 'PX', ESTIMATE_MS)
     elseif known then
       redis.call('DEL', estimate_key)
@@ -91,8 +117,8 @@ local function pull(prefix, at, readers)
   end
 
   -- A lent delivery may go on for the time of its loan. While nobody owned the shard, a step of Redis' clock can have
-  -- hidden how much of that is left: for a new owner the loan starts again.
-  if not reckoned then
+  -- hidden how much of that is left: for a new owner the loan starts again, and so it does when the shard's time steps.
+  if is_new then
     local loans = redis.call('HGETALL', prefix .. ':loans')
     for i = 1, #loans, 2 do
       local due = redis.call('ZSCORE', later, loans[i])
@@ -104,11 +130,12 @@ local function pull(prefix, at, readers)
 
   if survey == '1' then redis.call('SUNIONSTORE', ready_key, ready_key, prefix .. ':held') end
 
-  -- The time has come that a job was scheduled for: its record names its entry, like that of any other job.
-  local function arrive(job, id)
-    local bucket, field = bucket_key(prefix, job), bucket_field(job)
-    local record = redis.call('HGET', bucket, field)
-    if record and record_due(record) then redis.call('HSET', bucket, field, with_place(record, id)) end
+  -- The record of a job that waits for the time that it is scheduled for, and that time. One that waits for a retry, or is lent,
+  -- has a count.
+  local function scheduled(job, text)
+    local record = is_untried(text) and redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
+    local due = record and record_due(record)
+    return due and record, tonumber(due or '0')
   end
 
   -- A parked job that cannot be read. It leaves its tenant's load, or that would never be 0 again, for which the tenant's
@@ -130,38 +157,49 @@ local function pull(prefix, at, readers)
     if #due == 0 or due_room <= 0 then return #due > 0 end
     local moved, is_filled, filled, ended, step = {}, {}, {}, {}, 8
     local number = tonumber(redis.call('HGET', prefix .. ':tenants', '') or '0')
-    while #moved < #due and due_room > 0 do
+    local looked, clock_ms = 0, middle_of(now_ms(), caller_ms, time)
+    while looked < #due and due_room > 0 do
       step = step_for(due_room, step)
-      local first = #moved + 1
+      local first = looked + 1
       local values = redis.call('HMGET', parked, unpack(due, first, math.min(first + step - 1, #due)))
       for i, value in ipairs(values) do
         if due_room <= 0 then break end
         local job = due[first + i - 1]
         local tenant_queue, _, text = read_parked(value or '')
-        if is_tenant_queue(tenant_queue) and is_entry(text) then
+        local is_readable = is_tenant_queue(tenant_queue) and is_entry(text)
+        local record, due_ms = false, 0
+        if is_readable then record, due_ms = scheduled(job, text) end
+        looked = looked + 1
+        if due_ms > clock_ms then
+          redis.call('ZADD', later, string.format('%.0f', time + not_yet_ms(due_ms - clock_ms)), job)
+        elseif is_readable then
           number = next_entry(number)
           add_entry(queue_key(prefix, tenant_queue), entry_id(number), text)
-          -- One that waits for a retry, or is lent, has a count.
-          if is_untried(text) then arrive(job, entry_id(number)) end
+          -- From now on its record names its entry, like that of any other job.
+          if record then
+            redis.call('HSET', bucket_key(prefix, job), bucket_field(job), with_place(record, entry_id(number)))
+          end
           due_room = due_room - #text
           saw(#text)
           if not is_filled[tenant_queue] then
             is_filled[tenant_queue] = true
             filled[#filled + 1] = tenant_queue
           end
+          moved[#moved + 1] = job
         else
           quarantine_parked(job, value, tenant_queue, text, ended)
+          moved[#moved + 1] = job
         end
-        moved[#moved + 1] = job
       end
     end
+    if #moved == 0 then return #due == due_max end
     redis.call('HDEL', parked, unpack(moved))
     redis.call('ZREM', later, unpack(moved))
     redis.call('HDEL', prefix .. ':loans', unpack(moved))
     redis.call('HSET', prefix .. ':tenants', '', entry_number(number))
     unload(prefix, ended)
     if #filled > 0 then redis.call('SADD', ready_key, unpack(filled)) end
-    return #moved < #due or #due == due_max
+    return looked < #due or #due == due_max
   end
   local more_due = move_due()
 
@@ -260,10 +298,10 @@ local function pull(prefix, at, readers)
 
   local next_due = redis.call('ZRANGE', later, 0, 0, 'WITHSCORES')
   local wait = next_due[2] and math.max(0, next_due[2] - time) or -1
-  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, lists, time, said, estimated }
+  return { (more_due or #popped == ready_max) and 1 or 0, wait, ready, lists, time, said, estimated, now_ms() }
 end
 
-local starts, reads, readers, at = {}, {}, 0, 5
+local starts, reads, readers, at = {}, {}, 0, 6
 for k = 1, #KEYS do
   local queues = tonumber(ARGV[at + SHARD_ARGS - 1])
   starts[k], reads[k] = at, queues > 0

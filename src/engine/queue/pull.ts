@@ -8,6 +8,7 @@ import {
   type TenantQueue,
 } from "../../domain/queue.ts";
 import { engineLimits } from "../limits.ts";
+import type { ClockWatch } from "./clock-watch.ts";
 import { type ChannelLetters, decodeEntry, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
@@ -19,9 +20,9 @@ const script = new Script(pullLua, "run");
 
 /**
  * More, ms until the next retry, ready tenant queues, one flat list per tenant queue (more, then entry id, entry,
- * suppression), time, quarantined, estimated skew.
+ * suppression), time, quarantined, estimated skew, Redis' time.
  */
-type PullReply = [number, number, string[], [number, ...string[]][], number, string[], number | null];
+type PullReply = [number, number, string[], [number, ...string[]][], number, string[], number | null, number];
 
 interface PullCall {
   readonly lease: Lease;
@@ -35,7 +36,10 @@ export class Puller {
   private readonly served = new Map<number, number>();
   private calledTimes = 0;
 
-  constructor(private readonly ports: OwnerCallPorts) {
+  constructor(
+    private readonly ports: OwnerCallPorts,
+    private readonly watch: ClockWatch,
+  ) {
     this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.pullShardsMax,
       // The script enforces the byte limit of the call, however many shards share it.
@@ -46,9 +50,11 @@ export class Puller {
   }
 
   async pull(lease: Lease, request: PullRequest): Promise<PullResult | Fenced> {
+    const askedMs = this.ports.clock.nowMs();
     const reply = await this.calls.submit(lease.shard, { lease, request });
     if (reply === null) return FENCED;
-    const [more, nextDueMs, ready, lists, shardTimeMs, said, estimatedSkewMs] = reply;
+    const [more, nextDueMs, ready, lists, shardTimeMs, said, estimatedSkewMs, redisMs] = reply;
+    this.watch.heard({ redisMs, shardTimeMs, askedMs });
     this.ports.quarantine.tell(lease.shard, said);
     const tenantQueues = [];
     for (const [i, { tenantQueue }] of request.tenantQueues.entries()) {
@@ -79,6 +85,7 @@ export class Puller {
       engineLimits.pullDueMax,
       engineLimits.pullReadyMax,
       bytesMax,
+      Math.floor(this.ports.clock.nowMs()),
     ];
     for (const { call } of inTurn) encodeRequest(this.ports.letters, call, isRepeat, args);
     // The script answers in this form.

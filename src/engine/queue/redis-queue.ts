@@ -53,6 +53,7 @@ import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
 import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
@@ -71,6 +72,7 @@ import { QueueRoom } from "./queue-room.ts";
 import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
+import { RedisTime } from "./redis-time.ts";
 import { RedisReplyWindows } from "./redis-reply-windows.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
@@ -129,6 +131,9 @@ export class RedisQueue
   /** What the queue tells of itself. */
   readonly meta: Meta;
 
+  /** Its clock. */
+  readonly time: RedisTime;
+
   /** What processes ask each other about jobs. */
   readonly questions: RedisQuestions;
 
@@ -172,6 +177,7 @@ export class RedisQueue
     });
     this.observer = new Observer(this.owner, clock, shardsPerCall, letters);
     this.incomingMessages = new RedisIncomingMessages(this.front);
+    this.time = new RedisTime(this.owner);
     this.replyWindows = new RedisReplyWindows(this.front);
     this.statuses = new RedisStatuses(this.front);
     this.meta = new Meta(this.owner, telemetry);
@@ -181,7 +187,7 @@ export class RedisQueue
     this.leaseCalls = new RedisLeases(this.leaseLine, clock, random);
     const quarantine = new Quarantine(this.owner, telemetry);
     const ports = { clock, quarantine, letters, shardsPerCall } as const;
-    this.puller = new Puller({ connection: this.bulk, ...ports });
+    this.puller = new Puller({ connection: this.bulk, ...ports }, new ClockWatch(clock, telemetry));
     this.looks = new LookCalls({ connection: this.owner, ...ports });
     this.settler = new SettleCalls({ connection: this.owner, ...ports });
     this.recording = new RecordCalls(this.bulk, quarantine, letters);
@@ -253,7 +259,7 @@ export class RedisQueue
 
   async reschedule(tenant: TenantRef, jobId: string, dueMs: number): Promise<RescheduleResult> {
     if (!isJobId(jobId)) return "unknown";
-    return reschedule(this.front, tenant, jobId, { dueMs, waitMs: dueMs - this.options.clock.nowMs() });
+    return reschedule(this.front, tenant, jobId, { dueMs, nowMs: this.options.clock.nowMs() });
   }
 
   async cancel(tenant: TenantRef, jobId: string): Promise<CancelResult> {

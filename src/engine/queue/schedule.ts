@@ -22,14 +22,14 @@ const canceling = new Script(cancelLua, "run", {
   CANCEL_CHANNEL,
 });
 
-/** `dueMs` is when the job is to be sent, and `waitMs` how long that is from now. */
+/** `dueMs` is when the job is to be sent, and `nowMs` the time by the caller's clock. */
 export async function reschedule(
   connection: RedisConnection,
   { tenantId, shard }: TenantRef,
   jobId: string,
-  { dueMs, waitMs }: { readonly dueMs: number; readonly waitMs: number },
+  { dueMs, nowMs }: { readonly dueMs: number; readonly nowMs: number },
 ): Promise<RescheduleResult> {
-  const args = [tenantId, jobId, Math.round(dueMs), Math.max(0, Math.round(waitMs))];
+  const args = [tenantId, jobId, Math.round(dueMs), Math.round(nowMs)];
   // The script answers one of these words.
   return (await rescheduling.run(connection, [shardPrefix(shard)], args)) as RescheduleResult;
 }

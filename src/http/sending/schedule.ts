@@ -39,11 +39,10 @@ export function takeSchedule(body: unknown, nowMs: number): TimedBody {
   if (scheduled_at === null) return { ok: true, body: others, dueMs: null };
   const time = readSchedule(scheduled_at, nowMs);
   if ("refusal" in time) return { ok: false, refusal: time.refusal };
-  return { ok: true, body: others, dueMs: time.dueMs < nowMs + SOON_MS ? null : time.dueMs };
+  // Whether its time has come is judged by more clocks than this one.
+  return { ok: true, body: others, dueMs: time.dueMs };
 }
 
-/** Less than this ahead is now. */
-const SOON_MS = 1_000;
 const TIME = new RegExp(
   "^(?<date>\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01]))T" +
     "(?<time>(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,9})?)?)(?<zone>Z|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)$",

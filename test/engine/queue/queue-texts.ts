@@ -110,6 +110,10 @@ function* shardTexts(shard: ShardState, nowMs: number): Generator<[string, Dumpe
   if (shard.agreedMs !== null) yield ["skew", lasting(`${shard.skewMs} ${shard.agreedMs}`)];
   const estimated = alive(shard.estimatedSkew ?? undefined, nowMs);
   if (estimated !== null) yield ["estimated-skew", { value: String(estimated.value), expiresMs: estimated.expiresMs }];
+  const ahead = alive(shard.clocksAhead ?? undefined, nowMs);
+  if (ahead !== null) {
+    yield ["clocks-ahead", { value: `${ahead.value.sinceMs} ${ahead.value.lastMs}`, expiresMs: ahead.expiresMs }];
+  }
   yield* loadTexts(shard);
   const keeping = [...shard.keeping].map(([tenantId, bytes]) => [tenantId, String(bytes)] as const);
   const all = [...shard.keeping.values()].reduce((sum, bytes) => sum + bytes, 0);

@@ -19,6 +19,8 @@ export let redis: RedisServer;
 export let queue: RedisQueue;
 export const jobIds = new JobIds(systemClock, systemRandom);
 let shards = 0;
+/** How far the process's clock is ahead. */
+let passedMs = 0;
 
 export function nextShard(): number {
   return shards++;
@@ -32,7 +34,7 @@ export function useQueueWorld(): void {
     queue = new RedisQueue({
       channels: CHANNELS,
       address: { kind: "socket", path: redis.path },
-      clock: systemClock,
+      clock: { ...systemClock, nowMs: () => systemClock.nowMs() + passedMs },
       random: systemRandom,
       telemetry: new QuietTelemetry(),
     });
@@ -47,6 +49,7 @@ export function useQueueWorld(): void {
 
 /** A shard of the test's own, owned by it. */
 export async function world(tenantId = "acme") {
+  passedMs = 0;
   const tenant: TenantRef = { tenantId, shard: nextShard() };
   const lease = await acquire(tenant.shard, "dispatcher");
   const recorder = await acquire(tenant.shard, "recorder");
@@ -65,8 +68,9 @@ export async function stepClock(prefix: string, ms: number): Promise<void> {
   await redis.client.set(`${prefix}:skew`, `${Number(skew) + ms} ${agreed ?? Date.now()}`);
 }
 
-/** The shard's time passes, and its owner has said so. */
+/** Time passes, as its owner has said and as the clock of its process shows. */
 export async function passShardTime(prefix: string, ms: number): Promise<void> {
+  passedMs += ms;
   const [skew, agreed] = ((await redis.client.get(`${prefix}:skew`)) ?? "0").split(" ");
   await redis.client.set(`${prefix}:skew`, `${Number(skew) + ms} ${Number(agreed ?? Date.now()) + ms}`);
 }

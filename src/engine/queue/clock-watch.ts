@@ -1,0 +1,62 @@
+import type { Clock } from "../../domain/clock.ts";
+import { limits } from "../../domain/limits.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
+
+/** What a pull says of the clocks. */
+export interface HeardClocks {
+  readonly redisMs: number;
+  readonly shardTimeMs: number;
+  /** When the pull was asked for, by this process's clock. */
+  readonly askedMs: number;
+}
+
+/** Clocks that have not been found apart for so long agree again. */
+const AGREED_MS = 60_000;
+
+/** Tells, once for all shards, that the clocks of Redis, of this process and of a shard are apart: one of them is wrong. */
+export class ClockWatch {
+  /** When they were last found apart; null: they agree. */
+  private apartAtMs: number | null = null;
+  private hasCounted = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly telemetry: Telemetry,
+  ) {}
+
+  heard({ redisMs, shardTimeMs, askedMs }: HeardClocks): void {
+    const { clock, telemetry } = this;
+    if (!this.hasCounted) this.begin();
+    const nowMs = clock.nowMs();
+    // Redis answered at some time in between.
+    const answeredMs = Math.min(Math.max(redisMs, Math.min(askedMs, nowMs)), Math.max(askedMs, nowMs));
+    const apartMs = Math.max(Math.abs(redisMs - answeredMs), Math.abs(redisMs - shardTimeMs));
+    if (apartMs > limits.clocksApartMs) {
+      if (this.apartAtMs === null) {
+        telemetry.count("clock_jumps");
+        telemetry.log("error", "clocks are apart: events keep to the time that was agreed on, and waits to what has passed", {
+          redis: timeOf(redisMs),
+          process: timeOf(nowMs),
+          shard: timeOf(shardTimeMs),
+        });
+      }
+      this.apartAtMs = clock.monotonicMs();
+      telemetry.gauge("clocks_apart_seconds", Math.round(apartMs / 1000));
+    } else if (this.apartAtMs !== null && clock.monotonicMs() - this.apartAtMs > AGREED_MS) {
+      this.apartAtMs = null;
+      telemetry.gauge("clocks_apart_seconds", 0);
+      telemetry.log("info", "clocks agree again");
+    }
+  }
+
+  /** An alarm sees the first jump only if the count began before it. */
+  private begin(): void {
+    this.hasCounted = true;
+    this.telemetry.count("clock_jumps", {}, 0);
+    this.telemetry.gauge("clocks_apart_seconds", 0);
+  }
+}
+
+function timeOf(ms: number): string {
+  return Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : String(ms);
+}
