@@ -482,8 +482,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a skew that was ahead outlives its owner",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const startMs = Math.min(knownMs, nowMs);",
-    replace: "const startMs = Math.max(knownMs, Math.min(knownMs, nowMs));",
+    find: "const newMs = knownMs - callerMs > limits.clocksApartMs ? callerMs : knownMs;",
+    replace: "const newMs = callerMs > 0 ? knownMs : 0;",
     story: "a message is not sent hours early after a run with clocks in the past",
   },
   {

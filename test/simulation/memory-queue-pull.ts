@@ -76,8 +76,7 @@ function agree(
   // Who reckons with nothing yet goes on from the last pull at the earliest, and from what its predecessor left unsaid.
   const leftMs = reckoned === null ? alive(shard.estimatedSkew ?? undefined, nowMs)?.value : undefined;
   const knownMs = nowMs + (confirmedSkewMs ?? leftMs ?? shard.skewMs);
-  const startMs = Math.min(knownMs, nowMs);
-  const newMs = startMs - callerMs > limits.clocksApartMs ? callerMs : startMs;
+  const newMs = knownMs - callerMs > limits.clocksApartMs ? callerMs : knownMs;
   const timeMs =
     reckoned === null ? Math.max(newMs, shard.agreedMs ?? nowMs + shard.skewMs) : Math.max(knownMs, reckoned);
   // It may be the clock that was set forward, or this call that was long on its way: the owner says in its next one.

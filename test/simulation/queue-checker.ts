@@ -29,6 +29,8 @@ export interface QueueCheckerParts {
   readonly state: QueueState;
   /** Nothing but a step of the queue's clock can delay a retry by more than this; null: anything can. */
   readonly lateMs: number | null;
+  /** How far the queue's clock and a process's are off, both in one direction: two of three clocks judge a time of day. */
+  bothOffMs(): { readonly aheadMs: number; readonly behindMs: number };
 }
 
 /** What the queue's clock was set by, as a shard's owners see it. */
@@ -87,6 +89,7 @@ export class QueueChecker {
   private behindMs = 0;
   /** The largest step that a job was scheduled behind before its shard's owner pulled again: it may be late by as much. */
   scheduledBehindMs = 0;
+  private bothBehindMs = 0;
   private readonly steps = new Map<number, ShardSteps>();
   /** Of each process: messages that it has read and not begun to deliver. */
   private readonly waiting = new Map<SimProcess, Map<string, Waiting>>();
@@ -179,11 +182,14 @@ export class QueueChecker {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
+    const { behindMs } = this.parts.bothOffMs();
+    // They are asked again after an eighth of the time that seems left, or a minute.
+    if (behindMs > 0) this.bothBehindMs = Math.max(this.bothBehindMs, (9 / 8) * behindMs + 60_000);
     for (const [jobId, { atMs }] of this.due) {
       const shard = jobs.jobs.get(jobId)?.tenant.shard;
       // Back in its tenant's queue it waits for those before it.
       const isParked = shard !== undefined && state.look(shard).parked.has(jobId);
-      const isInTime = !isParked || clock.nowMs <= atMs + TIME_SLACK_MS + lateMs;
+      const isInTime = !isParked || clock.nowMs <= atMs + TIME_SLACK_MS + lateMs + this.bothBehindMs;
       watch.demand(isInTime, "onTime", () => `${jobId} was due ${clock.nowMs - atMs} ms ago`);
     }
   }
@@ -211,7 +217,7 @@ export class QueueChecker {
     if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // Differences smaller than a slow call go unnoticed: a step, and how far the owner's estimate is behind.
-    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs;
+    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs + this.parts.bothOffMs().aheadMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 

@@ -120,6 +120,7 @@ export class World {
       jobs: this.jobs,
       state: this.state,
       lateMs: lateMs(this.drawn),
+      bothOffMs: () => this.bothOffMs(),
     });
     const { network, state, jobs, leases, eventStore, fairness, queueChecker, clock, trace } = this;
     this.queue = new WatchedQueue({
@@ -272,6 +273,12 @@ export class World {
   get hasReportsInFlight(): boolean {
     if (this.webhookCalls.inFlight > 0) return true;
     return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
+  }
+
+  private bothOffMs() {
+    const skews = this.places.flatMap((place) => (place === null ? [] : [place.process.skewMs]));
+    const both = (sign: 1 | -1) => Math.max(0, ...skews.map((ms) => Math.min(sign * ms, sign * this.queueSkewMs)));
+    return { aheadMs: both(1), behindMs: both(-1) };
   }
 
   stepQueueClock(byMs: number): void {

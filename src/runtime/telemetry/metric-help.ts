@@ -18,6 +18,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
   ["queue_oldest_age_seconds", "Age of the oldest job in tenant queues, by shard and channel."],
+  [
+    "clocks_apart_seconds",
+    "How far the clocks of Redis, of the process and of its shards are apart, if that is more than five minutes; else 0.",
+  ],
+  ["clock_jumps", "How often they were found apart."],
   ["stored_payloads", "Large payloads of unfinished jobs that are stored beside the queue."],
   [
     "stored_files",

@@ -11,6 +11,7 @@ const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
   // Several processes may find the same relay away, and all measure the same lag.
   [/^waybill_relay_open$/, "max"],
   [/_lag(_|$)/, "max"],
+  [/^waybill_clocks_apart_seconds$/, "max"],
   [/_start_time_seconds$/, "first"],
 ];
 

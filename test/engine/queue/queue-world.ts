@@ -68,6 +68,11 @@ export async function stepClock(prefix: string, ms: number): Promise<void> {
   await redis.client.set(`${prefix}:skew`, `${Number(skew) + ms} ${agreed ?? Date.now()}`);
 }
 
+/** Sets the clock of the process so far ahead, until another world begins. */
+export function setProcessClock(aheadMs: number): void {
+  passedMs = aheadMs;
+}
+
 /** Time passes, as its owner has said and as the clock of its process shows. */
 export async function passShardTime(prefix: string, ms: number): Promise<void> {
   passedMs += ms;
