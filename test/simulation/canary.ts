@@ -523,8 +523,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a moved message keeps its time",
     file: `${MEMORY_QUEUE}-schedule.ts`,
-    find: "  shard.later.set(jobId, dueAt(shard, { dueMs }, callerMs, nowMs)?.laterMs ?? agreedTimeMs(shard, nowMs));\n",
-    replace: "",
+    find: "  const hasDue = parked.entry.dueMs !== undefined;\n",
+    replace: '  const hasDue = parked.entry.dueMs !== undefined;\n  if (dueMs > 0) return "moved";\n',
     seed: 18,
   },
   {

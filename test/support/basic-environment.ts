@@ -1,10 +1,12 @@
 /** The zone of servers and commands that tests start: not UTC, in which all times are told and stored, and not by whole hours. */
 const LOCAL_ZONE = "Asia/Kathmandu";
+/** In which a capital I is no capital of i, and which most machines do not have. */
+const LOCAL_LANGUAGE = "tr_TR.UTF-8";
 
 /** What every server and command that a test starts has of this machine's environment, and nothing else of it. */
 export function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
-  return { PATH, HOME, TZ: LOCAL_ZONE, ...(TMPDIR === "" ? {} : { TMPDIR }), ...compilerOptions() };
+  return { PATH, HOME, TZ: LOCAL_ZONE, LANG: LOCAL_LANGUAGE, LC_ALL: LOCAL_LANGUAGE, ...(TMPDIR === "" ? {} : { TMPDIR }), ...compilerOptions() };
 }
 
 /** What is set for the runtime's compilers: by the run (`run-test-files.ts`), or by whoever started it. */
