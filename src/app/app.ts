@@ -215,7 +215,8 @@ async function openBase(
   const swept = { directory, queue, eventStore: eventStore.reader };
   if (sweeps) {
     startPassSweep(options, shutdown, { passes: registry.passes, ...swept });
-    if (stores.eventStore !== null) startOldSweeps(options, shutdown, { registry, queue, eventStore: stores.eventStore });
+    if (stores.eventStore !== null)
+      startOldSweeps(options, shutdown, { registry, queue, eventStore: stores.eventStore });
     const left = { registry: registry.registry, devices: registry.devices, queue, history: eventStore.removal };
     startTenantRemovals(options, shutdown, left);
   }

@@ -254,7 +254,13 @@ function eventStoreOver(
     health: () => eventStoreHealth(reading, target),
     newestEventMs: () => newestEventMs(reading, target),
     expired: (ports) =>
-      new ExpiredHistory({ clickhouse: { reading, writing: over(clients.writer) }, target, retention, clock, ...ports }),
+      new ExpiredHistory({
+        clickhouse: { reading, writing: over(clients.writer) },
+        target,
+        retention,
+        clock,
+        ...ports,
+      }),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
     belonging: new EventStoreBelonging(reading, over(clients.writer), target),
     close: () => clients.close(),

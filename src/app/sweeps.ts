@@ -1,14 +1,14 @@
 import { PassSweep, type PassSweepPorts } from "../channels/wallet/pass-sweep.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { AgreedTime } from "../runtime/agreed-time.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { type TenantRemovalPorts, TenantRemovals } from "../tenants/tenant-removal.ts";
 import { UsageCounter } from "../tenants/usage-counter.ts";
-import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import type { AppChannel } from "./app-channel.ts";
 import type { OpenRegistry } from "./open-registry.ts";
-import type { OpenEventStore } from "./stores.ts";
 import type { Shutdown } from "./shutdown.ts";
+import type { OpenEventStore } from "./stores.ts";
 
 interface SweepOptions {
   readonly channels: readonly AppChannel[];

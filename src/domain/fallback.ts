@@ -58,6 +58,12 @@ export function decodeFallback(text: string): Fallback {
 }
 
 /** Whether a job's time counts from its acceptance, by its process's clock, and is no time of day: its message was sent at once. */
-export function countsFromMessage({ dueMs, fallback }: { readonly dueMs?: number; readonly fallback?: Fallback }): boolean {
+export function countsFromMessage({
+  dueMs,
+  fallback,
+}: {
+  readonly dueMs?: number;
+  readonly fallback?: Fallback;
+}): boolean {
   return dueMs !== undefined && fallback !== undefined && dueMs - fallback.afterMs <= jobTimeMs(fallback.mainJobId);
 }

@@ -159,6 +159,7 @@ function keptTables(of: EventStoreTarget, { eventsMonths, jobsDays }: Retention)
 function spanOf(partition: string): { readonly beginMs: number; readonly endMs: number } | null {
   const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)?$/.exec(partition) ?? [];
   if (year === undefined || month === undefined) return null;
-  const at = (days: number, months: number) => Date.UTC(Number(year), Number(month) - 1 + months, Number(day ?? 1) + days);
+  const at = (days: number, months: number) =>
+    Date.UTC(Number(year), Number(month) - 1 + months, Number(day ?? 1) + days);
   return { beginMs: at(0, 0), endMs: day === undefined ? at(0, 1) : at(1, 0) };
 }

@@ -8,7 +8,14 @@ const NOW_MS = Date.UTC(2026, 10, 27);
 
 /** Clocks of three, and a mark that outlives a process. */
 function around(mark: number | null) {
-  const kept = { mark, redisMs: NOW_MS, engineMs: NOW_MS, processMs: NOW_MS, newestMs: null as number | null, monotonicMs: 0 };
+  const kept = {
+    mark,
+    redisMs: NOW_MS,
+    engineMs: NOW_MS,
+    processMs: NOW_MS,
+    newestMs: null as number | null,
+    monotonicMs: 0,
+  };
   const start = () =>
     new AgreedTime({
       clock: { ...new VirtualClock(), nowMs: () => kept.processMs, monotonicMs: () => kept.monotonicMs },
@@ -22,14 +29,17 @@ function around(mark: number | null) {
   return { kept, start, pass };
 }
 
-test.each(["redisMs", "engineMs", "processMs"] as const)("one clock alone (%s) that is ahead removes nothing", async (one) => {
-  const { kept, start } = around(NOW_MS);
-  kept[one] += 430 * DAY_MS;
-  const time = start();
-  expect(await time.nowMs()).toBe(NOW_MS);
-  kept.monotonicMs += HOUR_MS;
-  expect(await time.nowMs()).toBe(NOW_MS);
-});
+test.each(["redisMs", "engineMs", "processMs"] as const)(
+  "one clock alone (%s) that is ahead removes nothing",
+  async (one) => {
+    const { kept, start } = around(NOW_MS);
+    kept[one] += 430 * DAY_MS;
+    const time = start();
+    expect(await time.nowMs()).toBe(NOW_MS);
+    kept.monotonicMs += HOUR_MS;
+    expect(await time.nowMs()).toBe(NOW_MS);
+  },
+);
 
 test("all clocks 430 days ahead, for a minute, at a start or for an hour, remove a day's worth at most", async () => {
   const { kept, start, pass } = around(NOW_MS);

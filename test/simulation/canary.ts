@@ -243,7 +243,8 @@ export const CANARIES: readonly Canary[] = [
     name: "the event clock follows the wall clock backwards",
     file: `${MEMORY_QUEUE}-shard.ts`,
     find: "const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;",
-    replace: "const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;\n  if (farMs > 0) return nextEventId(0, nowMs);",
+    replace:
+      "const farMs = agreedTimeMs(shard, nowMs) + limits.clocksApartMs;\n  if (farMs > 0) return nextEventId(0, nowMs);",
   },
   {
     name: "a report is dropped when the queue does not answer",
@@ -517,7 +518,8 @@ export const CANARIES: readonly Canary[] = [
     name: "a scheduled message is queued at once",
     file: `${MEMORY_QUEUE}-accept.ts`,
     find: "shard.later.set(jobId, later.laterMs);",
-    replace: "shard.later.set(jobId, 0);\n    shard.jobs.set(jobId, { ...(shard.jobs.get(jobId) as never), entryId: laterPlace(0) });",
+    replace:
+      "shard.later.set(jobId, 0);\n    shard.jobs.set(jobId, { ...(shard.jobs.get(jobId) as never), entryId: laterPlace(0) });",
     seed: 15,
   },
   {

@@ -35,9 +35,12 @@ function schedule(story: Story, inMs: number): string {
   const body = { to_address: "ann@example.com", html: "<p>Hello</p>" };
   const tenant = story.tenant("acme");
   const request = { tenant, body, idempotencyKey: null, inMs, fallbackAfterMs: null };
-  void story.house(0).send(request).then((result) => {
-    if (result?.kind === "accepted") jobId = result.jobId;
-  });
+  void story
+    .house(0)
+    .send(request)
+    .then((result) => {
+      if (result?.kind === "accepted") jobId = result.jobId;
+    });
   story.until("it is accepted", () => jobId !== "");
   return jobId;
 }
@@ -96,7 +99,10 @@ export const CLOCK_STORIES = {
     const story = new Story();
     stepAll(story, 8 * HOUR_MS);
     story.advance(9 * MINUTE_MS);
-    assert(aheadMs(story, deliver(story)) <= limits.clocksApartMs, "clocks that are ahead for a moment are not followed");
+    assert(
+      aheadMs(story, deliver(story)) <= limits.clocksApartMs,
+      "clocks that are ahead for a moment are not followed",
+    );
     story.advance(6 * MINUTE_MS);
     assert(Math.abs(aheadMs(story, deliver(story)) - 8 * HOUR_MS) < MINUTE_MS, "events have the clocks' time");
     story.end();

@@ -105,7 +105,11 @@ export function acceptPiece(shard: ShardState, request: AcceptingPiece, hint: ()
       return limited ? { kind: "limited", rate } : { kind: "admitted", rate };
     }
     // It has no key of its own.
-    const answer = accept(shard, { ...one, callerMs: nowMs, job: { ...job, idempotency: null } }, hint) as BatchItemAnswer;
+    const answer = accept(
+      shard,
+      { ...one, callerMs: nowMs, job: { ...job, idempotency: null } },
+      hint,
+    ) as BatchItemAnswer;
     if (answer.kind === "accepted") queued.add(index);
     return answer;
   });

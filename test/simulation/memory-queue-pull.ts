@@ -1,6 +1,6 @@
 import type { QueuedJob, SuppressionReason } from "../../src/domain/job.ts";
-import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
+import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,

@@ -1,6 +1,7 @@
 import { isFinal } from "../../src/domain/job.ts";
 import type { CancelResult, RescheduleResult } from "../../src/domain/schedule.ts";
 import {
+  agreedTimeMs,
   count,
   dueAt,
   isBeyond,
@@ -14,7 +15,6 @@ import {
   type StoredJob,
   storedJob,
   tenantQueueName,
-  agreedTimeMs,
   withKept,
 } from "./memory-queue-shard.ts";
 

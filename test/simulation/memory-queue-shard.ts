@@ -12,8 +12,8 @@ import type {
 } from "../../src/domain/job.ts";
 
 import type { JsonObject } from "../../src/domain/json.ts";
-import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 import { limits } from "../../src/domain/limits.ts";
+import type { LeaseRole, LeaseState, QueueQuota, TenantQueue } from "../../src/domain/queue.ts";
 import type { Tag } from "../../src/domain/tags.ts";
 
 /** A job's entry in its tenant queue; a parked job keeps it in the same form. */
@@ -253,7 +253,8 @@ export function dueAt(
   const { dueMs } = job;
   const fromMs = waitsFromMs(shard, nowMs);
   const waitMs = Math.ceil(dueMs - callerMs);
-  if (countsFromMessage(job)) return waitMs > 0 ? { laterMs: fromMs + waitMs, timeMs: Math.min(nowMs, fromMs) + waitMs } : null;
+  if (countsFromMessage(job))
+    return waitMs > 0 ? { laterMs: fromMs + waitMs, timeMs: Math.min(nowMs, fromMs) + waitMs } : null;
   const clocks = [nowMs, Math.floor(callerMs), fromMs] as const;
   const [middleMs, lastMs] = [middleOf(...clocks), Math.max(...clocks)];
   const isApart = lastMs - Math.min(...clocks) > limits.clocksApartMs;

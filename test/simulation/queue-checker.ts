@@ -217,7 +217,8 @@ export class QueueChecker {
     if (due === undefined || due.unnoticedMs < this.unnoticedStepsMs(shard)) return;
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // Differences smaller than a slow call go unnoticed: a step, and how far the owner's estimate is behind.
-    const slackMs = TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs + this.parts.bothOffMs().aheadMs;
+    const slackMs =
+      TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs + this.parts.bothOffMs().aheadMs;
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 

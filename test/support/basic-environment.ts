@@ -6,7 +6,15 @@ const LOCAL_LANGUAGE = "tr_TR.UTF-8";
 /** What every server and command that a test starts has of this machine's environment, and nothing else of it. */
 export function basicEnvironment(): Record<string, string> {
   const { PATH = "", HOME = "", TMPDIR = "" } = process.env;
-  return { PATH, HOME, TZ: LOCAL_ZONE, LANG: LOCAL_LANGUAGE, LC_ALL: LOCAL_LANGUAGE, ...(TMPDIR === "" ? {} : { TMPDIR }), ...compilerOptions() };
+  return {
+    PATH,
+    HOME,
+    TZ: LOCAL_ZONE,
+    LANG: LOCAL_LANGUAGE,
+    LC_ALL: LOCAL_LANGUAGE,
+    ...(TMPDIR === "" ? {} : { TMPDIR }),
+    ...compilerOptions(),
+  };
 }
 
 /** What is set for the runtime's compilers: by the run (`run-test-files.ts`), or by whoever started it. */

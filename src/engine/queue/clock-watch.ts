@@ -34,11 +34,15 @@ export class ClockWatch {
     if (apartMs > limits.clocksApartMs) {
       if (this.apartAtMs === null) {
         telemetry.count("clock_jumps");
-        telemetry.log("error", "clocks are apart: events keep to the time that was agreed on, and waits to what has passed", {
-          redis: timeOf(redisMs),
-          process: timeOf(nowMs),
-          shard: timeOf(shardTimeMs),
-        });
+        telemetry.log(
+          "error",
+          "clocks are apart: events keep to the time that was agreed on, and waits to what has passed",
+          {
+            redis: timeOf(redisMs),
+            process: timeOf(nowMs),
+            shard: timeOf(shardTimeMs),
+          },
+        );
       }
       this.apartAtMs = clock.monotonicMs();
       telemetry.gauge("clocks_apart_seconds", Math.round(apartMs / 1000));

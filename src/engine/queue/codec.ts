@@ -6,6 +6,7 @@ import {
   withoutTime,
 } from "../../domain/event.ts";
 import type { StoredEventRow } from "../../domain/event-store.ts";
+import { countsFromMessage } from "../../domain/fallback.ts";
 import type {
   Attempt,
   ChannelName,
@@ -17,7 +18,6 @@ import type {
   QueuedJob,
   StoredPayload,
 } from "../../domain/job.ts";
-import { countsFromMessage } from "../../domain/fallback.ts";
 import { END_REASONS, isFinal } from "../../domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";

@@ -7,8 +7,9 @@ import {
   type PullResult,
   type TenantQueue,
 } from "../../domain/queue.ts";
+import type { Telemetry } from "../../domain/telemetry.ts";
 import { engineLimits } from "../limits.ts";
-import type { ClockWatch } from "./clock-watch.ts";
+import { ClockWatch } from "./clock-watch.ts";
 import { type ChannelLetters, decodeEntry, decodeTenantQueues, encodeTenantQueue } from "./codec.ts";
 import { shardPrefix } from "./keys.ts";
 import pullLua from "./pull.lua" with { type: "text" };
@@ -32,14 +33,16 @@ interface PullCall {
 /** The second verb: fetches the owners' next jobs. One call serves all shards that ask at that time. */
 export class Puller {
   private readonly calls: ShardCalls<PullCall, PullReply | null>;
+  private readonly watch: ClockWatch;
   /** The call in which each shard last got jobs. */
   private readonly served = new Map<number, number>();
   private calledTimes = 0;
 
   constructor(
     private readonly ports: OwnerCallPorts,
-    private readonly watch: ClockWatch,
+    telemetry: Telemetry,
   ) {
+    this.watch = new ClockWatch(ports.clock, telemetry);
     this.calls = new ShardCalls(ports, {
       callsMax: engineLimits.pullShardsMax,
       // The script enforces the byte limit of the call, however many shards share it.

@@ -1,5 +1,5 @@
-import { META_KEY } from "./keys.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
+import { META_KEY } from "./keys.ts";
 
 const AGREED = "agreed_ms";
 

@@ -35,16 +35,19 @@ async function eventNow({ tenant, lease, prefix }: Awaited<ReturnType<typeof wor
   return { eventId, aheadMs: eventTimeMs(eventId) - agreedMs };
 }
 
-test.each([2 * DAY_MS, 430 * DAY_MS])("while Redis' clock is %d ms ahead, events keep to the agreed time, and stay in order", async (stepMs) => {
-  const around = await world();
-  const during = await eventNow(around, -stepMs);
-  expect(during.aheadMs).toBeLessThanOrEqual(limits.clocksApartMs);
-  const later = await eventNow(around, -stepMs);
-  expect(later.eventId).toBeGreaterThan(during.eventId);
-  const after = await eventNow(around, 0);
-  expect(Math.abs(after.aheadMs)).toBeLessThan(MINUTE_MS);
-  expect(after.eventId).toBeGreaterThan(later.eventId);
-});
+test.each([2 * DAY_MS, 430 * DAY_MS])(
+  "while Redis' clock is %d ms ahead, events keep to the agreed time, and stay in order",
+  async (stepMs) => {
+    const around = await world();
+    const during = await eventNow(around, -stepMs);
+    expect(during.aheadMs).toBeLessThanOrEqual(limits.clocksApartMs);
+    const later = await eventNow(around, -stepMs);
+    expect(later.eventId).toBeGreaterThan(during.eventId);
+    const after = await eventNow(around, 0);
+    expect(Math.abs(after.aheadMs)).toBeLessThan(MINUTE_MS);
+    expect(after.eventId).toBeGreaterThan(later.eventId);
+  },
+);
 
 test("a new owner goes by the earlier one of Redis' clock and its own", async () => {
   const { lease, prefix } = await world();
@@ -91,15 +94,18 @@ test("a scheduled job whose time has come by the shard's time alone waits for on
   expect((await pull(lease, aheadMs + DAY_MS / 8 + MINUTE_MS)).ready).toHaveLength(1);
 });
 
-test.each([3 * DAY_MS, -3 * DAY_MS])("a process whose clock is %d ms off schedules for the time that is said", async (offMs) => {
-  const { tenant, lease } = await world();
-  await pull(lease, null);
-  setProcessClock(offMs);
-  const jobId = await accept(tenant, { dueMs: Date.now() + HOUR_MS });
-  expect((await pull(lease, Date.now())).ready).toEqual([]);
-  expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending" });
-  expect((await pull(lease, Date.now() + HOUR_MS)).nextDueMs ?? 0).toBeLessThanOrEqual(HOUR_MS);
-});
+test.each([3 * DAY_MS, -3 * DAY_MS])(
+  "a process whose clock is %d ms off schedules for the time that is said",
+  async (offMs) => {
+    const { tenant, lease } = await world();
+    await pull(lease, null);
+    setProcessClock(offMs);
+    const jobId = await accept(tenant, { dueMs: Date.now() + HOUR_MS });
+    expect((await pull(lease, Date.now())).ready).toEqual([]);
+    expect(await queue.job(tenant, jobId)).toMatchObject({ status: "pending" });
+    expect((await pull(lease, Date.now() + HOUR_MS)).nextDueMs ?? 0).toBeLessThanOrEqual(HOUR_MS);
+  },
+);
 
 test("clocks that are apart are told once, with a count, until they agree for a minute", () => {
   let nowMs = Date.UTC(2026, 0, 15);
@@ -116,9 +122,18 @@ test("clocks that are apart are told once, with a count, until they agree for a 
     watch.heard({ redisMs: nowMs + aheadMs, shardTimeMs: nowMs, askedMs: nowMs });
   };
   hear(0);
-  expect([...values]).toEqual([["clock_jumps", 0], ["clocks_apart_seconds", 0]]);
+  expect([...values]).toEqual([
+    ["clock_jumps", 0],
+    ["clocks_apart_seconds", 0],
+  ]);
   for (let pulls = 0; pulls < 3; pulls += 1) hear(2 * DAY_MS);
-  expect([said, [...values]]).toEqual([["error"], [["clock_jumps", 1], ["clocks_apart_seconds", 172_800]]]);
+  expect([said, [...values]]).toEqual([
+    ["error"],
+    [
+      ["clock_jumps", 1],
+      ["clocks_apart_seconds", 172_800],
+    ],
+  ]);
   hear(0);
   expect(said).toEqual(["error"]);
   nowMs += 2 * MINUTE_MS;
