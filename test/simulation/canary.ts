@@ -527,7 +527,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-schedule.ts`,
     find: "  const hasDue = parked.entry.dueMs !== undefined;\n",
     replace: '  const hasDue = parked.entry.dueMs !== undefined;\n  if (dueMs > 0) return "moved";\n',
-    seed: 18,
+    story: "a message that is moved to a later time is sent then",
   },
   {
     name: "a cancelled message stays in its tenant queue",

@@ -95,6 +95,14 @@ export const CLOCK_STORIES = {
       story.end();
     }
   },
+  "a message that is moved to a later time is sent then": () => {
+    const story = new Story();
+    const jobId = schedule(story, 2 * MINUTE_MS);
+    void story.house(0).change(story.tenant("acme"), jobId, { inMs: 5 * MINUTE_MS });
+    const waitedMs = story.waitOf(jobId, 7 * MINUTE_MS);
+    assert(Math.abs(waitedMs - 5 * MINUTE_MS) < MINUTE_MS / 2, "it is sent at its new time");
+    story.end();
+  },
   "clocks that stay ahead, as after a sleep of the machine, are followed within a quarter of an hour": () => {
     const story = new Story();
     stepAll(story, 8 * HOUR_MS);
