@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AgreedTime } from "../../src/runtime/agreed-time.ts";
-import { VirtualClock } from "../support/virtual-clock.ts";
+import { systemClock } from "../../src/runtime/system-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -18,7 +18,7 @@ function around(mark: number | null) {
   };
   const start = () =>
     new AgreedTime({
-      clock: { ...new VirtualClock(), nowMs: () => kept.processMs, monotonicMs: () => kept.monotonicMs },
+      clock: { ...systemClock, nowMs: () => kept.processMs, monotonicMs: () => kept.monotonicMs },
       others: [async () => kept.redisMs, async () => kept.engineMs],
       mark: { read: async () => kept.mark, write: async (ms) => void (kept.mark = ms) },
       newestEventMs: async () => kept.newestMs,

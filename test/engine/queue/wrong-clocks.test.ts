@@ -3,7 +3,7 @@ import { eventTimeMs } from "../../../src/domain/event.ts";
 import { limits } from "../../../src/domain/limits.ts";
 import { FENCED, type Lease, type PullResult } from "../../../src/domain/queue.ts";
 import { ClockWatch } from "../../../src/engine/queue/clock-watch.ts";
-import { VirtualClock } from "../../support/virtual-clock.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { PULL } from "./queue-pulls.ts";
 import { accept, first, pullOne, queue, redis, sent, setProcessClock, useQueueWorld, world } from "./queue-world.ts";
 
@@ -109,7 +109,7 @@ test.each([3 * DAY_MS, -3 * DAY_MS])(
 
 test("clocks that are apart are told once, with a count, until they agree for a minute", () => {
   let nowMs = Date.UTC(2026, 0, 15);
-  const clock = { ...new VirtualClock(), nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const clock = { ...systemClock, nowMs: () => nowMs, monotonicMs: () => nowMs };
   const said: string[] = [];
   const values = new Map<string, number>();
   const watch = new ClockWatch(clock, {
