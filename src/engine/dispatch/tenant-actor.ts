@@ -292,7 +292,7 @@ export class TenantActor implements Waiter, Starter, Asker {
       return false;
     }
     // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
-    const planMs = this.pacer.waitMs(nowMs, paceOf(tenant));
+    const planMs = this.pacer.waitMs(nowMs, tenant?.plan.deliveriesPerSecond ?? null);
     const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
     if (waitMs > 0) {
       this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs: nowMs + waitMs };
@@ -309,7 +309,7 @@ export class TenantActor implements Waiter, Starter, Asker {
     if (job === undefined) return;
     this.delivering += 1;
     const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
-    this.pacer.take(this.options.clock.monotonicMs(), paceOf(this.tenant));
+    this.pacer.take(this.options.clock.monotonicMs(), this.tenant?.plan.deliveriesPerSecond ?? null);
     const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
     this.options.start({ job, tenant: this.tenant, unit, slot, isOld: this.isOld(job) });
     if (this.wantsJobs) this.options.onChange(this);
@@ -512,8 +512,4 @@ export class TenantActor implements Waiter, Starter, Asker {
 /** Entry ids have the form `<n>-<m>`, and rise. */
 function isReadBefore({ entryId: a }: QueuedJob, { entryId: b }: QueuedJob): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
-}
-
-function paceOf(tenant: Tenant | null): number | null {
-  return tenant === null ? null : tenant.plan.deliveriesPerSecond;
 }

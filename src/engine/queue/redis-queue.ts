@@ -1,8 +1,7 @@
 import { Cluster, type Redis } from "ioredis";
 import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../domain/batch.ts";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/clock.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
-import { UnavailableError } from "../../domain/errors.ts";
 import { isJobId } from "../../domain/ids.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord, QueuedJob } from "../../domain/job.ts";
@@ -49,12 +48,18 @@ import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/s
 import type { IndexedSuppression, SuppressionIndex, SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
-import { engineLimits } from "../limits.ts";
 import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
+import {
+  answersOf,
+  type RedisAddress,
+  type RedisConnection,
+  RedisConnector,
+  redisFailure,
+  whenReady,
+} from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
 import { Meta } from "./format.ts";
@@ -91,6 +96,8 @@ export interface RedisQueueOptions {
   /** How many replicas must have a job before it counts as accepted. */
   readonly replicasAcked?: number;
 }
+
+const LEASE_ROLES: readonly LeaseRole[] = ["dispatcher", "recorder"];
 
 /**
  * The queue on Redis. Calls that must not wait behind others have their own connections: calls that requests wait for
@@ -199,15 +206,7 @@ export class RedisQueue
   /** Resolves when Redis answers and the subscriptions are active. Rejects with `UnavailableError`. */
   async start(): Promise<void> {
     const { clock } = this.options;
-    const giveUpAtMs = clock.monotonicMs() + engineLimits.queueStartMs;
-    let hears = false;
-    void hearNews(this.subscriber, clock).then(() => {
-      hears = true;
-    });
-    while (!hears || this.connections().some(({ status }) => status !== "ready")) {
-      if (clock.monotonicMs() > giveUpAtMs) throw new UnavailableError("no Redis answers at the address in REDIS_URL");
-      await sleep(clock, 20);
-    }
+    await whenReady(this.connections(), hearNews(this.subscriber, clock), clock);
   }
 
   private connections(): readonly RedisConnection[] {
@@ -220,8 +219,7 @@ export class RedisQueue
    * term.
    */
   async forgetOwners(shards: number): Promise<void> {
-    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
-    for (const role of roles) {
+    for (const role of LEASE_ROLES) {
       await this.owner.del(beatsKey(role));
       for (let shard = 0; shard < shards; shard += 1) await this.owner.del(`${shardPrefix(shard)}:lease:${role}`);
     }
@@ -232,8 +230,7 @@ export class RedisQueue
    * caller that has seen its process end.
    */
   async forgetOwner(owner: string, shards: number): Promise<void> {
-    const roles: readonly LeaseRole[] = ["dispatcher", "recorder"];
-    for (const role of roles) await this.leaseCalls.releaseAllOf(role, owner, shards);
+    for (const role of LEASE_ROLES) await this.leaseCalls.releaseAllOf(role, owner, shards);
   }
 
   stop(): Promise<void> {
