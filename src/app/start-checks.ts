@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { type Clock, sleep } from "../domain/clock.ts";
 import { ConfigurationError, isOutage } from "../domain/errors.ts";
-import { firstEventIdAt } from "../domain/event.ts";
+import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type RedisFacts, RedisInspection } from "../engine/queue/redis-inspection.ts";
@@ -25,6 +25,8 @@ import type { OpenEventStore } from "./stores.ts";
 
 /** How long a start waits for Redis's first answer. */
 const REDIS_START_MS = 10_000;
+/** What a Redis with `appendfsync everysec` may lose by a power cut, of which a start has warned: that is no older copy. */
+const LOST_BY_POWER_CUT_MS = 2_000;
 /** How often a start that could not reach the event store tries again. */
 const ASK_AGAIN_MS = 5_000;
 
@@ -148,8 +150,8 @@ class QueueBelongings {
 
   async requireEventStore({ identity, belonging }: CheckedEventStore, queue: string, nowMs: number): Promise<void> {
     const read = async () => eventStoreSays(await identity(), await belonging.read());
-    const { id } = await this.requireTogether("event_store", read);
-    await this.requireEventsOfQueue(belonging, nowMs);
+    const { id, queue: knownQueue } = await this.requireTogether("event_store", read);
+    if (knownQueue !== null) await this.requireEventsOfQueue(belonging, nowMs);
     // Those that record also write to it.
     if (this.config.roles.includes("recorder")) await belonging.claimForQueue(queue);
     await this.inspection.meta.claim("event_store", id);
@@ -166,13 +168,18 @@ class QueueBelongings {
     return store;
   }
 
-  /** The queue gives out an event's id before the event is stored. Events of the future were dated by a clock that was wrong. */
+  /**
+   * The queue gives out an event's id before the event is stored. Events of the future were dated by a clock that was wrong, and those
+   * of a queue without any were written by somebody else.
+   */
   private async requireEventsOfQueue(belonging: EventStoreBelonging, nowMs: number): Promise<void> {
     const known = await lastEventIdOf(this.inspection, this.config.shards);
-    const later = await belonging.lastEventIn(known, firstEventIdAt(nowMs));
+    const later = known === 0 ? null : await belonging.lastEventIn(known, firstEventIdAt(nowMs));
+    if (later === null || eventTimeMs(later) - eventTimeMs(known) <= LOST_BY_POWER_CUT_MS) return;
     // Another process may have given it out meanwhile.
-    if (later === null || later <= (await lastEventIdOf(this.inspection, this.config.shards))) return;
-    throw olderQueue("event_store", this.config);
+    if (later > (await lastEventIdOf(this.inspection, this.config.shards))) {
+      throw olderQueue("event_store", this.config);
+    }
   }
 
   private async requireMasterKey(first: string): Promise<void> {

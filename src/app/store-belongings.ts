@@ -71,11 +71,12 @@ function place(what: keyof typeof NAMES, { redis, databaseUrl, clickhouseUrl }: 
 
 const ADOPT = "stop every process and run `waybill adopt`";
 const DOCS = "(docs/runbook.md)";
+export const jobs = (count: number) => `${count} ${count === 1 ? "job" : "jobs"}`;
 const short = (id: string) => id.slice(0, 8);
 const held = ({ queued }: StoreSays) =>
   queued === null || queued.jobs === 0
     ? ""
-    : `, which held at least ${queued.jobs} jobs that had not ended at ${queued.at.toISOString()}`;
+    : `, which held at least ${jobs(queued.jobs)} that had not ended at ${queued.at.toISOString()}`;
 
 function emptiedQueue(what: Beside, config: Config, store: StoreSays): ConfigurationError {
   const { here, remedy } = place("queue", config);

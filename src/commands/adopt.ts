@@ -2,7 +2,7 @@ import { sealedColumnsOf } from "../app/app-channel.ts";
 import { CHANNELS } from "../app/channels.ts";
 import { requireShards } from "../app/open-registry.ts";
 import { masterKeyIds } from "../app/start-checks.ts";
-import { MARK_OF } from "../app/store-belongings.ts";
+import { jobs, MARK_OF } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore, openRedis, usesEventStore } from "../app/stores.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
@@ -90,8 +90,8 @@ function lineOf(what: string, id: string, was: string | undefined): string {
 /** What became of the jobs of a queue that is not there any more. */
 function lostLines({ queue, queued }: RegistryIdentity, here: string | undefined): readonly string[] {
   if (queue === null || queue === here || queued === null || queued.jobs === 0) return [];
-  const { jobs, at } = queued;
-  return [`left behind in the former queue ${queue}: at least ${jobs} jobs that had not ended at ${at.toISOString()}`];
+  const held = `at least ${jobs(queued.jobs)} that had not ended at ${queued.at.toISOString()}`;
+  return [`left behind in the former queue ${queue}: ${held}`];
 }
 
 /** Closed before the queue is told: an embedded one has its changes on disk only then. */

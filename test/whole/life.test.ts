@@ -142,7 +142,7 @@ describe("an address that cannot be had", () => {
 test("a data folder that is a file ends a start with code 2 and one line", async () => {
   const file = join(await newHome(), "master-key");
   const secrets = { MASTER_KEY: Buffer.alloc(32, 7).toString("base64"), OPERATOR_TOKEN: "0".repeat(32) };
-  const line = `WAYBILL_HOME is "${file}"; it should be a folder`;
+  const line = `WAYBILL_HOME is "${file}", which is no folder`;
   for (const given of [{}, { ...secrets, WEBHOOK_SECRET: "0".repeat(32) }]) {
     const { code, errors } = await runCommand(["serve"], { WAYBILL_HOME: file, ...given });
     expect(errors.trim().split("\n")).toEqual([expect.stringContaining(line)]);

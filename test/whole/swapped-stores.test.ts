@@ -89,7 +89,7 @@ describe.skipIf(postgresMissing() !== null)("with servers, a start", () => {
       /^waybill: The queue at REDIS_URL is empty, but the registry at DATABASE_URL belongs to queue/,
     );
     expect(emptied).toMatch(
-      /which held at least 1 jobs that had not ended at 20.*: set REDIS_URL as its other processes/,
+      /which held at least 1 job that had not ended at 20.*: set REDIS_URL as its other processes/,
     );
     // Nothing of it remains in a Redis that was named by mistake.
     expect(await redis.client.keys("*")).toEqual([]);

@@ -1,9 +1,8 @@
 import { type ChainableCommander, Cluster, Redis } from "ioredis";
-import { type Clock, sleep } from "../../domain/clock.ts";
+import type { Clock } from "../../domain/clock.ts";
 import { TransportError, UnavailableError } from "../../domain/errors.ts";
 import { hostOf } from "../../domain/host.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import { engineLimits } from "../limits.ts";
 
 /** Where Redis is: one server by URL or unix socket, or the seeds of a cluster. */
 export type RedisAddress =
@@ -166,23 +165,6 @@ function openAnyNode(urls: readonly string[], cluster: Cluster): Redis {
     if (host === connection.options.host && port === connection.options.port) connection.disconnect(true);
   });
   return connection;
-}
-
-/** Resolves when all connections are open and `hearing` has resolved. Rejects with `UnavailableError`. */
-export async function whenReady(
-  connections: readonly RedisConnection[],
-  hearing: Promise<void>,
-  clock: Clock,
-): Promise<void> {
-  const giveUpAtMs = clock.monotonicMs() + engineLimits.queueStartMs;
-  let hears = false;
-  void hearing.then(() => {
-    hears = true;
-  });
-  while (!hears || connections.some(({ status }) => status !== "ready")) {
-    if (clock.monotonicMs() > giveUpAtMs) throw new UnavailableError("no Redis answers at the address in REDIS_URL");
-    await sleep(clock, 20);
-  }
 }
 
 /** Replies that say that the command was refused before it did anything. */

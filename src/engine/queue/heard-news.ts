@@ -1,7 +1,10 @@
 import type { Redis } from "ioredis";
-import type { Clock } from "../../domain/clock.ts";
+import { type Clock, sleep } from "../../domain/clock.ts";
+import { UnavailableError } from "../../domain/errors.ts";
 import type { CancelListener, LeaseRole } from "../../domain/queue.ts";
+import { engineLimits } from "../limits.ts";
 import { type ChannelLetters, decodeTenantQueues } from "./codec.ts";
+import type { RedisConnection } from "./connection.ts";
 import { CANCEL_CHANNEL, CHANGED_CHANNEL, JOBS_CHANNEL, QUESTIONS_CHANNEL, RELEASED_CHANNEL } from "./keys.ts";
 
 /** What processes tell each other over publish and subscribe. All of it are hints: each may be lost. */
@@ -23,6 +26,23 @@ export function hearNews(connection: Redis, clock: Clock): Promise<void> {
     connection.on("ready", subscribe);
     subscribe();
   });
+}
+
+/** Resolves when all connections are open and `hearing` has resolved. Rejects with `UnavailableError`. */
+export async function whenReady(
+  connections: readonly RedisConnection[],
+  hearing: Promise<void>,
+  clock: Clock,
+): Promise<void> {
+  const giveUpAtMs = clock.monotonicMs() + engineLimits.queueStartMs;
+  let hears = false;
+  void hearing.then(() => {
+    hears = true;
+  });
+  while (!hears || connections.some(({ status }) => status !== "ready")) {
+    if (clock.monotonicMs() > giveUpAtMs) throw new UnavailableError("no Redis answers at the address in REDIS_URL");
+    await sleep(clock, 20);
+  }
 }
 
 type ReleaseListener = (role: LeaseRole, shard: number) => void;

@@ -52,18 +52,11 @@ import { Acceptor } from "./accept.ts";
 import { allow } from "./allow.ts";
 import { batchUnder, endBatch } from "./batches.ts";
 import { ChannelLetters, decodeRecord, encodeTenantQueue, type QueuedChannel } from "./codec.ts";
-import {
-  answersOf,
-  type RedisAddress,
-  type RedisConnection,
-  RedisConnector,
-  redisFailure,
-  whenReady,
-} from "./connection.ts";
+import { answersOf, type RedisAddress, type RedisConnection, RedisConnector, redisFailure } from "./connection.ts";
 import { depthOf, memoryOf } from "./depth.ts";
 import { eraseJobs } from "./erasing.ts";
 import { Meta } from "./format.ts";
-import { HeardNews, hearNews } from "./heard-news.ts";
+import { HeardNews, hearNews, whenReady } from "./heard-news.ts";
 import { beatsKey, CHANGED_CHANNEL, jobBucket, jobField, shardPrefix } from "./keys.ts";
 import { RedisLeases } from "./lease.ts";
 import { LookCalls } from "./look-again.ts";
