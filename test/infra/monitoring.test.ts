@@ -16,6 +16,7 @@ const RARE = [
   "leases_in_doubt_total",
   "leases_lost_total",
   "mail_log_lag_seconds",
+  "mail_log_lines_unreadable_total",
   "mail_log_up",
   "quarantined_total",
   "relay_open",

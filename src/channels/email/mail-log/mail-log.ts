@@ -1,5 +1,6 @@
 import { type Clock, sleep, type Timer } from "../../../domain/clock.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
+import { maskedText } from "../../../domain/masked.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport, printable } from "../failure-report.ts";
@@ -42,6 +43,8 @@ export class MailLog {
   private stopped: Promise<void> | null = null;
   private gauging: Timer | null = null;
   private readonly watch: HealthWatch;
+  /** When the next unreadable line is logged. */
+  private nextUnreadableMs = Number.NEGATIVE_INFINITY;
 
   /** The chunks of the log with reports that are not taken yet, oldest first. */
   private readonly pieces: { readonly place: LogPlace; readonly changes: QueueChanges; isTaken: boolean }[] = [];
@@ -79,6 +82,8 @@ export class MailLog {
     });
     this.running = { store, postfixQueue, follower };
     follower.start();
+    // An alert on its growth needs a value to grow from.
+    this.options.telemetry.count("mail_log_lines_unreadable", {}, 0);
     this.gaugeLag(follower);
   }
 
@@ -104,6 +109,7 @@ export class MailLog {
     const reports: DeliveryReport[] = [];
     for (const text of lines) {
       const line = parsePostfixLogLine(text);
+      if (line?.kind === "unreadable") this.noteUnreadable(text);
       const report = line === null ? null : this.interpret(line, postfixQueue);
       if (report !== null) reports.push(...report);
     }
@@ -181,14 +187,24 @@ export class MailLog {
         postfixQueue.remove(line);
         return null;
       case "unreadable":
-        this.options.telemetry.count("mail_log_lines_unreadable");
-        return null;
       case "handed_over":
       case "notified":
         return null;
       default:
         return this.outcome(line, postfixQueue, nowMs);
     }
+  }
+
+  /** A new form may be that of each line from now on: one of them in a while is enough. */
+  private noteUnreadable(text: string): void {
+    const { clock, telemetry, path } = this.options;
+    telemetry.count("mail_log_lines_unreadable");
+    const nowMs = clock.monotonicMs();
+    if (nowMs < this.nextUnreadableMs) return;
+    this.nextUnreadableMs = nowMs + UNREADABLE_EVERY_MS;
+    const message =
+      "a line of the mail log tells an outcome in a form that is not known: what became of that mail is not recorded";
+    telemetry.log("warn", message, { path, line: maskedText(text) });
   }
 
   private outcome(line: OutcomeLine, postfixQueue: PostfixQueue, nowMs: number): readonly DeliveryReport[] | null {
@@ -243,6 +259,7 @@ const REPORTS_MAX = 1_000;
 const PIECES_MAX = 64;
 const REPEAT_MS = 1_000;
 const GAUGE_MS = 1_000;
+const UNREADABLE_EVERY_MS = 60_000;
 
 /** Postfix's reply when it has accepted a message. */
 const REQUEUED = /\bqueued as (\w{6,32})\b/;

@@ -44,12 +44,12 @@ export interface RefusedMail {
 
 /** Parses one line, without its line break. Null: it says nothing about a message's delivery. */
 export function parsePostfixLogLine(line: string): PostfixLogLine | null {
-  const head = HEAD.exec(line);
-  const [matched = "", instance = "", program = "", queueId = ""] = head ?? [];
-  if (head === null) return null;
+  const head = HEAD.exec(line) ?? HEAD_RFC5424.exec(line);
+  if (head === null) return tellsOutcome(line) && !TAG.test(line) ? UNREADABLE : null;
+  const [matched, instance = "", program = "", queueId = ""] = head;
   const rest = line.slice(matched.length);
   const ref = { instance, queueId };
-  if (rest.startsWith("to=<")) return delivery(ref, program, rest);
+  if (rest.startsWith("to=")) return delivery(ref, program, rest);
   if (rest.startsWith("message-id=") && program === "cleanup") {
     return { ...ref, kind: "named", messageId: rest.slice("message-id=".length) };
   }
@@ -59,29 +59,83 @@ export function parsePostfixLogLine(line: string): PostfixLogLine | null {
   return notificationId === undefined ? null : { ...ref, kind: "notified", notificationId };
 }
 
+const UNREADABLE: PostfixLogLine = { kind: "unreadable", instance: "", queueId: "" };
+
+/** A queue id, short (hexadecimal) or long (base 52 without vowels; postconf(5), enable_long_queue_ids). */
+const QUEUE_ID = "([0-9A-F]{6,20}|[0-9BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz]{10,32}): ";
+
 /**
- * A time (RFC 3164, 4.1.2, or RFC 3339), a host, `instance/…/program[pid]: ` and a queue id, short (hexadecimal) or
- * long (base 52 without vowels; postconf(5), enable_long_queue_ids).
+ * The first word with a colon is the program, `instance/…/program[pid]:`, whatever the logger writes before it: a time in any form, a
+ * host, a container's name. No later word can be it, because remote servers and clients choose those.
  */
-const HEAD =
-  /^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d)) \S{1,255} ([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64})\[\d{1,10}\]: ([0-9A-F]{6,20}|[0-9BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz]{10,32}): /;
+const HEAD = new RegExp(
+  String.raw`^(?:\S{0,255}[^\s:]\s{1,8}){0,12}([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64})\[\d{1,10}\]: (?:\[ID \d{1,10} [\w.]{1,64}\] )?${QUEUE_ID}`,
+);
+
+/** RFC 5424, 6: priority, version, time, host, program, process id, message id, structured data. */
+const HEAD_RFC5424 = new RegExp(
+  String.raw`^<\d{1,3}>1 \S{1,64} \S{1,255} ([\w.-]{1,64})\/(?:[\w.-]{1,64}\/){0,8}([\w-]{1,64}) \S{1,128} \S{1,32} (?:-|\[[^\]]{0,1024}\]) {1,4}\uFEFF?${QUEUE_ID}`,
+);
+
+/** Any program's name and colon: what it writes behind them may quote Postfix. */
+const TAG = /^(?:\S{0,255}[^\s:]\s{1,8}){0,12}[\w./-]{1,255}(?:\[\d{1,10}\])?:\s/;
+
+/** Whether the line tells an outcome, in whatever wrapping. */
+function tellsOutcome(line: string): boolean {
+  return /\bto=/.test(line) && /\bstatus=\w{1,64} \(/.test(line);
+}
 
 /** Logged by the queue manager, without a recipient; `force-expired` if an operator requested it (postsuper(1), -e). */
-const EXPIRED = /^from=<.*>, status=(?:force-)?expired, returned to sender$/;
+const EXPIRED = /, status=(?:force-)?expired, returned to sender/;
 
 const NOTIFIED = /^sender (?:non-delivery|delay|delivery status) notification: (\w+)$/;
 
-/** An address may contain `>` within quotes. */
-const RECIPIENT = /^to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>(?:, orig_to=<((?:"(?:[^"\\]|\\.)*"|[^">])*)>)?, relay=/;
-const STATUS = /, delay=[\d.]+(?:, delays=[\d./]+)?(?:, dsn=(\d\.\d{1,3}\.\d{1,3}))?, status=([\w-]+) \((.*)\)$/;
+/** `key=value`: an address in angle brackets, which may hold `>` within quotes, or anything up to a comma. */
+const FIELD = /([\w-]{1,64})=(?:<((?:"(?:[^"\\]|\\.)*"|[^">])*)>|([^,]*))/y;
+/** Up to the next field, whatever stands in between. */
+const SEPARATOR = /[^,]*,\s*/y;
+
+interface Fields {
+  readonly named: ReadonlyMap<string, string>;
+  /** What follows `status=`, to the end of the line; null if there is none. */
+  readonly status: string | null;
+}
+
+/** Unknown fields are kept, in any order: each release of Postfix may add some. */
+function fieldsOf(text: string): Fields {
+  const named = new Map<string, string>();
+  let at = 0;
+  while (at < text.length && named.size < FIELDS_MAX) {
+    FIELD.lastIndex = at;
+    const field = FIELD.exec(text);
+    if (field !== null) {
+      const [matched, key = "", address, value = ""] = field;
+      if (key === "status") return { named, status: text.slice(at + "status=".length) };
+      named.set(key, address ?? value);
+      at += matched.length;
+    }
+    SEPARATOR.lastIndex = at;
+    const separator = SEPARATOR.exec(text);
+    if (separator === null) break;
+    at += separator[0].length;
+  }
+  return { named, status: null };
+}
+
+const FIELDS_MAX = 64;
+
+/** A word, and the reason in parentheses, which may hold some itself. */
+const STATUS = /^([\w-]{1,64})(?:\s+\((.*)\))?/;
+const ENHANCED_CODE = /^\d\.\d{1,3}\.\d{1,3}$/;
 
 function delivery(ref: QueueRef, program: string, rest: string): PostfixLogLine | null {
-  const address = RECIPIENT.exec(rest);
-  const status = address === null ? null : STATUS.exec(rest.slice(address[0].length));
-  if (address === null || status === null) return { ...ref, kind: "unreadable" };
-  const [, to = "", originalTo] = address;
-  const [, enhancedCode = null, word = "", text = ""] = status;
-  const recipient = originalTo ?? to;
+  const { named, status } = fieldsOf(rest);
+  const recipient = named.get("orig_to") ?? named.get("to");
+  const read = STATUS.exec(status ?? "");
+  if (recipient === undefined || read === null) return { ...ref, kind: "unreadable" };
+  const [, word = "", text = ""] = read;
+  const dsn = named.get("dsn") ?? "";
+  const enhancedCode = ENHANCED_CODE.test(dsn) ? dsn : null;
   switch (word) {
     case "sent":
       if (!OUTWARD.has(program) || FILTERED.test(text)) return { ...ref, kind: "handed_over", recipient };

@@ -13,9 +13,15 @@ import { QuietTelemetry } from "../../../support/quiet-telemetry.ts";
 class CountingTelemetry extends QuietTelemetry {
   readonly counts = new Map<string, number>();
   readonly gauges = new Map<string, number>();
+  /** Lines of the mail log that the log shows. */
+  readonly shown: string[] = [];
   override count(name?: string, labels: Labels = {}, by = 1): void {
     const key = [name, ...Object.values(labels)].join(" ");
     this.counts.set(key, (this.counts.get(key) ?? 0) + by);
+  }
+  override log(level: string, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    this.lines.push(`${level}: ${message}`);
+    if (fields.line !== undefined) this.shown.push(String(fields.line));
   }
   override gauge(name?: string, value = 0): void {
     this.gauges.set(name ?? "", value);
@@ -122,7 +128,7 @@ test("a real log is understood without a single line misjudged", async () => {
   }
   expect(found).toEqual(outcomes as typeof found);
   expect(world.telemetry.counts.get("mail_log_outcomes unmatched")).toBeUndefined();
-  expect(world.telemetry.counts.get("mail_log_lines_unreadable")).toBeUndefined();
+  expect(world.telemetry.counts.get("mail_log_lines_unreadable")).toBe(0);
 });
 
 test("a message that the MTA gives up ends as failed, with the reason of its last deferral", async () => {
@@ -274,6 +280,17 @@ test("other senders' mail belongs to no job, and a message that the log never na
     "mail_log_outcomes unmatched": 1,
     mail_log_lines_unreadable: 1,
   });
+});
+
+test("lines in an unknown form are counted, and the first of them is a line at warn without its recipient", async () => {
+  const world = new World();
+  const unknown = "postfix/smtp[1]: 4jWcZx67mFzMCQZ: to=<ann@far.test>, relay=x, dsn=2.0.0, status=teleported (yes)";
+  world.write(...Array.from({ length: 20 }, () => unknown));
+  world.mailLog.start();
+  await world.hasRead(20);
+  expect(world.telemetry.counts.get("mail_log_lines_unreadable")).toBe(20);
+  expect(world.telemetry.lines.filter((line) => line.startsWith("warn: "))).toHaveLength(1);
+  expect(world.telemetry.shown).toEqual([expect.stringContaining("to=<a***@far.test>, relay=x")]);
 });
 
 test("killed again and again, over a rotation, it reports every message", async () => {

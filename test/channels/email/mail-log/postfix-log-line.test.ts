@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { parsePostfixLogLine } from "../../../../src/channels/email/mail-log/postfix-log-line.ts";
+import { parsePostfixLogLine, type RefusedMail } from "../../../../src/channels/email/mail-log/postfix-log-line.ts";
 
 const SENT =
   "to=<ann@far.test>, relay=mx.far.test[192.0.2.1]:25, delay=0.16, delays=0.01/0.01/0.14/0, dsn=2.0.0, status=sent (250 2.0.0 Ok)";
@@ -144,6 +144,24 @@ test("every line of a real log that tells an outcome is read, and no other", () 
   });
 });
 
+/** Files of cases: `kind recipient enhanced-code reply-code`, then the line; `#` begins a comment that names the source. */
+const CORPUS = join(import.meta.dir, "../corpus/log-lines");
+
+test.each(readdirSync(CORPUS))("each line of %s is read as it is meant", (file) => {
+  const lines = readFileSync(join(CORPUS, file), "utf8")
+    .trimEnd()
+    .split("\n")
+    .filter((line) => !line.startsWith("#"));
+  expect(lines.length % 2).toBe(0);
+  for (let at = 0; at < lines.length; at += 2) {
+    const [expected = "", line = ""] = lines.slice(at, at + 2);
+    const read = parsePostfixLogLine(line);
+    const { recipient, enhancedCode, replyCode }: Partial<RefusedMail> = read ?? {};
+    const said = [read?.kind ?? "nothing", recipient, enhancedCode, replyCode].filter((part) => part != null);
+    expect([said.join(" "), line]).toEqual([expected, line]);
+  }
+});
+
 test("no text makes the parser throw or hang", () => {
   const pieces = [
     "to=<",
@@ -168,6 +186,9 @@ test("no text makes the parser throw or hang", () => {
     { numRuns: 2_000 },
   );
   // Quadratic work on 60 KB would outlast the test.
-  for (const piece of pieces) parse(piece.repeat(60_000 / piece.length));
+  for (const piece of [...pieces, "to=a ", "x to=a status=", " a", "a/"]) {
+    parse(piece.repeat(60_000 / piece.length));
+    parsePostfixLogLine(piece.repeat(60_000 / piece.length));
+  }
   parse(`to=<${'"a'.repeat(20_000)}`);
 }, 90_000);
