@@ -36,6 +36,7 @@ const channel = new EmailChannel({
   links: new LinkTokens([new Uint8Array(32).fill(7)]),
   clock: systemClock,
   ownRelays: null,
+  ehloName: "send.example.test",
   connectionsMax: Number(connections),
 });
 const ids = new JobIds(systemClock, systemRandom);

@@ -2099,6 +2099,8 @@ export type Overview = {
       state: "open" | "half_open";
       since: string;
       waiting_jobs: number;
+      /** The server's last words, or what it did instead. */
+      why?: string;
     }[];
     /** Tenants whose jobs wait because an operator paused them; at most 50. */
     paused: readonly { tenant_id: string; channel: "email" | "whatsapp" | "wallet" }[];
@@ -2146,7 +2148,12 @@ export type Health = { status: "ok" };
 export type Ready = {
   status: "ready";
   /** All parts that are away, including those that the process can do without. Left out while none is. */
-  away?: readonly { part: string; since: string }[];
+  away?: readonly {
+    part: string;
+    since: string;
+    /** Of relays: the server's last words, or what it did instead. */
+    why?: string;
+  }[];
 };
 
 export type NotReady = {
@@ -2155,7 +2162,12 @@ export type NotReady = {
   /** Names of the parts that are down. */
   failing: readonly string[];
   /** All parts that are away, including those that the process can do without. Left out while none is. */
-  away?: readonly { part: string; since: string }[];
+  away?: readonly {
+    part: string;
+    since: string;
+    /** Of relays: the server's last words, or what it did instead. */
+    why?: string;
+  }[];
 };
 
 /** What each operation takes and answers, by its name in the OpenAPI document. */

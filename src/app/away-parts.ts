@@ -27,7 +27,7 @@ export class AwayParts {
       const own = away.filter(({ isOwn }) => isOwn);
       const shared = away.filter(({ isOwn }) => !isOwn);
       const nowMs = this.clock.nowMs();
-      const named = shared.map(({ relay, forMs }) => ({ part: `relay ${relay}`, sinceMs: nowMs - forMs }));
+      const named = shared.map(({ relay, forMs, why }) => ({ part: `relay ${relay}`, sinceMs: nowMs - forMs, why }));
       if (own.length === 0) return named;
       const longestMs = Math.max(...own.map(({ forMs }) => forMs));
       return [...named, { part: `relays of tenants' own: ${own.length}`, sinceMs: nowMs - longestMs }];

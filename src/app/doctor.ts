@@ -180,9 +180,9 @@ function processFindings(statuses: readonly ProcessStatus[]): readonly Finding[]
   const paused = new Set(statuses.flatMap((status) => status.paused.map(({ tenantId }) => tenantId)));
   return [
     fine(part, statuses.length === 0 ? "none has told how it is" : statuses.map(({ name }) => name).join(", ")),
-    ...breakers.map(({ relay, channel, sinceMs, waitingJobs, by }) => ({
+    ...breakers.map(({ relay, channel, sinceMs, why, waitingJobs, by }) => ({
       part: `relay ${relay}`,
-      says: `away for ${seconds(nowMs - sinceMs)} (${by}), ${waitingJobs} messages on ${channel} wait`,
+      says: `away for ${seconds(nowMs - sinceMs)} (${by}), ${waitingJobs} messages on ${channel} wait${why ? `: ${why}` : ""}`,
       todo: "bring it back: what waits goes out by itself",
     })),
     ...slow.map(({ name, loopDelayMs }) => ({

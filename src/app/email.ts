@@ -16,6 +16,7 @@ import { ConfigurationError } from "../domain/errors.ts";
 import type { DeliveryReport, SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
+import { machineName } from "../runtime/machine-name.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ChannelContext, ChannelPorts, StartedChannel } from "./app-channel.ts";
@@ -57,7 +58,16 @@ function openEmail(
     filter === null ? null : new SpamScreen({ filter, threshold: config.spamThreshold, clock: systemClock, telemetry });
   if (spam !== null) away.addPart("spam filter", () => spam.health());
   const sender = { defaultFrom: config.mailFrom, defaultSigning: () => registry.senderDomain.signing };
-  const common = { smtpUrl, ...sender, publicUrl, links, suppressions, contents, clock: systemClock };
+  const common = {
+    smtpUrl,
+    ...sender,
+    publicUrl,
+    links,
+    suppressions,
+    contents,
+    clock: systemClock,
+    ehloName: ehloNameOf(config),
+  };
   const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });
   shutdown.add("providers", "e-mail connections", () => email.close());
@@ -78,7 +88,7 @@ export async function openDomains(config: Config, { domains, senderDomain, direc
     clock: systemClock,
     random: systemRandom,
   };
-  const relayProbe = new SmtpProbe({ guard: outboundGuard(config) });
+  const relayProbe = new SmtpProbe({ guard: outboundGuard(config), ehloName: ehloNameOf(config) });
   return {
     domains: new DomainService({ ...common, store: domains, directory, relayProbe }),
     senderDomain: new PlatformSenderDomain({ ...common, store: senderDomain }),
@@ -117,6 +127,14 @@ export function mailHostOf(config: Config): string {
   const { mailHost, publicUrl } = config;
   const publicHost = publicUrl === null ? undefined : hostName(new URL(publicUrl).hostname);
   return mailHost ?? publicHost ?? senderDomainOf(config);
+}
+
+/**
+ * `EHLO_NAME`; if unset, `MAIL_HOST`, or else the machine's full name. Where the machine has none, the name that bounces go to: a name
+ * is taken by more servers than an address is.
+ */
+export function ehloNameOf(config: Config): string {
+  return config.ehloName ?? config.mailHost ?? machineName() ?? mailHostOf(config);
 }
 
 /** The system's list omits the default port: `10.0.0.2` and `::1`, but `10.0.0.2:5353` and `[::1]:5353`. */

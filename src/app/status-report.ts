@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 const BREAKERS_MAX = 50;
 const PAUSED_MAX = 50;
 /** A relay's name may be a tenant's. */
-const NAME_CHARS_MAX = 300;
+const TEXT_CHARS_MAX = 300;
 /** Minutes and channels in memory while Redis is away; more are not counted. */
 const COUNTS_MAX = 1_000;
 
@@ -99,10 +99,14 @@ export class StatusReport {
       breakers: away
         .toSorted((a, b) => b.waitingJobs - a.waitingJobs)
         .slice(0, BREAKERS_MAX)
-        .map(({ channel, relay, forMs, state, waitingJobs }) => {
-          return { channel, relay: relay.slice(0, NAME_CHARS_MAX), sinceMs: nowMs - forMs, state, waitingJobs };
+        .map(({ channel, relay, forMs, state, why, waitingJobs }) => {
+          return { channel, relay: cut(relay), sinceMs: nowMs - forMs, state, why: cut(why), waitingJobs };
         }),
       paused: this.dispatcher?.paused(PAUSED_MAX) ?? [],
     };
   }
+}
+
+function cut(text: string): string {
+  return text.slice(0, TEXT_CHARS_MAX);
 }

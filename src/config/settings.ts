@@ -242,6 +242,15 @@ export const SETTINGS = {
     expected: "a host name like mx.example.com",
     parse: hostName,
   },
+  ehloName: {
+    name: "EHLO_NAME",
+    default: null,
+    unset: "`MAIL_HOST`, or else the machine's full name",
+    meaning:
+      "how mail servers are greeted; the name of the address that mail is sent from, which many servers look up before they take any",
+    expected: "a host name like mail.example.com, or an address like [192.0.2.1]",
+    parse: (text) => hostName(text) ?? (/^\[[\d.]{7,15}\]$|^\[IPv6:[\da-f:.]{2,45}\]$/i.test(text) ? text : undefined),
+  },
   mailFrom: {
     name: "MAIL_FROM",
     default: "Waybill <no-reply@waybill.test>",

@@ -40,6 +40,8 @@ export interface OwnersAnswer {
   readonly waitsFor: WaitsFor | null;
   /** Until the next of its tenant queue's jobs may start; null: not known. */
   readonly forMs: number | null;
+  /** Of `relay_away`: the server's last words, or what it did instead. */
+  readonly why?: string;
 }
 
 /** Questions between processes. */

@@ -11,6 +11,8 @@ export interface AwayRelay {
   readonly forMs: number;
   /** `half_open`: the next delivery finds out whether it is back. */
   readonly state: "open" | "half_open";
+  /** Its last words, or what it did instead, as tenants may read it. */
+  readonly why: string;
   /** Jobs in this process that wait for it. */
   readonly waitingJobs: number;
 }
@@ -20,6 +22,9 @@ export interface PausedQueue {
   readonly tenantId: string;
   readonly channel: ChannelName;
 }
+
+/** A relay that is away, as other processes are told of it. `why` is missing in what an earlier release tells. */
+export type Breaker = Omit<AwayRelay, "forMs" | "isOwn" | "why"> & { readonly sinceMs: number; readonly why?: string };
 
 /** What a process tells the others about itself, every few seconds. */
 export interface ProcessStatus {
@@ -35,7 +40,7 @@ export interface ProcessStatus {
   /** The longest time, in the last few seconds, by which its event loop was late. */
   readonly loopDelayMs: number;
   /** Those with the most waiting jobs; a bounded number. */
-  readonly breakers: readonly (Omit<AwayRelay, "forMs" | "isOwn"> & { readonly sinceMs: number })[];
+  readonly breakers: readonly Breaker[];
   /** A bounded number. */
   readonly paused: readonly PausedQueue[];
 }

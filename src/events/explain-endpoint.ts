@@ -134,10 +134,10 @@ async function waitOf(ports: ExplainPorts, { tenant, job, waiting }: Unfinished)
   const ahead = await ports.queue.jobsAhead(tenant, channel, jobId);
   const waitsFor = answer?.waitsFor ?? "turn";
   const nowMs = ports.clock.nowMs();
-  return {
-    ...waits(waitsFor, estimateMs({ tenant, waitsFor, forMs: answer?.forMs ?? null, ahead, channel, nowMs })),
-    ...(ahead !== null && { ahead }),
-  };
+  const why = waits(waitsFor, estimateMs({ tenant, waitsFor, forMs: answer?.forMs ?? null, ahead, channel, nowMs }));
+  // The server's own words say most of what keeps it away.
+  const detail = answer?.why ? `${why.detail}: ${answer.why}` : why.detail;
+  return { ...why, detail, ...(ahead !== null && { ahead }) };
 }
 
 /** What a job waits for that is due at a time. */

@@ -8,6 +8,8 @@ import type { Telemetry } from "../domain/telemetry.ts";
 export interface AwayPart {
   readonly part: string;
   readonly sinceMs: number;
+  /** For everybody to read: without addresses or secrets. */
+  readonly why?: string;
 }
 
 export interface ReadinessState {

@@ -12,9 +12,20 @@ import { MetricsGate } from "./metrics-gate.ts";
 import { pathOf } from "./parameters.ts";
 import { Timestamp } from "./schemas.ts";
 
-const AwayParts = Type.Array(Type.Object({ part: Type.String(), since: Timestamp }), {
-  description: "All parts that are away, including those that the process can do without. Left out while none is.",
-});
+const AwayParts = Type.Array(
+  Type.Object({
+    part: Type.String(),
+    since: Timestamp,
+    why: Type.Optional(Type.String({ description: "Of relays: the server's last words, or what it did instead." })),
+  }),
+  { description: "All parts that are away, including those that the process can do without. Left out while none is." },
+);
+
+const RELAY_AWAY = {
+  part: "relay smtp.example.com:25",
+  since: "2026-01-01T00:00:00.000Z",
+  why: "the mail server refused the connection: 421 4.7.0 Try again later, closing connection. (EHLO)",
+};
 
 const HEALTH = {
   200: {
@@ -28,7 +39,7 @@ const READY = {
   200: {
     description: "All parts that it needs are up. Others that are away are listed.",
     schema: Type.Object({ status: Type.Literal("ready"), away: Type.Optional(AwayParts) }, { $id: "Ready" }),
-    examples: [{ status: "ready", away: [{ part: "relay smtp.example.com:25", since: "2026-01-01T00:00:00.000Z" }] }],
+    examples: [{ status: "ready", away: [RELAY_AWAY] }],
   },
   503: {
     description: "At least one is down, or the process is stopping.",
@@ -61,7 +72,11 @@ function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
     ready: async (): Promise<Reply<typeof READY>> => {
       const state = await readiness.look();
       const failing = whenDraining?.aborted ? ["stopping"] : state.failing;
-      const away = state.away.map(({ part, sinceMs }) => ({ part, since: new Date(sinceMs).toISOString() }));
+      const away = state.away.map(({ part, sinceMs, why }) => ({
+        part,
+        since: new Date(sinceMs).toISOString(),
+        ...(why !== undefined && { why }),
+      }));
       const detail = away.length === 0 ? {} : { away };
       if (failing.length === 0) return reply(200, { status: "ready", ...detail });
       return reply(503, { error: `not ready: ${failing.join(", ")}`, status: "unavailable", failing, ...detail });

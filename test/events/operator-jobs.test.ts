@@ -81,8 +81,15 @@ test("a tenant is told what its job waits for, and how each of its tries ended",
   const [, second] = [await accept(), await accept()];
   const jobId = String(second["job_id"]);
   const explain = async () => (await front.request("GET", `/v1/jobs/${jobId}/explain`)).body;
-  answer = { waitsFor: "relay_away", forMs: null };
-  expect(await explain()).toMatchObject({ job_id: jobId, status: "pending", waits_for: "relay_away", attempts: [] });
+  const why = "the mail server refused the connection: 421 4.7.0 Try again later, closing connection. (EHLO)";
+  answer = { waitsFor: "relay_away", forMs: null, why };
+  expect(await explain()).toMatchObject({
+    job_id: jobId,
+    status: "pending",
+    waits_for: "relay_away",
+    detail: expect.stringContaining(why),
+    attempts: [],
+  });
   answer = { waitsFor: null, forMs: null };
   expect(await explain()).toMatchObject({ waits_for: null, detail: "its delivery is under way" });
   for (const none of [null, new TransportError("no Redis"), new UnavailableError("no Redis")]) {

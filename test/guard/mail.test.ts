@@ -43,6 +43,7 @@ function channelTo(smtpUrl: string): EmailChannel {
     links: new LinkTokens([new Uint8Array(32).fill(7)]),
     clock: systemClock,
     ownRelays: null,
+    ehloName: "send.example.test",
     connectionsMax: 1,
   });
 }

@@ -57,6 +57,8 @@ export interface EmailChannelOptions {
   /** Relays in use at the same time, default 2,048. */
   readonly relaysMax?: number;
   readonly timeouts?: SmtpTimeouts;
+  /** How mail servers are greeted. */
+  readonly ehloName: string;
   /** Scores inline HTML before it is sent; null or absent: no scoring. */
   readonly spam?: SpamScreen | null;
   /** Looks up copies' recipients; absent: none is suppressed. */
@@ -122,6 +124,7 @@ export class EmailChannel implements Channel {
       connectionsMax: this.slots,
       poolsMax: options.relaysMax ?? RELAYS_MAX_DEFAULT,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
+      ehloName: options.ehloName,
     });
   }
 

@@ -7,6 +7,8 @@ import { SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
 export interface RelayPoolOptions {
   readonly server: SmtpServer;
   readonly route: RelayRoute;
+  /** How the server is greeted. */
+  readonly ehloName: string;
   readonly timeouts: SmtpTimeouts;
   /** Most messages at one time, and therefore connections. */
   readonly connectionsMax: number;
@@ -90,9 +92,9 @@ export class RelayPool {
   }
 
   private newSession(address: string): SmtpSession {
-    const { server, timeouts, onOpen, onEnd } = this.options;
+    const { server, timeouts, ehloName, onOpen, onEnd } = this.options;
     onOpen();
-    const session = new SmtpSession({ ...server, address }, timeouts, () => {
+    const session = new SmtpSession({ ...server, address, ehloName }, timeouts, () => {
       this.sessions.delete(session);
       const at = this.kept.findIndex((each) => each.session === session);
       if (at !== -1) clearTimeout(this.kept.splice(at, 1)[0]?.timer);

@@ -10,6 +10,8 @@ export interface SmtpPoolsOptions {
   /** Most servers in use at one time. */
   readonly poolsMax: number;
   readonly timeouts: SmtpTimeouts;
+  /** How servers are greeted. */
+  readonly ehloName: string;
 }
 
 /** A mail server by its URL, and whether a tenant named it. */
@@ -68,11 +70,12 @@ export class SmtpPools {
   private open({ smtpUrl, guard }: MailServer): RelayPool | null {
     const server = parseSmtpUrl(smtpUrl);
     if (server === null || (this.pools.size >= this.options.poolsMax && !this.makeRoom())) return null;
-    const { connectionsMax, timeouts } = this.options;
+    const { connectionsMax, timeouts, ehloName } = this.options;
     return new RelayPool({
       server,
       route: new RelayRoute(server.host, guard, timeouts.connectMs),
       timeouts,
+      ehloName,
       connectionsMax,
       unprovenMax: guard === null ? connectionsMax : UNPROVEN_MAX,
       onOpen: () => this.opened(),

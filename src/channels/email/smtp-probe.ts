@@ -3,10 +3,13 @@ import type { Finding, RelayProbe } from "../../domain/domain.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import { boundUntilReady } from "./ready-socket.ts";
+import { quotable } from "./smtp-replies.ts";
 import { addressing, encryption } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
+  /** As mail is sent with. */
+  readonly ehloName: string;
   /** Limit for the whole probe. Default 10 seconds. */
   readonly deadlineMs?: number;
 }
@@ -47,7 +50,7 @@ export class SmtpProbe implements RelayProbe {
     // The lookup may have taken all of the time.
     if (signal.aborted) return unanswered("did not answer in time");
     const connection = new SMTPConnection({
-      ...addressing({ ...server, address: route.address }),
+      ...addressing({ ...server, address: route.address, ehloName: this.options.ehloName }),
       ...encryption(server),
       connectionTimeout: this.deadlineMs,
       greetingTimeout: this.deadlineMs,
@@ -93,7 +96,10 @@ function findingOf(error: unknown): Finding {
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const replyCode = Number(of("responseCode") ?? 0);
   const system = String(of("originalCode") ?? of("cause") ?? "");
-  if (replyCode >= 500) return failed(`the tenant's mail server refused: it answered with code ${replyCode}`);
+  // Its owner reads it, who set it up.
+  const reply = quotable(String(of("response") ?? ""), { own: true, confidential: [] });
+  const words = reply === "" ? `it answered with code ${replyCode}` : `it answered ${reply}`;
+  if (replyCode >= 500) return failed(`the tenant's mail server refused: ${words}`);
   if (of("code") === "ETLS" || /CERT|TLS|SSL/.test(system)) {
     return failed("no encrypted and trusted connection to the tenant's mail server can be made");
   }
@@ -101,9 +107,7 @@ function findingOf(error: unknown): Finding {
   if (/ECONNREFUSED/.test(`${system} ${error instanceof Error ? error.message : ""}`)) {
     return failed("nobody listens at the address of the tenant's mail server");
   }
-  return unanswered(
-    replyCode === 0 ? "dropped the connection or could not be reached" : `answered with code ${replyCode}`,
-  );
+  return unanswered(replyCode === 0 ? "dropped the connection or could not be reached" : `put us off: ${words}`);
 }
 
 function failed(why: string): Finding {

@@ -40,6 +40,8 @@ export interface SmtpTimeouts {
 export interface SmtpPlace extends SmtpServer {
   /** The address the guard found for `host`; or `host` itself, to be looked up then. */
   readonly address: string;
+  /** How it is greeted (RFC 5321, 4.1.1.1): many servers refuse a client that has no name in the DNS. */
+  readonly ehloName: string;
 }
 
 /** A submission that failed. */
@@ -354,9 +356,9 @@ function connectionOptions(server: SmtpPlace, { connectMs, readyMs, socketMs }: 
 }
 
 /** Connects to the address that was checked; the handshake and the certificate use the host name. */
-export function addressing({ host, address, port, secure }: SmtpPlace): SMTPPoolOptions {
+export function addressing({ host, address, port, secure, ehloName }: SmtpPlace): SMTPPoolOptions {
   // RFC 6066, 3: an IP address is not a server name.
-  return { host: address, port, secure, ...(isIP(host) === 0 ? { servername: host } : {}) };
+  return { name: ehloName, host: address, port, secure, ...(isIP(host) === 0 ? { servername: host } : {}) };
 }
 
 /**

@@ -121,13 +121,13 @@ export class ChannelSlots {
     const { clock, channel } = this.options;
     const listed: AwayRelay[] = [];
     for (const isOwn of [false, true]) {
-      for (const { relay, awaySinceMs, awayState: state, waiting } of this.awayLanes) {
+      for (const { relay, awaySinceMs, awayWhy: why, awayState: state, waiting } of this.awayLanes) {
         if (listed.length === AWAY_LISTED_MAX) return listed;
         if (relay.isOwn !== isOwn) continue;
         const forMs = clock.monotonicMs() - (awaySinceMs ?? clock.monotonicMs());
         let waitingJobs = 0;
         for (const waiter of waiting) waitingJobs += waiter.waitingJobs;
-        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs, state, waitingJobs });
+        listed.push({ channel: channel.name, relay: relay.name, isOwn, forMs, state, why, waitingJobs });
       }
     }
     return listed;
@@ -146,9 +146,9 @@ export class ChannelSlots {
   }
 
   /** There can be as many tenant-owned relays as tenants, so these share one label. */
-  private note({ relay }: RelayLane, level: "warn" | "info", message: string): void {
+  private note({ relay, awayWhy: why }: RelayLane, level: "warn" | "info", message: string): void {
     const { telemetry, channel } = this.options;
-    telemetry.log(level, message, { channel: channel.name, relay: relay.name, isOwn: relay.isOwn });
+    telemetry.log(level, message, { channel: channel.name, relay: relay.name, isOwn: relay.isOwn, why });
     const isCounted = (other: RelayLane) =>
       relay.isOwn ? other.relay.isOwn : !other.relay.isOwn && other.relay.name === relay.name;
     let open = 0;

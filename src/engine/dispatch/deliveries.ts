@@ -302,7 +302,10 @@ export class Deliveries {
     const beganMs = this.ports.clock.monotonicMs();
     const outcome = await deliver(this.ports, job, tenant, { aborter, provider, onHandOver });
     const ms = this.ports.clock.monotonicMs() - beganMs;
-    slot?.lane.judge(slot, verdictOf(outcome, aborter.signal.aborted), job);
+    const verdict = verdictOf(outcome, aborter.signal.aborted);
+    if (slot !== null && "why" in outcome && (verdict === "away" || verdict === "silence"))
+      slot.lane.awayWhy = outcome.why;
+    slot?.lane.judge(slot, verdict, job);
     const isUnsent = outcome.kind === "away" || (outcome.kind === "retry" && (outcome.isUncounted || outcome.isUnsent));
     if (isUnsent) unit?.giveBack();
     if (outcome.kind === "away") await this.putAside(starter, started, outcome);
@@ -314,7 +317,6 @@ export class Deliveries {
     const { slots, random, clock } = this.ports;
     if (this.isLent) return this.submit(retryNow(job, "running", engineLimits.retryBaseMs));
     const lane = slot?.lane ?? null;
-    if (lane !== null) lane.awayWhy = why;
     const place = lane === null ? "wait" : slots.get(job.channel)?.placeOfAway(lane, job);
     if (place === "hold") return starter.hold(job, slot?.kind === "probe");
     if (place === "count") return this.settle(job, { kind: "retry", why, isUnsent: true });

@@ -1,6 +1,7 @@
 import type { Relay } from "../../domain/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
 import type { QueuedJob } from "../../domain/job.ts";
+import type { OwnersAnswer } from "../../domain/job-questions.ts";
 import type { Random } from "../../domain/random.ts";
 import type { Contender, FairScheduler } from "./fair-scheduler.ts";
 import { RelayBreaker, type Verdict } from "./relay-breaker.ts";
@@ -92,7 +93,7 @@ export class RelayLane implements Contender {
   answers = 0;
   /** When it went away (monotonic), or null. */
   awaySinceMs: number | null = null;
-  /** Its last message while it was away. */
+  /** The last reason to find it away, as tenants may read it. */
   awayWhy = "";
   /** On slots of all kinds. */
   private busy = 0;
@@ -138,6 +139,11 @@ export class RelayLane implements Contender {
 
   get isAway(): boolean {
     return !this.breaker.isClosed;
+  }
+
+  /** What its jobs wait for while it is away. */
+  whyAway(): OwnersAnswer {
+    return { waitsFor: "relay_away", forMs: null, why: this.awayWhy };
   }
 
   /** Of a relay that is away. */

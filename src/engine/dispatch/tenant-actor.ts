@@ -319,7 +319,7 @@ export class TenantActor implements Waiter, Starter, Asker {
   whyWaits(): OwnersAnswer {
     const { clock } = this.options;
     if (this.isPaused) return { waitsFor: "paused", forMs: null };
-    if (this.lane !== null && this.lane.awaySinceMs !== null) return { waitsFor: "relay_away", forMs: null };
+    if (this.lane !== null && this.lane.awaySinceMs !== null) return this.lane.whyAway();
     if (this.isDaySpent) return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
     const pacedMs = this.paced === null ? 0 : this.paced.untilMs - clock.monotonicMs();
     if (this.paced !== null && pacedMs > 0) return { waitsFor: this.paced.by, forMs: Math.ceil(pacedMs) };

@@ -69,8 +69,12 @@ function keyOf(shard: number, id: string): string {
 function readAnswer(text: string): OwnersAnswer | null {
   const value: unknown = JSON.parse(text);
   if (!isJsonObject(value)) return null;
-  const { waitsFor, forMs } = value;
+  const { waitsFor, forMs, why } = value;
   const known = WAITS.find((word) => word === waitsFor);
   if (known === undefined && waitsFor !== null) return null;
-  return { waitsFor: known ?? null, forMs: typeof forMs === "number" ? forMs : null };
+  return {
+    waitsFor: known ?? null,
+    forMs: typeof forMs === "number" ? forMs : null,
+    ...(typeof why === "string" && { why }),
+  };
 }

@@ -100,9 +100,9 @@ const RULES: readonly Rule[] = [
       (processes?.statuses ?? [])
         .flatMap(({ breakers }) => breakers)
         .filter(({ sinceMs }) => nowMs - sinceMs > BREAKER_MS)
-        .map(({ channel, relay, sinceMs, waitingJobs }) => ({
+        .map(({ channel, relay, sinceMs, why, waitingJobs }) => ({
           title: `${relay} is away`,
-          detail: `since ${isoTime(sinceMs)}; ${waitingJobs} messages on ${channel} wait for it`,
+          detail: `since ${isoTime(sinceMs)}; ${waitingJobs} messages on ${channel} wait for it${why ? `: ${why}` : ""}`,
         })),
   },
   {

@@ -136,11 +136,12 @@ function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody
     shards: new Set([...status.delivers, ...status.records]).size,
     loop_delay_ms: status.loopDelayMs,
     event_store_lag_seconds: lagOf(status, queue?.depths ?? null, nowMs),
-    breakers: status.breakers.filter(isKnown).map(({ channel, relay, state, sinceMs, waitingJobs }) => ({
+    breakers: status.breakers.filter(isKnown).map(({ channel, relay, state, sinceMs, why, waitingJobs }) => ({
       channel,
       relay,
       state,
       since: isoTime(sinceMs),
+      ...(why !== undefined && { why }),
       waiting_jobs: waitingJobs,
     })),
     paused: status.paused.filter(isKnown).map(({ tenantId, channel }) => ({ tenant_id: tenantId, channel })),

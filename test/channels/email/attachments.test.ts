@@ -95,7 +95,8 @@ describe("to a relay that reads slowly", () => {
     });
     const address = server.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
-    const place = { host: "127.0.0.1", address: "127.0.0.1", port, secure: false, user: "", password: "" };
+    const host = "127.0.0.1";
+    const place = { host, address: host, port, secure: false, user: "", password: "", ehloName: "send.test" };
     const timeouts = { turnMs: 1_000, connectMs: 2_000, readyMs: 4_000, ...inEachStep(10_000), idleMs: 1_000 };
     const session = new SmtpSession(place, timeouts, () => {});
     open.push(() => session.close());

@@ -10,7 +10,13 @@ export const linkTokens = new LinkTokens([new Uint8Array(32).fill(5)]);
 /** Lets tenants' own relays be on this machine, where those of the tests are, and nowhere else. */
 export const HERE = new NetworkGuard({ allow: ["127.0.0.0/8", "::1/128"], publicAllowed: false });
 /** Where the links of the tests' messages lead, and what signs them. */
-export const LINKS = { publicUrl: "https://send.test", links: linkTokens, clock: systemClock, ownRelays: HERE };
+export const LINKS = {
+  publicUrl: "https://send.test",
+  links: linkTokens,
+  clock: systemClock,
+  ownRelays: HERE,
+  ehloName: "send.test",
+};
 
 /** The same limit for each step of a message (`SmtpTimeouts`). */
 export function inEachStep(ms: number) {

@@ -6,7 +6,7 @@ import type { MailMessage } from "../../../src/channels/email/mime/mail-message.
 import { RelayPool } from "../../../src/channels/email/relay-pool.ts";
 import { RelayRoute } from "../../../src/channels/email/relay-route.ts";
 import { ReplyReader } from "../../../src/channels/email/reply-reader.ts";
-import { failureOf, type SmtpFailure } from "../../../src/channels/email/smtp-replies.ts";
+import { failureOf, type SmtpFailure, smtpOutcome } from "../../../src/channels/email/smtp-replies.ts";
 import { SmtpError, type SmtpPlace, SmtpSession } from "../../../src/channels/email/smtp-session.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
@@ -86,7 +86,7 @@ const GROUP = "MAIL FROM:<b@shop.test> SIZE=21\r\nRCPT TO:<ana@example.test>\r\n
 const WIRE = `${MAIL.text}.\r\n`;
 
 function placeOf(port: number, host = "127.0.0.1"): SmtpPlace {
-  return { host, address: "127.0.0.1", port, secure: false, user: "", password: "" };
+  return { host, address: "127.0.0.1", port, secure: false, user: "", password: "", ehloName: "send.test" };
 }
 
 async function aSession(port: number, place = placeOf(port)): Promise<SmtpSession> {
@@ -101,6 +101,7 @@ function aPool(port: number): RelayPool {
     server: placeOf(port),
     route: new RelayRoute("127.0.0.1", null, 1_000),
     timeouts: SHORT,
+    ehloName: "send.test",
     connectionsMax: 1,
     unprovenMax: 1,
     onOpen() {},
@@ -153,6 +154,24 @@ describe("where commands may be sent together", () => {
       }),
     );
     expect(await (await aSession(port)).send(MAIL, NEVER)).toBe("250-2.0.0 grüße\n250 2.0.0 queued as ABC");
+  });
+});
+
+test("a server is greeted by the name that is set, and its refusal of it is kept in its own words", async () => {
+  const greetings: string[] = [];
+  const { port } = await aServer((text, socket) => {
+    greetings.push(text);
+    socket.end("421 4.7.0 Try again later, closing connection. (EHLO)\r\n");
+    return text.length;
+  });
+  const { failure } = await aSession(port).then(
+    () => expect.unreachable("the server refuses"),
+    (error: SmtpError) => error,
+  );
+  expect(greetings).toEqual(["EHLO send.test\r\n"]);
+  expect(smtpOutcome(failure, { own: false, confidential: [] })).toEqual({
+    kind: "away",
+    why: "the mail server refused the connection: 421 4.7.0 Try again later, closing connection. (EHLO)",
   });
 });
 

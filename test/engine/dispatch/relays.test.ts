@@ -122,6 +122,7 @@ test("a mail server that refuses for forty minutes costs no attempt, and everyth
       isOwn: false,
       forMs: expect.any(Number),
       state: "open",
+      why: "the mail server refuses connections",
       waitingJobs: 45,
     },
   ]);

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { type Behaviour, REFUSES, RelayWorld, TAKES } from "./relay-world.ts";
 
+const NOBODY = { tenantId: "nobody", channel: "email", jobId: "" };
+
 test("an owner says what a job waits for, and nothing of jobs that are not its own", async () => {
   const behaviours: Readonly<Record<string, Behaviour>> = { away: REFUSES, hangs: "never answers" };
   const world = new RelayWorld(({ tenantId }) => behaviours[tenantId] ?? TAKES);
@@ -30,6 +32,7 @@ test("an owner says what a job waits for, and nothing of jobs that are not its o
     ["paused", "paused"],
     ["delivery", null],
   ]);
+  expect(dispatcher.whyWaits(0, last[0]?.asked ?? NOBODY)?.why).toBe("the mail server refuses connections");
   const [, paced, fresh] = last.map(({ asked }) => dispatcher.whyWaits(0, asked)?.forMs ?? 0);
   expect(paced).toBeWithin(1, 2_001);
   expect(fresh).toBeWithin(1, 24 * 3_600_000 + 1);

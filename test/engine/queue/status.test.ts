@@ -128,7 +128,7 @@ test("a process tells its worst breakers, and each accepted job once at most", a
     telemetry: new QuietTelemetry(),
   });
   const away = Array.from({ length: 60 }, (_, n): AwayRelay => {
-    return { channel: "email", relay: `mx${n}`, isOwn: true, forMs: 5_000, state: "open", waitingJobs: n };
+    return { channel: "email", relay: `mx${n}`, isOwn: true, forMs: 5_000, state: "open", why: "", waitingJobs: n };
   });
   report.delivers({ shards: [4], away: () => away, paused: () => [{ tenantId: "acme", channel: "email" }] });
   report.records({ shards: [5] });

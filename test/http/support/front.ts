@@ -137,7 +137,10 @@ export class Front {
       domains: new DomainService({
         store: stores.domains,
         dns: NO_DNS,
-        relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: [], publicAllowed: false }) }),
+        relayProbe: new SmtpProbe({
+          guard: new NetworkGuard({ allow: [], publicAllowed: false }),
+          ehloName: "send.test",
+        }),
         directory,
         mailHost: "mx.platform.test",
         clock,

@@ -47,7 +47,10 @@ beforeAll(async () => {
     ...common,
     store: registry.domains,
     directory: registry.directory,
-    relayProbe: new SmtpProbe({ guard: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false }) }),
+    relayProbe: new SmtpProbe({
+      guard: new NetworkGuard({ allow: ["127.0.0.0/8"], publicAllowed: false }),
+      ehloName: "send.test",
+    }),
   });
   sender = new PlatformSenderDomain({ ...common, store: registry.senderDomain });
   for (const id of ["acme", "globex"]) await must(registry.registry.createTenant({ id, name: id }));

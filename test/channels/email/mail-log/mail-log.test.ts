@@ -19,7 +19,7 @@ class CountingTelemetry extends QuietTelemetry {
     const key = [name, ...Object.values(labels)].join(" ");
     this.counts.set(key, (this.counts.get(key) ?? 0) + by);
   }
-  override log(level: string, message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+  override log(level: string, message: string, fields: Readonly<{ line?: unknown }> = {}): void {
     this.lines.push(`${level}: ${message}`);
     if (fields.line !== undefined) this.shown.push(String(fields.line));
   }

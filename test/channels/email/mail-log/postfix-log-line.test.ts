@@ -156,8 +156,10 @@ test.each(readdirSync(CORPUS))("each line of %s is read as it is meant", (file) 
   for (let at = 0; at < lines.length; at += 2) {
     const [expected = "", line = ""] = lines.slice(at, at + 2);
     const read = parsePostfixLogLine(line);
-    const { recipient, enhancedCode, replyCode }: Partial<RefusedMail> = read ?? {};
-    const said = [read?.kind ?? "nothing", recipient, enhancedCode, replyCode].filter((part) => part != null);
+    const { recipient, enhancedCode, replyCode } = (read ?? {}) as Partial<RefusedMail>;
+    const said = [read?.kind ?? "nothing", recipient, enhancedCode, replyCode].filter(
+      (part) => part !== null && part !== undefined,
+    );
     expect([said.join(" "), line]).toEqual([expected, line]);
   }
 });
