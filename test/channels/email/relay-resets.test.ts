@@ -111,6 +111,7 @@ function aPool({ port }: ResettingRelay): RelayPool {
     server: { host: "127.0.0.1", port, secure: false, user: "", password: "" },
     route: new RelayRoute("127.0.0.1", null, 1_000),
     timeouts: LIMITS,
+    ehloName: "send.test",
     connectionsMax: 1,
     unprovenMax: 1,
     onOpen() {},
