@@ -1,6 +1,7 @@
 import type { EventType } from "./event.ts";
 import type { Attempt, ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
+import { judgeRefusal } from "./mail-refusals.ts";
 
 /**
  * Why a message, or one try of it, failed, in the few words that a chart can have. They are stored, so none changes.
@@ -57,60 +58,8 @@ function classOf(channel: ChannelName, text: string): FailureClass {
     const known = CHAT_CODES.find(({ codes }) => codes.includes(code));
     if (known !== undefined) return known.is;
   }
-  const status = /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(text)?.[0] ?? "";
-  return RULES.find((rule) => rule.status?.test(status) === true || rule.text?.test(text) === true)?.is ?? "other";
+  return judgeRefusal({ text }).is;
 }
-
-interface Rule {
-  readonly is: FailureClass;
-  /** Status codes of RFC 3463. One of the two conditions is enough. */
-  readonly status?: RegExp;
-  readonly text?: RegExp;
-}
-
-/** The first that matches decides: what says more comes first. */
-const RULES: readonly Rule[] = [
-  // RFC 7372 (5.7.20 to 26), RFC 7505, 5.7.27; Gmail and Microsoft name the method.
-  { is: "authentication", status: /^[45]\.7\.2[0-7]$/, text: /\b(?:spf|dkim|dmarc|unauthenticated)\b/i },
-  { is: "mailbox_full", status: /^[45]\.2\.2$/, text: /\b(?:over quota|quota exceeded|mailbox (?:is )?full)\b/i },
-  // RFC 3463, 3.4 and 3.7.
-  {
-    is: "content",
-    status: /^[45]\.(?:3\.4|2\.3|6\.\d+)$/,
-    text: /\b(?:virus|malware|message too (?:big|large)|spam (?:score|filter|content)|content rejected)\b/i,
-  },
-  {
-    is: "throttled",
-    status: /^4\.7\.\d+$/,
-    text: /^421\b|\b(?:rate limit\w*|too many|too (?:fast|quickly|often)|throttl\w+|gr[ae]ylist\w*|at a rate|has to pause|turn \S.{0,60}did not come)\b/i,
-  },
-  {
-    is: "refused",
-    text: /\b(?:block(?:ed|list|listed|ing)?|blacklist(?:ed)?|denylist|reputation|spamhaus|banned|unsolicited|complaints?)\b/i,
-  },
-  {
-    is: "sender",
-    status: /^[45]\.1\.[78]$/,
-    text: /\b(?:credentials|authentication (?:failed|required)|sender address)\b/i,
-  },
-  {
-    is: "domain",
-    status: /^[45]\.(?:1\.2|1\.10|4\.4)$/,
-    text: /\b(?:host or domain name not found|no such domain|domain does not exist)\b/i,
-  },
-  // RFC 3463, 3.2 and 3.3.
-  {
-    is: "recipient",
-    status: /^[45]\.(?:1\.[0-6]|2\.1)$/,
-    text: /\b(?:no such|unknown|invalid) (?:user|mailbox|recipient|address|person)\b|\b(?:user|mailbox|recipient|account) (?:unknown|disabled|not found|does not exist)\b/i,
-  },
-  { is: "refused", status: /^5\.7\.\d+$/, text: /\b(?:policy|access denied|relaying denied)\b/i },
-  {
-    is: "unreachable",
-    status: /^[45]\.4\.\d+$/,
-    text: /\b(?:did not answer|could not be (?:reached|delivered)|dropped the connection|timed out|is away|no encrypted connection|broke off)\b/i,
-  },
-];
 
 /** The chat provider's codes (WhatsApp Cloud API, "Error codes"). */
 const CHAT_CODES: readonly { readonly is: FailureClass; readonly codes: readonly number[] }[] = [

@@ -68,6 +68,8 @@ type Ended =
       readonly error: string;
       readonly detail?: JsonObject;
       readonly cause?: FailureCause;
+      /** The recipient's address is to blame: the event is `bounced`, with this result. */
+      readonly bounce?: JsonObject;
       readonly further?: readonly FurtherEvent[];
     }
   | { readonly kind: "suppressed"; readonly reason: EndReason };

@@ -31,14 +31,14 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
       return providerRef !== undefined && reportsNameReference ? { ...sent, providerRef } : sent;
     }
     case "failed": {
-      const { error, detail, further } = outcome;
+      const { error, detail, bounce, further } = outcome;
       const cause = outcome.cause ?? (wasStarted ? undefined : "content");
       return {
         kind: "final",
         job,
         status: "failed",
         result: { error, ...detail },
-        event: { type: "failed", result: { error } },
+        event: bounce === undefined ? { type: "failed", result: { error } } : { type: "bounced", result: bounce },
         ...(cause !== undefined && { cause }),
         ...(further !== undefined && { further }),
         ...traceOf(attempted, nowMs),
