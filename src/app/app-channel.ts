@@ -1,3 +1,4 @@
+import type { BouncedAddresses } from "../channels/email/bounced-addresses.ts";
 import type { LinkSigner } from "../channels/email/links/link-tokens.ts";
 import type { AppleBundles } from "../channels/wallet/apple/apple-bundles.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
@@ -95,6 +96,7 @@ export interface ChannelContext {
   readonly publicUrl: string;
   readonly links: LinkSigner;
   readonly suppressions: SuppressionLookup;
+  readonly bounces: BouncedAddresses;
   /** Files that jobs send. */
   readonly contents: Pick<ContentStore, "get">;
   readonly registry: {

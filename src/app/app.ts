@@ -160,7 +160,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
     overview: openOverview(options, { ...base, ...answers, wallet }),
     usage: startUsage(registry, telemetry, shutdown),
     engagements: new Engagements({ reports, telemetry }),
-    mailReports: new MailReports({ reports, links, ...machine }),
+    mailReports: new MailReports({ reports, links, owners: jobOwners(base, whole.config.shards), ...machine }),
     processes: peers.api,
     ...configured(config, whole.version),
   };
@@ -244,7 +244,7 @@ async function openBase(
     away,
     status,
     clickhouseUrl,
-    mailed: { suppressions: queue, contents: payloads.served.contents },
+    mailed: { suppressions: queue, bounces: suppressions, contents: payloads.served.contents },
     news: openNewsDesk(hooks, queue),
     api: { suppressions, purging: queue, webhooks: openWebhooks(hooks), watched: status },
   };
@@ -277,6 +277,14 @@ function historyOf(
   const { questions } = queue;
   const asked = { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, questions };
   return { ...asked, reads, retries, schedule };
+}
+
+/** Whose job an id is, in the queue or in the event store. */
+function jobOwners({ queue, eventStore, registry }: Awaited<ReturnType<typeof openBase>>, shards: number) {
+  const finished = eventStore.finishedJobs(registry.recipients);
+  const ownerOf = async (jobId: string) =>
+    (await queue.ownerOf(shards, jobId))?.tenantId ?? (await finished.ownerOf(jobId));
+  return { ownerOf };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

@@ -10,7 +10,7 @@ import type { OpenWallet } from "./wallet.ts";
 interface Opening extends Pick<ChannelContext, "publicUrl" | "links" | "registry"> {
   readonly providers: Providers;
   readonly wallet: OpenWallet;
-  readonly mailed: Pick<ChannelContext, "suppressions" | "contents">;
+  readonly mailed: Pick<ChannelContext, "suppressions" | "bounces" | "contents">;
 }
 
 interface Opener {

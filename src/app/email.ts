@@ -48,7 +48,7 @@ const RELAY_CONNECTIONS_MIN = 4;
 
 function openEmail(
   smtpUrl: string,
-  { publicUrl, links, suppressions, contents, registry }: ChannelContext,
+  { publicUrl, links, suppressions, bounces, contents, registry }: ChannelContext,
   { config, telemetry, away, dispatchers }: ChannelPorts,
   shutdown: Shutdown,
 ): EmailChannel {
@@ -64,6 +64,7 @@ function openEmail(
     publicUrl,
     links,
     suppressions,
+    bounces,
     contents,
     clock: systemClock,
     ehloName: ehloNameOf(config),

@@ -147,7 +147,12 @@ const REFUSALS: readonly Row[] = [
   // QQ and others, at any limit of theirs.
   { is: "refused", words: /\bmailbox unavailable or access den/i },
   // Microsoft 365, of a domain that takes mail for known recipients alone.
-  { is: "recipient", isGone: true, status: /^5\.4\.1$/, words: /\brecipient address(?:es)? rejected ?: access denied/i },
+  {
+    is: "recipient",
+    isGone: true,
+    status: /^5\.4\.1$/,
+    words: /\brecipient address(?:es)? rejected ?: access denied/i,
+  },
   // Gmail and others: mail that comes too fast, which passes. "Sending quota" is not a mailbox's.
   {
     is: "throttled",
@@ -200,7 +205,12 @@ const REFUSALS: readonly Row[] = [
     words:
       /\b(?:nxdomain|null ?mx|host or domain name not found(?!.{0,200}try again)|domain name not found|no such domain|(?:dns |recipient )?domain (?:\S+ )?(?:does ?n[o']t|doesn't|not) exist|domain (?:\S+ )?does ?n[o']t (?:accept|receive) (?:e?mail|any)|host unknown|unknown host|unknown domain|(?:host|domain) (?:is )?unknown|illegal host\/domain|couldn't find (?:any host|a mail exchanger)|(?<!\b(?:client|your|sender|sending) )host not found(?!.{0,200}try again)|indicated no smtp service|(?:no|any) (?:valid )?mx (?:record )?(?:was |were )?found for|no mx for|find the recipient domain|non-?existent (?:hosts?|domain)|(?:host\/)?domain does not accept mail|host does not accept mail|domaine? (?:inconnue?|inexistant)|recipient domain must exist|bad destination system)\b/i,
   },
-  { is: "domain", isGone: true, status: /^5\.(?:1\.2|1\.10|4\.4|4\.310)$/, words: /\b(?:(?:invalid|unknown) domain|does not exist)\b/i },
+  {
+    is: "domain",
+    isGone: true,
+    status: /^5\.(?:1\.2|1\.10|4\.4|4\.310)$/,
+    words: /\b(?:(?:invalid|unknown) domain|does not exist)\b/i,
+  },
   // The recipient, in the words of many programs and some languages.
   {
     is: "recipient",
@@ -227,8 +237,20 @@ const REFUSALS: readonly Row[] = [
       /(?:utilisateur|destinataire|adresse|bo[iî]te)(?: \w+){0,3} (?:inconnue?|invalide|inexistante?)|n'existe pas|(?:empf[aä]nger|benutzer|adresse|postfach)(?: \w+){0,3} (?:unbekannt|existiert nicht|ung[uü]ltig|nicht (?:gefunden|bekannt|vorhanden))|(?:usuario|usu[aá]rio|destinatario|destinat[aá]rio|buz[oó]n|cuenta|conta)(?: \w+){0,3} (?:desconocid\w|desconhecid\w|inexistente|inv[aá]lid\w|no existe|n[aã]o existe)|no existe (?:ese|dicha?|el|la|tal)|(?:utente|destinatario|indirizzo|casella)(?: \w+){0,3} (?:sconosciut\w|inesistente|non (?:esiste|valid\w|trovat\w))|nessun utente|(?:gebruiker|ontvanger)(?: \w+){0,3} (?:onbekend|bestaat niet)|пользовател\S+ (?:\S+ ){0,3}не (?:найден|существует)|(?:ユーザ|宛先|メールアドレス).{0,80}(?:見つかりません|存在しません|不明)|ディレクトリ.{0,40}ありません|(?:用户|收件人|邮箱).{0,20}不存在/i,
   },
   // Of RFC 5321, 4.2.3, word by word what 550 means; Outlook.com, GMX and others say no more about unknown recipients.
-  { is: "recipient", isGone: true, code: /^550$/, status: /^(?:|5\.[05]\.0|5\.1\.\d+|5\.2\.1)$/, words: /\bmailbox (?:is )?(?:unavailable|unavaiable)\b/i },
-  { is: "recipient", isGone: true, code: /^55[03]$/, status: NO_STATUS, words: /\b(?:recipient|address) (?:address )?rejected\.?\s*(?:\(|$)/i },
+  {
+    is: "recipient",
+    isGone: true,
+    code: /^550$/,
+    status: /^(?:|5\.[05]\.0|5\.1\.\d+|5\.2\.1)$/,
+    words: /\bmailbox (?:is )?(?:unavailable|unavaiable)\b/i,
+  },
+  {
+    is: "recipient",
+    isGone: true,
+    code: /^55[03]$/,
+    status: NO_STATUS,
+    words: /\b(?:recipient|address) (?:address )?rejected\.?\s*(?:\(|$)/i,
+  },
   // Who may come back is kept, unless the status says that the mailbox is disabled.
   { is: "recipient", words: /\b(?:temporar\w+|try (?:again )?later|retry|try again)\b/i, status: /^5\.(?:1|2\.1)/ },
   {

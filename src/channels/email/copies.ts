@@ -5,6 +5,7 @@ import { limits } from "../../domain/limits.ts";
 import type { FurtherEvent, Outcome } from "../../domain/outcome.ts";
 import type { SuppressionLookup } from "../../domain/suppressions.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
+import { bounceBy } from "./failure-report.ts";
 import { headerText } from "./header-text.ts";
 import { emailLimits } from "./limits.ts";
 import { recipientMark } from "./message-id.ts";
@@ -96,12 +97,15 @@ export class Copies {
   told(outcome: Outcome, shown: (reply: string) => string): Outcome {
     if (outcome.kind !== "delivered" && outcome.kind !== "failed") return outcome;
     const keyOf = new Map(this.envelope().map(({ key, mailbox }) => [mailbox.address, key]));
-    const refused = [...this.refused].flatMap(([address, { reply }]): FurtherEvent[] => {
+    const refused = [...this.refused].flatMap(([address, failure]): FurtherEvent[] => {
       const recipient = keyOf.get(address);
-      const error = `the mail server refused the recipient: ${shown(reply ?? "")}`;
       // The failure of the whole job is the main recipient's.
       if (recipient === undefined && outcome.kind === "failed") return [];
-      return [{ type: "failed", result: recipient === undefined ? { error } : { recipient, error } }];
+      const said = shown(failure.reply ?? "");
+      const bounce = bounceBy(failure, said);
+      const what = bounce ?? { error: `the mail server refused the recipient: ${said}` };
+      const type = bounce === null ? "failed" : "bounced";
+      return [{ type, result: recipient === undefined ? what : { recipient, ...what } }];
     });
     const further = [...this.leftOut, ...refused];
     return further.length === 0 ? outcome : { ...outcome, further };

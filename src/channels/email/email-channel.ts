@@ -13,10 +13,12 @@ import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import type { SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { attachedFiles, LostContentError } from "./attached-files.ts";
+import { type BouncedAddresses, suppressBounced } from "./bounced-addresses.ts";
 import { Copies, mailboxesOf, named } from "./copies.ts";
 import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
 import { EmailComposer, type EmailContent, writtenHtml } from "./email-composer.ts";
 import { EmailLinks } from "./email-links.ts";
+import { bounceBy } from "./failure-report.ts";
 import type { LinkSigner } from "./links/link-tokens.ts";
 import { domainOf, isMailAddress, returnPathOf } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
@@ -63,6 +65,8 @@ export interface EmailChannelOptions {
   readonly spam?: SpamScreen | null;
   /** Looks up copies' recipients; absent: none is suppressed. */
   readonly suppressions?: SuppressionLookup;
+  /** Takes addresses that a relay refused for good; absent: none is suppressed. */
+  readonly bounces?: BouncedAddresses;
   /** Holds attachments; absent: there are none. */
   readonly contents?: Pick<ContentStore, "get">;
 }
@@ -166,11 +170,11 @@ export class EmailChannel implements Channel {
       if (cc !== undefined || bcc !== undefined || attachments !== undefined) {
         const { outcome, answer: said } = await this.deliverMore(letter, job, tenant, signal);
         answer = said;
-        return this.counted(job, outcome);
+        return await this.suppressed(this.counted(job, outcome), job, tenant);
       }
       const submission = await this.submit(() => this.messageOf(letter, job, tenant), tenant, signal);
       answer = submission.answer;
-      return this.counted(job, submission.outcome);
+      return await this.suppressed(this.counted(job, submission.outcome), job, tenant);
     } finally {
       entry.passage.ended(answer);
     }
@@ -203,6 +207,12 @@ export class EmailChannel implements Channel {
     const { copies } = more;
     const submission = await this.submit(() => this.messageOf(letter, job, tenant, more), tenant, signal);
     return { ...submission, outcome: copies.told(submission.outcome, (reply) => this.saidBy(reply, tenant)) };
+  }
+
+  private async suppressed(outcome: Outcome, job: QueuedJob, tenant: Tenant): Promise<Outcome> {
+    const { bounces } = this.options;
+    if (bounces === undefined) return outcome;
+    return suppressBounced(outcome, job, (address) => bounces.put(tenant, address, "bounced"));
   }
 
   /** A relay's reply, as a tenant may read it. */
@@ -312,8 +322,11 @@ export class EmailChannel implements Channel {
     if (pool === null) return unanswered(NO_POOL);
     const relay: SmtpRelay = { own, confidential: confidentialOf(server, own) };
     const name = `${server.host}:${server.port}`;
+    let isToOne = true;
     try {
-      const reply = await pool.send(await message(), signal);
+      const mail = await message();
+      isToOne = mail.further === undefined;
+      const reply = await pool.send(mail, signal);
       const queueId = queueIdOf(reply);
       const traced = { relay: name, reply: quotable(reply, relay), ...(queueId !== null && { providerRef: queueId }) };
       return { answer: "accepted", outcome: { kind: "delivered", result: {}, ...traced } };
@@ -322,7 +335,12 @@ export class EmailChannel implements Channel {
       const failure = error instanceof SmtpError ? error.failure : failureOf(error, "waiting");
       const said = failure.reply === null ? {} : { reply: quotable(failure.reply, relay) };
       const asked = hasAskedServer(failure) ? { relay: name, ...said } : {};
-      const outcome = { ...smtpOutcome(failure, relay), ...asked };
+      const ended = smtpOutcome(failure, relay);
+      // Of several recipients, only a refusal at RCPT says who is meant.
+      const isNamed = failure.stage === "message" && (isToOne || failure.command === "RCPT TO");
+      const bounce =
+        isNamed && ended.kind === "failed" ? bounceBy(failure, quotable(failure.reply ?? "", relay)) : null;
+      const outcome = { ...ended, ...asked, ...(bounce !== null && { bounce }) };
       return { answer: asksForSlowness(failure) ? "refused" : "other", outcome };
     }
   }

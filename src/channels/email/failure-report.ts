@@ -1,4 +1,5 @@
 import { recipientKey } from "../../domain/email.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import { judgeRefusal } from "../../domain/mail-refusals.ts";
 import { recipientDomain } from "../../domain/recipient-index.ts";
 import type { DeliveryReport } from "../../domain/report.ts";
@@ -17,8 +18,8 @@ export interface Failure {
 interface DeliveryFailure extends Failure {
   /** As the message was addressed. Null if unknown; then no recipient can be suppressed. */
   readonly recipient: string | null;
-  /** Reply code of RFC 5321, 4.2; null if there was no reply. */
-  readonly replyCode: number | null;
+  /** Reply code of RFC 5321, 4.2; null if there was no reply; absent: the text has it, if any. */
+  readonly replyCode?: number | null;
   /** The host that refused it; absent: one of the recipient's domain. */
   readonly provider?: string | null;
   /** What tenants may see of the text; absent: all of it. */
@@ -38,6 +39,20 @@ export function failureReport(failure: DeliveryFailure): Pick<DeliveryReport, "t
     result: { code: replyCode, enhanced_code: enhancedCode, diagnostic },
     suppressRecipient: recipient === null ? null : recipientKey(recipient),
   };
+}
+
+/** A relay's reply that refuses a recipient, or a message to one alone. */
+interface RelayRefusal {
+  readonly reply: string | null;
+  readonly replyCode: number | null;
+  readonly command: string | null;
+}
+
+/** The result of the event `bounced` if the refusal says that there is no such address. `shown`: as tenants may read it. */
+export function bounceBy({ reply, replyCode, command }: RelayRefusal, shown: string): JsonObject | null {
+  const refusal = { recipient: null, replyCode, enhancedCode: null, text: reply ?? "", command, shown };
+  const { type, result } = failureReport(refusal);
+  return type === "bounced" ? result : null;
 }
 
 const DIAGNOSTIC_CHARS_MAX = 1_000;

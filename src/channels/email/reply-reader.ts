@@ -57,8 +57,8 @@ export class ReplyReader {
 
 const NONE: readonly SmtpReply[] = [];
 
-/** Decodes as UTF-8 if valid, otherwise one byte per character. */
-function decoded(octets: string): string {
+/** Decodes octets (one per character) as UTF-8 if they are valid, otherwise as Latin-1. */
+export function decoded(octets: string): string {
   if (!/[\x80-\xff]/.test(octets)) return octets;
   const text = Buffer.from(octets, "latin1").toString("utf8");
   return text.includes("\ufffd") ? octets : text;

@@ -93,6 +93,8 @@ export class Front {
   readonly logs: { readonly level: string; readonly message: string; readonly fields: unknown }[] = [];
   readonly engagements: Engagement[] = [];
   readonly reports: DeliveryReport[] = [];
+  /** Whose jobs there are, by id. */
+  readonly owners = new Map<string, string>();
   /** What was purged; as many jobs count as unfinished. */
   readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
@@ -180,7 +182,13 @@ export class Front {
       suppressions: new SuppressionList({ registry, index: queue, queue, recipients: stores.recipients }),
       purging: { hastenParked: async (tenant, channels) => this.purges.push({ ...tenant, channels }) },
       engagements: { note: (engagement) => this.engagements.push(engagement) },
-      mailReports: new MailReports({ reports, links: linkTokens, clock, telemetry }),
+      mailReports: new MailReports({
+        reports,
+        links: linkTokens,
+        owners: { ownerOf: async (jobId) => this.owners.get(jobId) ?? null },
+        clock,
+        telemetry,
+      }),
       whatsapp: {
         webhookSecrets: WEBHOOK_SECRETS,
         statuses: { take: (statuses) => this.takeStatuses(statuses) },

@@ -1,89 +1,157 @@
+import { recipientDomain } from "../../../domain/recipient-index.ts";
 import type { Failure } from "../failure-report.ts";
 import { MimePart, parseFields } from "./mime-part.ts";
+import { isFromMailSystem, noticeOf } from "./plain-notice.ts";
+import { NOTHING_RETURNED, type ReturnedMessage, returnedMessage } from "./returned-message.ts";
+
+/** A message could not be delivered to one of its recipients. */
+export interface MailFailure extends Failure {
+  readonly kind: "failure";
+  /** As the reporting server spells them; for a forwarded message, not the address that we sent it to. */
+  readonly recipients: readonly string[];
+  /** The host that refused it, or else the recipient's domain; null: unknown. */
+  readonly provider: string | null;
+}
+
+/** `complaint`: the recipient marked it as spam. `unreadable`: it reports something, and nobody can tell what. */
+export type Finding = MailFailure | { readonly kind: "complaint" } | { readonly kind: "unreadable" };
 
 /** What a mail server or provider reports by mail about one of our messages. */
 export interface MailReport {
-  /** The recipient marked it as spam, or it could not be delivered to one of its recipients. */
-  readonly finding:
-    | { readonly kind: "complaint" }
-    | ({
-        readonly kind: "failure";
-        readonly replyCode: number | null;
-        /** As the reporting server spells them; for a forwarded message, not the address that we sent it to. */
-        readonly recipients: readonly string[];
-      } & Failure);
-  /** Fields of the returned message. */
-  readonly returned: { readonly messageId: string | null; readonly listUnsubscribe: string | null };
+  /** None: it reports nothing relevant, such as a delay, a success, or an answer from a person or an auto-responder. */
+  readonly findings: readonly Finding[];
+  readonly returned: ReturnedMessage;
 }
 
 /**
- * Parses a message that reports on another one: a delivery status notification (RFC 3464) or feedback (RFC 5965). Only
- * a top-level `multipart/report` counts; a message that merely contains one was written by a person. Empty: it reports
- * nothing relevant (a delay, a success, an answer from a person or an auto-responder).
+ * Parses a message that reports on another one: a delivery status notification (RFC 3464, 6533), feedback (RFC 5965, or as
+ * Outlook.com sends it), or a mail system's notice in words. A report within another message counts for nothing, because a
+ * person wrote that one.
  */
-export function parseMailReport(source: Uint8Array): readonly MailReport[] {
+export function parseMailReport(source: Uint8Array): MailReport {
   const message = MimePart.parse(Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString("latin1"));
-  if (message.mediaType !== "multipart/report") return [];
-  const parts = message.parts();
-  const original = parts.find(({ mediaType }) => RETURNED.has(mediaType));
-  if (original === undefined) return [];
-  const head = MimePart.parse(original.content());
-  const returned = { messageId: head.field("message-id"), listUnsubscribe: head.field("list-unsubscribe") };
-  const reports = parts.flatMap((part): readonly MailReport["finding"][] => {
-    if (part.mediaType === "message/feedback-report") return isComplaint(part) ? [{ kind: "complaint" }] : [];
-    return STATUS.has(part.mediaType) ? failuresIn(part) : [];
-  });
-  return reports.map((finding) => ({ finding, returned }));
+  const findings = findingsIn(message);
+  return { findings, returned: findings.length === 0 ? NOTHING_RETURNED : returnedMessage(message) };
 }
 
-/** RFC 3462, 1 and 2; for internationalised mail RFC 6533, 4. */
-const RETURNED: ReadonlySet<string> = new Set([
-  "message/rfc822",
-  "text/rfc822-headers",
-  "message/rfc822-headers",
-  "message/global",
-  "message/global-headers",
-]);
+function findingsIn(message: MimePart): readonly Finding[] {
+  if (message.mediaType === "multipart/report") return reportedIn(message);
+  if (isOutlookComplaint(message)) return [COMPLAINT];
+  return isFromMailSystem(message) ? failureInWords(message) : [];
+}
+
+const COMPLAINT: Finding = { kind: "complaint" };
+const UNREADABLE: Finding = { kind: "unreadable" };
+
+/** RFC 3462, 1; for internationalised mail RFC 6533, 4. */
 const STATUS: ReadonlySet<string> = new Set(["message/delivery-status", "message/global-delivery-status"]);
+
+function reportedIn(message: MimePart): readonly Finding[] {
+  const parts = message.parts();
+  const feedback = parts.find(({ mediaType }) => mediaType === "message/feedback-report");
+  if (feedback !== undefined) return feedbackIn(feedback);
+  const statuses = parts.filter(({ mediaType }) => STATUS.has(mediaType));
+  const groups = statuses.flatMap(recipientGroups);
+  if (groups.length > 0) return groups.filter(hasFailed).map((group) => failureIn(group, message));
+  const type = message.parameter("report-type")?.toLowerCase() ?? "delivery-status";
+  if (/^disposition-notification$/.test(type)) return [];
+  return type === "delivery-status" ? failureInWords(message) : [UNREADABLE];
+}
 
 /** RFC 5965, 7.3. `not-spam` is the opposite; `auth-failure` and `virus` come from a machine, not from a recipient. */
 const COMPLAINTS: ReadonlySet<string> = new Set(["abuse", "fraud"]);
+const NO_COMPLAINTS: ReadonlySet<string> = new Set(["not-spam", "auth-failure", "virus", "dmarc"]);
 
-function isComplaint(part: MimePart): boolean {
-  return COMPLAINTS.has(parseFields(part.content()).get("feedback-type")?.toLowerCase() ?? "");
+function feedbackIn(part: MimePart): readonly Finding[] {
+  const type = parseFields(part.text()).get("feedback-type")?.toLowerCase() ?? "";
+  if (COMPLAINTS.has(type)) return [COMPLAINT];
+  return NO_COMPLAINTS.has(type) ? [] : [UNREADABLE];
+}
+
+/** Outlook.com's programme (JMRP) returns the message as an attachment, with a field of its own. */
+function isOutlookComplaint(message: MimePart): boolean {
+  if (!message.mediaType.startsWith("multipart/")) return false;
+  const isTheirs =
+    /@(?:[\w-]{1,63}\.){0,3}(?:hotmail|outlook|microsoft)\.com\b/i.test(message.field("from") ?? "") &&
+    /^complaint about message\b/i.test(message.field("subject") ?? "");
+  return message.parts().some((part) => {
+    if (part.mediaType !== "message/rfc822") return false;
+    return isTheirs || MimePart.parse(part.content()).field("x-hmxmroriginalrecipient") !== null;
+  });
 }
 
 const RECIPIENTS_MAX = 20;
 
-/** Groups of fields, separated by empty lines: first the message's, then each recipient's (RFC 3464, 2.1). */
-function failuresIn(part: MimePart): readonly Extract<MailReport["finding"], { kind: "failure" }>[] {
-  const [, ...groups] = part
-    .content()
-    .trimStart()
-    .split(/\n[\r\n]*\n/, RECIPIENTS_MAX + 1)
-    .map(parseFields);
-  // `delayed` will be tried again; `relayed` and `expanded` are not known to have failed.
-  const failed = groups.filter((fields) => fields.get("action")?.toLowerCase() === "failed");
-  return failed.map((fields) => {
-    const text = typed(fields.get("diagnostic-code"));
-    const status = ENHANCED_CODE.exec(fields.get("status") ?? "")?.[0] ?? null;
-    const isVague = status === null || status === "5.0.0" || status === "5.5.0";
-    return {
-      kind: "failure",
-      recipients: [fields.get("original-recipient"), fields.get("final-recipient")]
-        .map(typed)
-        .filter((each) => each !== ""),
-      enhancedCode: isVague ? (/^[45]\d\d[ -]([45]\.\d{1,3}\.\d{1,3})\b/.exec(text)?.[1] ?? status) : status,
-      replyCode: Number(/^[45]\d\d\b/.exec(text)?.[0]) || null,
-      text: text === "" ? `the destination answered with status ${status ?? "unknown"}` : text,
-      command: null,
-    };
-  });
+type Fields = ReadonlyMap<string, string>;
+
+/** Groups of fields, separated by empty lines: the message's, and each recipient's (RFC 3464, 2.1). Some write one for both. */
+function recipientGroups(part: MimePart): readonly Fields[] {
+  const groups: Fields[] = [];
+  let lines: string[] = [];
+  const end = () => {
+    const fields = parseFields(lines.join("\n"));
+    lines = [];
+    if (PER_RECIPIENT.some((name) => fields.has(name))) groups.push(fields);
+  };
+  for (const line of part.text().split("\n")) {
+    if (groups.length === RECIPIENTS_MAX) break;
+    if (line.trim() !== "") lines.push(KNOWN_FIELD.test(line) ? line.trimStart() : line);
+    else if (lines.length > 0) end();
+  }
+  if (groups.length < RECIPIENTS_MAX) end();
+  return groups;
 }
 
-const ENHANCED_CODE = /^[245]\.\d{1,3}\.\d{1,3}\b/;
+const PER_RECIPIENT = ["final-recipient", "action"];
+/** Also where stray blanks make it look like the rest of the line before. */
+const KNOWN_FIELD =
+  /^[ \t]{1,80}(?:original-recipient|final-recipient|action|status|remote-mta|diagnostic-code)[ \t]{0,9}:/i;
+
+/** `delayed` will be tried again; `relayed` and `expanded` are not known to have failed. */
+function hasFailed(group: Fields): boolean {
+  const action = /[a-z]+/.exec(group.get("action")?.toLowerCase() ?? "")?.[0];
+  return action === undefined ? /^5\./.test(group.get("status") ?? "") : /^fail/.test(action);
+}
+
+function failureIn(group: Fields, message: MimePart): MailFailure {
+  const enhancedCode = /[245]\.\d{1,3}\.\d{1,3}\b/.exec(group.get("status") ?? "")?.[0] ?? null;
+  const diagnostic = typed(group.get("diagnostic-code")) || supplement(group.get("x-supplementary-info"));
+  const isVague = enhancedCode === null || /^[245]\.[05]\.0$/.test(enhancedCode);
+  const notice = diagnostic === "" && isVague ? noticeOf(message).words : "";
+  const recipients = [group.get("original-recipient"), group.get("final-recipient")].map(addressIn);
+  const remote = /^[^\s()]{1,255}/.exec(typed(group.get("remote-mta")))?.[0];
+  return {
+    kind: "failure",
+    recipients: recipients.filter((each) => each !== ""),
+    provider: remote ?? recipientDomain(recipients[1] ?? ""),
+    enhancedCode,
+    text: diagnostic || notice || `the destination answered with status ${enhancedCode ?? "unknown"}`,
+    command: null,
+  };
+}
+
+function failureInWords(message: MimePart): readonly Finding[] {
+  const { words, recipients, isFailure } = noticeOf(message);
+  if (!isFailure) return [];
+  const text = words === "" ? "it came back without a reason" : words;
+  return [{ kind: "failure", recipients, provider: null, enhancedCode: null, text, command: null }];
+}
 
 /** Removes the type from `smtp; 550 5.1.1 …` and `rfc822; ann@example.com`. */
 function typed(value: string | undefined): string {
-  return (value ?? "").replace(/^[\w-]{1,40}\s{0,10};/, "").trim();
+  return (value ?? "").replace(/^\s{0,80}[\w-]{1,40}\s{0,10};/, "").trim();
+}
+
+/** The reply in `<mx.example.com #5.0.0 smtp; 550 5.1.1 …>`. */
+function supplement(value: string | undefined): string {
+  return (value ?? "").replace(/^<\S{1,255} #\S{1,20} \w{1,10};/, "").trim();
+}
+
+/** Without its type, comments and brackets (RFC 3464, 2.3.1; RFC 6533, 3 for `\x{f6}`). */
+function addressIn(value: string | undefined): string {
+  const bare = typed(value).replace(/\([^()]{0,500}\)/g, " ");
+  const address = (/<([^<>]{0,320})>/.exec(bare)?.[1] ?? bare).trim();
+  return address.replace(/\\x\{([0-9A-Fa-f]{1,5})\}/g, (_match, hex: string) =>
+    String.fromCodePoint(Number.parseInt(hex, 16)),
+  );
 }

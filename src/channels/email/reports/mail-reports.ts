@@ -1,19 +1,23 @@
 import { type Clock, sleep } from "../../../domain/clock.ts";
 import { parseRecipient, recipientKey } from "../../../domain/email.ts";
 import { UnavailableError } from "../../../domain/errors.ts";
+import { isJobId } from "../../../domain/ids.ts";
 import { limits } from "../../../domain/limits.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport } from "../failure-report.ts";
 import type { LinkReader } from "../links/link-tokens.ts";
-import { furtherRecipient, parseMessageId } from "../message-id.ts";
-import { type MailReport, parseMailReport } from "./mail-report.ts";
+import { furtherRecipient, type MailedJob, parseMessageId } from "../message-id.ts";
+import { type Finding, parseMailReport } from "./mail-report.ts";
+import type { ReturnedMessage } from "./returned-message.ts";
 
 export interface MailReportsPorts {
   /** Records the report, and retries until it is recorded or the signal aborts. */
   readonly reports: { take(report: DeliveryReport, channel: "email", givenUp: AbortSignal): Promise<void> };
   /** Verifies the unsubscribe link of the returned message. */
   readonly links: LinkReader;
+  /** Whose job it is; null: nobody's. Rejects with `UnavailableError` or `TransportError`. */
+  readonly owners: { ownerOf(jobId: string): Promise<string | null> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -22,7 +26,7 @@ export interface MailReportsPorts {
  * Processes returned mail: late bounces and complaints. Anybody can forge these.
  *
  * B1. A report counts for the job that the returned message identifies, by its signed unsubscribe link or by its
- *     Message-ID, which only its recipient knows.
+ *     Message-ID, which only its recipient knows; or else for the one whose return path it came to.
  * B2. Only the address that the link was signed for is suppressed: a person who has a tenant's message can stop mail to
  *     themselves and to nobody else.
  *     Of a message with copies, a report about another than its main recipient suppresses nobody: the link is not theirs.
@@ -38,10 +42,15 @@ export class MailReports {
    */
   async take(source: Uint8Array): Promise<number> {
     const { reports, clock, telemetry } = this.ports;
-    const found = parseMailReport(source)
-      .map((report) => this.reportOf(report))
-      .filter((report) => report !== null);
-    telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : "nothing" });
+    const { findings, returned } = parseMailReport(source);
+    const about = findings.length === 0 ? null : await this.identified(returned);
+    const found = about === null ? [] : findings.flatMap((finding) => reportOf(finding, about) ?? []);
+    const isUnreadable = about !== null && found.length < findings.length;
+    telemetry.count("mail_reports", { result: found.length > 0 ? "taken" : isUnreadable ? "unreadable" : "nothing" });
+    if (isUnreadable) {
+      const { tenantId: tenant_id, jobId: job_id } = about.job;
+      telemetry.log("warn", "a report about a message came by mail that cannot be read", { tenant_id, job_id });
+    }
     const answered = new AbortController();
     const late = sleep(clock, limits.drainMs, answered.signal).then(() => "late" as const);
     const taken = Promise.all(found.map((report) => reports.take(report, "email", answered.signal))).then(
@@ -53,43 +62,51 @@ export class MailReports {
     return found.length;
   }
 
-  private reportOf({ finding, returned }: MailReport): DeliveryReport | null {
-    const link = this.linkOf(returned.listUnsubscribe);
-    const job = link ?? parseMessageId(returned.messageId ?? "");
-    if (job === null) return null;
-    const { tenantId, jobId } = job;
-    const recipient = link?.recipient ?? null;
-    if (finding.kind === "complaint") {
-      return { tenantId, jobId, type: "complained", result: {}, suppressRecipient: recipient };
-    }
-    const verdict = failureReport({ ...finding, recipient });
-    // A bounce always suppresses. If it concerns an address that the mail was forwarded to, or the link was not
-    // returned, it only counts as a failure.
-    const isOurs = recipient !== null && finding.recipients.some((each) => recipientKey(each) === recipient);
-    const copy = isOurs ? undefined : copyOf(returned.messageId, finding.recipients);
-    if (copy !== undefined) {
-      return {
-        tenantId,
-        jobId,
-        type: verdict.type,
-        result: { recipient: copy, ...verdict.result },
-        suppressRecipient: null,
-      };
-    }
-    if (verdict.type !== "bounced" || isOurs) return { tenantId, jobId, ...verdict };
-    const error = verdict.result["diagnostic"] ?? "";
-    return { tenantId, jobId, type: "failed", result: { error }, suppressRecipient: null };
-  }
-
-  private linkOf(listUnsubscribe: string | null) {
-    const token = /\/u\/([A-Za-z0-9_-]{1,8192})>/.exec(listUnsubscribe ?? "")?.[1];
-    return token === undefined ? null : this.ports.links.read("unsubscribe", token);
+  /** Null: it is about no message of ours. */
+  private async identified({ linkToken, messageId, jobId }: ReturnedMessage): Promise<Identified | null> {
+    const { links, owners } = this.ports;
+    const link = linkToken === null ? null : links.read("unsubscribe", linkToken);
+    const named = parseMessageId(messageId ?? "");
+    if (link !== null) return { job: link, recipient: link.recipient, named };
+    if (named !== null) return { job: named, recipient: null, named };
+    if (jobId === null || !isJobId(jobId)) return null;
+    const tenantId = await owners.ownerOf(jobId);
+    return tenantId === null ? null : { job: { tenantId, jobId }, recipient: null, named };
   }
 }
 
+/** The job that a report is about. */
+interface Identified {
+  readonly job: Pick<MailedJob, "tenantId" | "jobId">;
+  /** To whom the link was signed; null: nobody is known to have the message. */
+  readonly recipient: string | null;
+  /** The same by its Message-ID. */
+  readonly named: MailedJob | null;
+}
+
+/** Null: it cannot be read. */
+function reportOf(finding: Finding, { job, recipient, named }: Identified): DeliveryReport | null {
+  const { tenantId, jobId } = job;
+  if (finding.kind === "unreadable") return null;
+  if (finding.kind === "complaint") {
+    return { tenantId, jobId, type: "complained", result: {}, suppressRecipient: recipient };
+  }
+  const verdict = failureReport({ ...finding, recipient });
+  // A bounce always suppresses. If it concerns an address that the mail was forwarded to, or the link was not
+  // returned, it only counts as a failure.
+  const isOurs = recipient !== null && finding.recipients.some((each) => recipientKey(each) === recipient);
+  const copy = isOurs || named === null ? undefined : copyOf(named, finding.recipients);
+  if (copy !== undefined) {
+    const result = { recipient: copy, ...verdict.result };
+    return { tenantId, jobId, type: verdict.type, result, suppressRecipient: null };
+  }
+  if (verdict.type !== "bounced" || isOurs) return { tenantId, jobId, ...verdict };
+  const error = verdict.result["diagnostic"] ?? "";
+  return { tenantId, jobId, type: "failed", result: { error }, suppressRecipient: null };
+}
+
 /** The recipient whom a report on a message with copies is about; undefined: its main one, or it has no copies. */
-function copyOf(messageId: string | null, recipients: readonly string[]): string | undefined {
-  const job = parseMessageId(messageId ?? "");
+function copyOf(job: MailedJob, recipients: readonly string[]): string | undefined {
   const [named] = recipients.filter((each) => parseRecipient(each) !== null);
-  return job === null || named === undefined ? undefined : furtherRecipient(job, named);
+  return named === undefined ? undefined : furtherRecipient(job, named);
 }

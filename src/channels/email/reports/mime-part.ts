@@ -1,3 +1,5 @@
+import { decoded } from "../reply-reader.ts";
+
 /**
  * One part of a message (RFC 2045): the header fields and body, as far as reports need them. The text holds one byte
  * per character. The input is untrusted: all work is linear, the number and size of parts are bounded, and input that
@@ -5,13 +7,14 @@
  */
 export class MimePart {
   private constructor(
+    readonly head: string,
     private readonly fields: ReadonlyMap<string, string>,
-    private readonly body: string,
+    readonly body: string,
   ) {}
 
   static parse(text: string): MimePart {
     const { head, body } = splitHead(text);
-    return new MimePart(parseFields(head), body);
+    return new MimePart(head, parseFields(head), body);
   }
 
   /** The first field of this name (in lower case), unfolded, or null. */
@@ -43,6 +46,19 @@ export class MimePart {
           .replace(/=([0-9A-Fa-f]{2})/g, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
       default:
         return this.body;
+    }
+  }
+
+  /** The content as text: in its charset if that is known, otherwise as UTF-8 if it is valid, or as Latin-1. */
+  text(): string {
+    const content = this.content();
+    const charset = this.parameter("charset") ?? "utf-8";
+    if (/^(?:us-ascii|utf-?8|iso-8859-1|)$/i.test(charset)) return decoded(content);
+    try {
+      // An unknown charset throws.
+      return new TextDecoder(charset as Bun.Encoding).decode(Buffer.from(content, "latin1"));
+    } catch {
+      return decoded(content);
     }
   }
 

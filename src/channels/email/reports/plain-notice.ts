@@ -1,0 +1,83 @@
+import type { MimePart } from "./mime-part.ts";
+
+/** What a mail system tells in words: qmail, older versions of Exim and Exchange, and providers with programs of their own. */
+export interface Notice {
+  /** The reason, in the words of the notice; "": it has none. */
+  readonly words: string;
+  /** Addresses that it names. */
+  readonly recipients: readonly string[];
+  /** False: it says that the message is only late. */
+  readonly isFailure: boolean;
+}
+
+/** Whether a program wrote the message because another one did not arrive. Auto-responders write as persons. */
+export function isFromMailSystem(message: MimePart): boolean {
+  if (message.field("x-failed-recipients") !== null) return true;
+  if (MAIL_SYSTEM.test(message.field("from") ?? "")) return true;
+  return /^<\s*>$/.test(message.field("return-path") ?? "") && UNDELIVERED.test(message.field("subject") ?? "");
+}
+
+const MAIL_SYSTEM =
+  /\b(?:mailer-?daemon|postmaster|mail delivery (?:sub)?system|mail delivery service|delivery subsystem|microsoft ?exchange\w*)/i;
+const UNDELIVERED =
+  /undeliver|returned (?:mail|to sender)|failure notice|delivery (?:status|fail|has failed)|delivery report|non-?delivery|nicht zugestellt|unzustellbar|недостав|non remis|no entregad|mancata consegna/i;
+
+/** The notice that a message begins with. Reads a bounded part of it. */
+export function noticeOf(message: MimePart): Notice {
+  const lines = ownLines(textOf(message, DEPTH_MAX));
+  const subject = message.field("subject") ?? "";
+  const named = (message.field("x-failed-recipients") ?? "").split(",", RECIPIENTS_MAX).map((each) => each.trim());
+  const start = lines.findIndex((line) => ADDRESS_LINE.test(line));
+  const all = lines.join("\n");
+  return {
+    words: lines.slice(Math.max(start, 0)).join("\n").trim(),
+    recipients: [...named.filter((each) => each !== ""), ...addressesIn(all)],
+    isFailure: !LATE_SUBJECT.test(subject) && !LATE.test(all),
+  };
+}
+
+const DEPTH_MAX = 3;
+const LINES_MAX = 200;
+const LINE_CHARS_MAX = 1_000;
+const RECIPIENTS_MAX = 20;
+
+/** A line with an address alone, which begins the paragraph about it: `<ann@example.com>:`. */
+const ADDRESS_LINE = /^\s{0,8}<?[^\s<>@]{1,64}@[^\s<>@]{1,255}>?:?\s{0,8}$/;
+const LATE_SUBJECT = /\b(?:delay(?:ed)?|warning|verzögert)\b/i;
+const LATE =
+  /\b(?:will be retried|attempts will continue|do not need to resend|still being retried|warning message only|has been delayed|not yet been delivered|no action is required)\b/i;
+
+/** The first text in the message. */
+function textOf(part: MimePart, depth: number): string {
+  if (part.mediaType === "text/plain") return part.text();
+  if (depth === 0) return "";
+  for (const inner of part.parts()) {
+    const text = textOf(inner, depth - 1);
+    if (text !== "") return text;
+  }
+  return "";
+}
+
+/** The lines before a copy of the message. */
+function ownLines(text: string): readonly string[] {
+  const lines = text
+    .slice(0, LINES_MAX * LINE_CHARS_MAX)
+    .split("\n", LINES_MAX)
+    .map((line) => line.slice(0, LINE_CHARS_MAX).trimEnd());
+  const copy = lines.findIndex((line) => COPY.test(line));
+  return copy === -1 ? lines : lines.slice(0, copy);
+}
+
+const COPY =
+  /^\s{0,8}-{2,80}.{0,80}(?:copy of|below this line|original message|unsent message|message header|returned message)|^(?:return-path|received|message-id):/i;
+
+function addressesIn(text: string): readonly string[] {
+  const found = new Set<string>();
+  for (const [address] of text.matchAll(ADDRESS)) {
+    if (found.size === RECIPIENTS_MAX) break;
+    found.add(address);
+  }
+  return [...found];
+}
+
+const ADDRESS = /(?<![^\s<>(":;,])[^\s<>()":;,@]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,9}/gu;
