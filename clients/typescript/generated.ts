@@ -2296,9 +2296,10 @@ export type Operations = {
   };
   /**
    * Hand over a bounce or a complaint that came by mail. One message as it came: a delivery status notification
-   * (RFC 3464) or a feedback report (RFC 5965). It adds `bounced`, `failed` or `complained` to the job whose
-   * message it returns. The main recipient of one that bounced or was complained of is suppressed where the
-   * returned message still has its unsubscribe link. Any other message reports nothing. Safe to repeat.
+   * (RFC 3464), a feedback report (RFC 5965) or a mail system's notice. It adds `bounced`, `failed` or
+   * `complained` to the job whose message it returns, or whose return path it came to. The main recipient of one
+   * that bounced or was complained of is suppressed where the returned message still has its unsubscribe link. Any
+   * other message reports nothing. Safe to repeat.
    */
   takeMailReport: { body: string | Uint8Array<ArrayBuffer>; answer: MailReportsTaken };
   /** The tracking pixel: always the same picture, for an unknown token, too. */

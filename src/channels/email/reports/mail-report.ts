@@ -110,7 +110,7 @@ const KNOWN_FIELD =
 /** `delayed` will be tried again; `relayed` and `expanded` are not known to have failed. */
 function hasFailed(group: Fields): boolean {
   const action = /[a-z]+/.exec(group.get("action")?.toLowerCase() ?? "")?.[0];
-  return action === undefined ? /^5\./.test(group.get("status") ?? "") : /^fail/.test(action);
+  return action === undefined ? (group.get("status") ?? "").startsWith("5.") : action.startsWith("fail");
 }
 
 function failureIn(group: Fields, message: MimePart): MailFailure {
