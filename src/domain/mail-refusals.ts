@@ -64,7 +64,7 @@ export function judgeRefusal(refusal: MailRefusal): RefusalVerdict {
 const TEXT_CHARS_MAX = 4_000;
 
 /** What Cisco's MTA makes of a remote's words before it quotes them: `5.1.0 - Unknown address error '550 …'`. */
-const SUMMARY = /^[45]\.\d{1,3}\.\d{1,3} - [A-Za-z ]{1,60}'(?=[45][.\d])/;
+const SUMMARY = /^[45]\.\d{1,3}\.\d{1,3} - [A-Za-z ]{1,60}(?:\d{3}-)?'/;
 
 /** The first reply code in the text; a port or a count is none. */
 const CODES = /(?:^|[\s:'"#(<>;])([45][0-5]\d|571|585|591)(?=[\s:;,-]|$)/;
@@ -142,7 +142,7 @@ const REFUSALS: readonly Row[] = [
   { is: "recipient", isGone: true, text: /\.i\.ua\/err\/2\b/ },
   { is: "refused", text: /\.i\.ua\/err\/\d/ },
   // KDDI and DOCOMO call a recipient unknown who does not want this sender's mail, once they have the message.
-  { is: "refused", text: /\b550:?[ -]{0,3}: User unknown/i },
+  { is: "refused", text: /\b550:?[ -]{0,3}:\s{1,9}User unknown/i },
   { is: "refused", provider: /(?:^|\.)docomo\.ne\.jp$/i, command: /^(?!RCPT)/, text: /^(?!.{0,4000}to RCPT TO)/s },
   // QQ and others, at any limit of theirs.
   { is: "refused", words: /\bmailbox unavailable or access den/i },

@@ -11,6 +11,8 @@ export interface MailFailure extends Failure {
   readonly recipients: readonly string[];
   /** The host that refused it, or else the recipient's domain; null: unknown. */
   readonly provider: string | null;
+  /** The part of the text that says why; absent: all of it. */
+  readonly shown?: string;
 }
 
 /** `complaint`: the recipient marked it as spam. `unreadable`: it reports something, and nobody can tell what. */
@@ -37,7 +39,7 @@ export function parseMailReport(source: Uint8Array): MailReport {
 function findingsIn(message: MimePart): readonly Finding[] {
   if (message.mediaType === "multipart/report") return reportedIn(message);
   if (isOutlookComplaint(message)) return [COMPLAINT];
-  return isFromMailSystem(message) ? failureInWords(message) : [];
+  return isFromMailSystem(message) ? reportedIn(message) : [];
 }
 
 const COMPLAINT: Finding = { kind: "complaint" };
@@ -102,39 +104,42 @@ function recipientGroups(part: MimePart): readonly Fields[] {
   return groups;
 }
 
+const NO_FAILURES: ReadonlySet<string> = new Set(["delayed", "delivered", "relayed", "expanded"]);
 const PER_RECIPIENT = ["final-recipient", "action"];
 /** Also where stray blanks make it look like the rest of the line before. */
 const KNOWN_FIELD =
   /^[ \t]{1,80}(?:original-recipient|final-recipient|action|status|remote-mta|diagnostic-code)[ \t]{0,9}:/i;
 
-/** `delayed` will be tried again; `relayed` and `expanded` are not known to have failed. */
+/** `delayed` will be tried again; `relayed` and `expanded` are not known to have failed. Other words count by their status. */
 function hasFailed(group: Fields): boolean {
   const action = /[a-z]+/.exec(group.get("action")?.toLowerCase() ?? "")?.[0];
-  return action === undefined ? (group.get("status") ?? "").startsWith("5.") : action.startsWith("fail");
+  if (action?.startsWith("fail")) return true;
+  return !NO_FAILURES.has(action ?? "") && (group.get("status") ?? "").startsWith("5.");
 }
 
 function failureIn(group: Fields, message: MimePart): MailFailure {
   const enhancedCode = /[245]\.\d{1,3}\.\d{1,3}\b/.exec(group.get("status") ?? "")?.[0] ?? null;
   const diagnostic = typed(group.get("diagnostic-code")) || supplement(group.get("x-supplementary-info"));
-  const isVague = enhancedCode === null || /^[245]\.[05]\.0$/.test(enhancedCode);
-  const notice = diagnostic === "" && isVague ? noticeOf(message).words : "";
+  const isVague = enhancedCode === null || !/^[45]\.[12]\.[1-9]/.test(enhancedCode);
+  const notice = diagnostic === "" && isVague ? noticeOf(message) : null;
   const recipients = [group.get("original-recipient"), group.get("final-recipient")].map(addressIn);
   const remote = /^[^\s()]{1,255}/.exec(typed(group.get("remote-mta")))?.[0];
   return {
     kind: "failure",
     recipients: recipients.filter((each) => each !== ""),
-    provider: remote ?? recipientDomain(recipients[1] ?? ""),
+    provider: remote !== undefined && /[a-z]/i.test(remote) ? remote : recipientDomain(recipients[1] ?? ""),
     enhancedCode,
-    text: diagnostic || notice || `the destination answered with status ${enhancedCode ?? "unknown"}`,
+    text: diagnostic || notice?.words || `the destination answered with status ${enhancedCode ?? "unknown"}`,
+    ...(notice !== null && notice.words !== "" && { shown: notice.reason }),
     command: null,
   };
 }
 
 function failureInWords(message: MimePart): readonly Finding[] {
-  const { words, recipients, isFailure } = noticeOf(message);
+  const { words, reason, recipients, isFailure } = noticeOf(message);
   if (!isFailure) return [];
-  const text = words === "" ? "it came back without a reason" : words;
-  return [{ kind: "failure", recipients, provider: null, enhancedCode: null, text, command: null }];
+  const said = words === "" ? { text: "it came back without a reason" } : { text: words, shown: reason };
+  return [{ kind: "failure", recipients, provider: null, enhancedCode: null, ...said, command: null }];
 }
 
 /** Removes the type from `smtp; 550 5.1.1 …` and `rfc822; ann@example.com`. */

@@ -52,7 +52,7 @@ export class MimePart {
   /** The content as text: in its charset if that is known, otherwise as UTF-8 if it is valid, or as Latin-1. */
   text(): string {
     const content = this.content();
-    const charset = this.parameter("charset") ?? "utf-8";
+    const charset = this.parameter("charset") ?? (content.includes(JAPANESE) ? "iso-2022-jp" : "utf-8");
     if (/^(?:us-ascii|utf-?8|iso-8859-1|)$/i.test(charset)) return decoded(content);
     try {
       // An unknown charset throws.
@@ -83,6 +83,8 @@ export class MimePart {
   }
 }
 
+/** Switches to JIS X 0208 (RFC 1468): reports in Japanese often name no charset. */
+const JAPANESE = "\u001b$B";
 const BOUNDARY_CHARS_MAX = 200;
 const PARTS_MAX = 20;
 const HEAD_CHARS_MAX = 256 * 1024;

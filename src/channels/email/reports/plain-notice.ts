@@ -2,8 +2,10 @@ import type { MimePart } from "./mime-part.ts";
 
 /** What a mail system tells in words: qmail, older versions of Exim and Exchange, and providers with programs of their own. */
 export interface Notice {
-  /** The reason, in the words of the notice; "": it has none. */
+  /** All of it; "": it has no words. */
   readonly words: string;
+  /** The part about the recipients. */
+  readonly reason: string;
   /** Addresses that it names. */
   readonly recipients: readonly string[];
   /** False: it says that the message is only late. */
@@ -13,12 +15,12 @@ export interface Notice {
 /** Whether a program wrote the message because another one did not arrive. Auto-responders write as persons. */
 export function isFromMailSystem(message: MimePart): boolean {
   if (message.field("x-failed-recipients") !== null) return true;
-  if (MAIL_SYSTEM.test(message.field("from") ?? "")) return true;
+  if (MAIL_SYSTEM.test(message.field("from") ?? "<>")) return true;
   return /^<\s*>$/.test(message.field("return-path") ?? "") && UNDELIVERED.test(message.field("subject") ?? "");
 }
 
 const MAIL_SYSTEM =
-  /\b(?:mailer-?daemon|postmaster|mail delivery (?:sub)?system|mail delivery service|delivery subsystem|microsoft ?exchange\w*)/i;
+  /^\s{0,9}<?>?\s{0,9}$|\b(?:mailer-?daemon|post_?master|mail delivery (?:sub)?system|mail delivery service|delivery subsystem|microsoft ?exchange\w*)/i;
 const UNDELIVERED =
   /undeliver|returned (?:mail|to sender)|failure notice|delivery (?:status|fail|has failed)|delivery report|non-?delivery|nicht zugestellt|unzustellbar|недостав|non remis|no entregad|mancata consegna/i;
 
@@ -27,10 +29,13 @@ export function noticeOf(message: MimePart): Notice {
   const lines = ownLines(textOf(message, DEPTH_MAX));
   const subject = message.field("subject") ?? "";
   const named = (message.field("x-failed-recipients") ?? "").split(",", RECIPIENTS_MAX).map((each) => each.trim());
+  const all = lines.join("\n").trim();
   const start = lines.findIndex((line) => ADDRESS_LINE.test(line));
-  const all = lines.join("\n");
+  const reason = lines.slice(start).join("\n").trim();
   return {
-    words: lines.slice(Math.max(start, 0)).join("\n").trim(),
+    words: all,
+    // The reason stands before a recipient whom nothing follows.
+    reason: start === -1 || !reason.includes("\n") ? all : reason,
     recipients: [...named.filter((each) => each !== ""), ...addressesIn(all)],
     isFailure: !LATE_SUBJECT.test(subject) && !LATE.test(all),
   };
@@ -51,7 +56,9 @@ const LATE =
 function textOf(part: MimePart, depth: number): string {
   if (part.mediaType === "text/plain") return part.text();
   if (depth === 0) return "";
-  for (const inner of part.parts()) {
+  const parts = part.parts();
+  if (parts.length === 0 && part.mediaType.startsWith("multipart/")) return part.text();
+  for (const inner of parts) {
     const text = textOf(inner, depth - 1);
     if (text !== "") return text;
   }
