@@ -83,6 +83,8 @@ function isOutlookComplaint(message: MimePart): boolean {
 }
 
 const RECIPIENTS_MAX = 20;
+/** With those that say nothing of a recipient. */
+const GROUPS_MAX = 100;
 
 type Fields = ReadonlyMap<string, string>;
 
@@ -90,17 +92,19 @@ type Fields = ReadonlyMap<string, string>;
 function recipientGroups(part: MimePart): readonly Fields[] {
   const groups: Fields[] = [];
   let lines: string[] = [];
+  let ended = 0;
   const end = () => {
+    ended += 1;
     const fields = parseFields(lines.join("\n"));
     lines = [];
     if (PER_RECIPIENT.some((name) => fields.has(name))) groups.push(fields);
   };
   for (const line of part.text().split("\n")) {
-    if (groups.length === RECIPIENTS_MAX) break;
+    if (groups.length === RECIPIENTS_MAX || ended === GROUPS_MAX) break;
     if (line.trim() !== "") lines.push(KNOWN_FIELD.test(line) ? line.trimStart() : line);
     else if (lines.length > 0) end();
   }
-  if (groups.length < RECIPIENTS_MAX) end();
+  if (groups.length < RECIPIENTS_MAX && ended < GROUPS_MAX) end();
   return groups;
 }
 

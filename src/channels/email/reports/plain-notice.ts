@@ -8,7 +8,7 @@ export interface Notice {
   readonly reason: string;
   /** Addresses that it names. */
   readonly recipients: readonly string[];
-  /** False: it says that the message is only late. */
+  /** False: it says that the message is only late, or nothing about it. */
   readonly isFailure: boolean;
 }
 
@@ -37,11 +37,12 @@ export function noticeOf(message: MimePart): Notice {
     // The reason stands before a recipient whom nothing follows.
     reason: start === -1 || !reason.includes("\n") ? all : reason,
     recipients: [...named.filter((each) => each !== ""), ...addressesIn(all)],
-    isFailure: !LATE_SUBJECT.test(subject) && !LATE.test(all),
+    isFailure: !LATE_SUBJECT.test(subject) && !LATE.test(all) && (named[0] !== "" || FAILED.test(`${subject}\n${all}`)),
   };
 }
 
 const DEPTH_MAX = 3;
+const NOTICE_CHARS_MAX = 32 * 1024;
 const LINES_MAX = 200;
 const LINE_CHARS_MAX = 1_000;
 const RECIPIENTS_MAX = 20;
@@ -51,6 +52,10 @@ const ADDRESS_LINE = /^\s{0,8}<?[^\s<>@]{1,64}@[^\s<>@]{1,255}>?:?\s{0,8}$/;
 const LATE_SUBJECT = /\b(?:delay(?:ed)?|warning|verzögert)\b/i;
 const LATE =
   /\b(?:will be retried|attempts will continue|do not need to resend|still being retried|warning message only|has been delayed|not yet been delivered|no action is required)\b/i;
+
+/** A postmaster's program may also thank for a message. */
+const FAILED =
+  /undeliver|failure|permanent|fatal|returned|(?:not|n't|unable to|failed|error).{0,80}(?:deliver|reach|send|sent)|deliver.{0,80}(?:fail|error|not\b)|(?:user|mailbox|recipient|address)\S{0,3} (?:\S+ )?(?:unknown|not|full|invalid)|недостав|не может|не доставлен|unzustellbar|nicht zugestellt|non remis|no (?:se )?(?:pudo|entreg)|mancata|エラー|届/is;
 
 /** The first text in the message. */
 function textOf(part: MimePart, depth: number): string {
@@ -68,7 +73,7 @@ function textOf(part: MimePart, depth: number): string {
 /** The lines before a copy of the message. */
 function ownLines(text: string): readonly string[] {
   const lines = text
-    .slice(0, LINES_MAX * LINE_CHARS_MAX)
+    .slice(0, NOTICE_CHARS_MAX)
     .split("\n", LINES_MAX)
     .map((line) => line.slice(0, LINE_CHARS_MAX).trimEnd());
   const copy = lines.findIndex((line) => COPY.test(line));

@@ -188,6 +188,7 @@ test("no message makes the reader throw or hang", () => {
     for (const text of [
       much,
       head + much,
+      `From: MAILER-DAEMON@mail.far.test\r\n\r\n${much}`,
       `${head}--x\r\nContent-Type: message/delivery-status\r\n\r\n${much}\r\n--x\r\nContent-Type: message/rfc822\r\n\r\n${much}`,
     ])
       read(text);
