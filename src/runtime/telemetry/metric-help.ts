@@ -109,7 +109,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Outcomes of messages in the mail log: ours, foreign, or unmatched (the queue id was never named).",
   ],
   ["mail_log_notes", "Times that the mail log was rotated, emptied, lost or unreadable."],
-  ["mail_reports", "Messages that arrived as bounces or complaints: taken; nothing, where they report nothing about our mail; or unreadable."],
+  [
+    "mail_reports",
+    "Messages that arrived as bounces or complaints: taken; nothing, where they report nothing about our mail; or unreadable.",
+  ],
   ["mail_log_up", "Whether the mail log can be read: 1, or 0 while it cannot."],
   ["spam_filter_up", "Whether the spam filter answers: 1, or 0 while it does not and e-mail waits for it."],
   ["mail_log_lag_bytes", "Bytes of the mail log that were not read yet."],
