@@ -130,7 +130,7 @@ test("a lock that is damaged is refused with its name, and works once it is remo
 test("what an engine throws that is no error is said in words", async () => {
   const thrown = { name: "ErrnoError", errno: 51, node: {} };
   const said = await refusal(() => openingStore({ store: "the store", folder }, () => Promise.reject(thrown)));
-  expect(said).toStartWith(`the store does not open in ${folder}: name ErrnoError, errno 51. `);
+  expect(said).toStartWith(`the store does not open in ${folder}: no space left on the disk (ENOSPC). `);
 });
 
 describe("a store's folder", () => {
