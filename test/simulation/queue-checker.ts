@@ -5,7 +5,7 @@ import type { SettleCall } from "./memory-queue-settle.ts";
 import type { QueueState } from "./memory-queue-state.ts";
 import type { Watch } from "./promises.ts";
 import type { SimClock } from "./sim-clock.ts";
-import type { SimProcess } from "./sim-process.ts";
+import { EPOCH_MS, type SimProcess } from "./sim-process.ts";
 
 const MIB = 1024 * 1024;
 /** The bounds of one pull, and of all pulls that a process has in flight. */
@@ -29,8 +29,10 @@ export interface QueueCheckerParts {
   readonly state: QueueState;
   /** Nothing but a step of the queue's clock can delay a retry by more than this; null: anything can. */
   readonly lateMs: number | null;
-  /** How far the queue's clock and a process's are off, both in one direction: two of three clocks judge a time of day. */
-  bothOffMs(): { readonly aheadMs: number; readonly behindMs: number };
+  /** How far the queue's clock is ahead. */
+  queueAheadMs(): number;
+  /** How far the queue's clock and a process's are behind: two of three clocks judge a time of day. */
+  bothBehindMs(): number;
 }
 
 /** What the queue's clock was set by, as a shard's owners see it. */
@@ -52,7 +54,12 @@ interface ShardSteps {
   onItsWayMs: number;
   /** The shard's time then. */
   agreedMs: number;
+  /** How far that may be ahead of the truth: it begins there if the queue's clock and its new owner's are, and never goes back. */
+  aheadMs: number;
 }
+
+/** A pull as it left, by the world's clock and its process's. */
+type SentPull = PullRequest & { readonly sentAtMs: number; readonly callerMs: number };
 
 /** A process, the lease under which it acts, and when it sent its messages' outcomes. */
 interface Owner {
@@ -68,6 +75,7 @@ interface Waiting {
 }
 
 interface Due {
+  readonly shard: number;
   /** What the queue has noted, by the shard's time. */
   readonly laterMs: number;
   /** When its wait ends, counted from the time at which the owner sent its outcome, and at which the queue had it. */
@@ -79,12 +87,16 @@ interface Due {
   readonly steps: number;
   /** How far the shard's time was behind when it was scheduled, which nobody but its owner knew. */
   readonly behindMs: number;
+  /** By how much two of the three clocks were ahead that let it go; null: it is parked. */
+  aheadMs: number | null;
 }
 
 /** Checks the queue's bytes and times: pulled, waiting in a process, lent, and due jobs. */
 export class QueueChecker {
   /** How often the queue's clock was set. */
   private clockSteps = 0;
+  /** By how much it was set forward, all steps together. */
+  private forwardMs = 0;
   /** How far an owner's reckoning may be behind without the queue's knowing it. */
   private behindMs = 0;
   /** The largest step that a job was scheduled behind before its shard's owner pulled again: it may be late by as much. */
@@ -105,6 +117,7 @@ export class QueueChecker {
   /** The queue's clock is set. */
   clockStepped(byMs: number): void {
     this.clockSteps += 1;
+    this.forwardMs += Math.max(0, byMs);
     for (const steps of this.steps.values()) {
       steps.pendingMs += Math.abs(byMs);
       steps.isSetBack ||= byMs < 0;
@@ -131,8 +144,9 @@ export class QueueChecker {
   }
 
   /** What the queue hands out. */
-  pulled(lease: Lease, request: PullRequest & { readonly sentAtMs: number }, result: PullResult): void {
+  pulled(lease: Lease, request: SentPull, result: PullResult): void {
     this.noticeSteps(lease, request, result);
+    this.noteReleased(lease.shard, request.callerMs);
     const jobs = result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs);
     let bytes = 0;
     for (const { jobId, payload } of jobs) {
@@ -182,7 +196,7 @@ export class QueueChecker {
   audit(): void {
     const { clock, lateMs, watch, state, jobs } = this.parts;
     if (lateMs === null) return;
-    const { behindMs } = this.parts.bothOffMs();
+    const behindMs = this.parts.bothBehindMs();
     // They are asked again after an eighth of the time that seems left, or a minute.
     if (behindMs > 0) this.bothBehindMs = Math.max(this.bothBehindMs, (9 / 8) * behindMs + 60_000);
     for (const [jobId, { atMs }] of this.due) {
@@ -199,10 +213,11 @@ export class QueueChecker {
     this.due.clear();
     // Known, so that a settlement which comes once more is not taken for one that parks anew; and no more than that.
     for (const { jobId, tenant } of this.parts.jobs.jobs.values()) {
-      const laterMs = this.parts.state.look(tenant.shard).later.get(jobId);
+      const { shard } = tenant;
+      const laterMs = this.parts.state.look(shard).later.get(jobId);
       if (laterMs === undefined) continue;
       const anyTime = { fromMs: 0, atMs: Number.POSITIVE_INFINITY, unnoticedMs: 0, steps: 0, behindMs: 0 };
-      this.due.set(jobId, { laterMs, ...anyTime });
+      this.due.set(jobId, { shard, laterMs, ...anyTime, aheadMs: null });
     }
     this.behindMs = REPLY_MS_MAX;
     for (const steps of this.steps.values()) {
@@ -218,7 +233,7 @@ export class QueueChecker {
     const earlyMs = due.fromMs - this.parts.clock.nowMs;
     // Differences smaller than a slow call go unnoticed: a step, and how far the owner's estimate is behind.
     const slackMs =
-      TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs + this.parts.bothOffMs().aheadMs;
+      TIME_SLACK_MS * (1 + this.clockSteps - due.steps) + due.behindMs + this.behindMs + (due.aheadMs ?? 0);
     this.parts.watch.demand(earlyMs <= slackMs, "onTime", () => `${jobId} comes ${earlyMs} ms early`);
   }
 
@@ -241,8 +256,19 @@ export class QueueChecker {
     }
   }
 
-  /** A job is parked until its time comes. */
-  scheduled(shard: number, jobId: string, waitMs: number): void {
+  /** Jobs that the last call to the queue let go, for two of three clocks said that their time has come. */
+  private noteReleased(shard: number, callerMs: number): void {
+    const { clock, state } = this.parts;
+    const { parked } = state.look(shard);
+    const aheadMs = [this.parts.queueAheadMs(), callerMs - EPOCH_MS - clock.nowMs, this.stepsOf(shard).aheadMs];
+    const [, middleMs = 0] = aheadMs.sort((one, other) => one - other);
+    for (const [jobId, due] of this.due) {
+      if (due.shard === shard && !parked.has(jobId)) due.aheadMs ??= Math.max(0, middleMs);
+    }
+  }
+
+  /** A job is parked until its time comes. `callerMs`: what the clock of its caller's process shows. */
+  scheduled(shard: number, jobId: string, { waitMs, callerMs }: { readonly waitMs: number; readonly callerMs: number }) {
     const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
     const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
     const { unnoticedMs, pendingMs, isSetBack, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
@@ -251,22 +277,24 @@ export class QueueChecker {
     const behindMs = isSetBack ? onItsWayMs + this.parts.clock.nowMs - pulledAtMs : 0;
     // One that was set forward delays it by as much.
     const lateAtMs = atMs + pendingMs;
-    this.due.set(jobId, { laterMs, fromMs: atMs, atMs: lateAtMs, unnoticedMs, steps: this.clockSteps, behindMs });
+    const times = { laterMs, fromMs: atMs, atMs: lateAtMs, unnoticedMs, behindMs };
+    this.due.set(jobId, { shard, ...times, steps: this.clockSteps, aheadMs: null });
+    this.noteReleased(shard, callerMs);
   }
 
   /** A settlement that was there before parks nothing anew. */
   private noteParked(truth: JobTruth, settlement: Settlement, { process, token, sentAtMs }: Owner): void {
     const { clock, state } = this.parts;
-    const { later, parked } = state.look(truth.tenant.shard);
+    const { shard } = truth.tenant;
+    const { later, parked } = state.look(shard);
     const laterMs = later.get(truth.jobId);
     if (laterMs === undefined) this.due.delete(truth.jobId);
     if (laterMs === undefined || settlement.kind === "final" || settlement.kind === "start") return;
     if (this.due.get(truth.jobId)?.laterMs === laterMs) return;
     const waitMs = settlement.kind === "lend" ? settlement.forMs : Math.ceil(settlement.delayMs);
     const atMs = clock.nowMs + waitMs;
-    const unnoticedMs = this.unnoticedStepsMs(truth.tenant.shard);
-    const fromMs = sentAtMs + waitMs;
-    this.due.set(truth.jobId, { laterMs, fromMs, atMs, unnoticedMs, steps: this.clockSteps, behindMs: 0 });
+    const times = { laterMs, fromMs: sentAtMs + waitMs, atMs, unnoticedMs: this.unnoticedStepsMs(shard), behindMs: 0 };
+    this.due.set(truth.jobId, { shard, ...times, steps: this.clockSteps, aheadMs: null });
     if (parked.get(truth.jobId)?.lentUnder === token) {
       const forMs = process.isToldToStop ? limits.drainMs : limits.deliveryTimeoutMs + limits.abortGraceMs;
       truth.lent = { token, untilMs: clock.nowMs + forMs };
@@ -279,12 +307,15 @@ export class QueueChecker {
    */
   private noticeSteps(
     { shard, token }: Lease,
-    { shardTimeMs: reckonedMs, sentAtMs }: Pick<PullRequest, "shardTimeMs"> & { readonly sentAtMs: number },
-    { estimatedSkewMs }: Pick<PullResult, "estimatedSkewMs">,
+    { shardTimeMs: reckonedMs, sentAtMs, callerMs }: SentPull,
+    { shardTimeMs, estimatedSkewMs }: PullResult,
   ): void {
     const { nowMs } = this.parts.clock;
     const steps = this.stepsOf(shard);
     const isNew = steps.token !== token || reckonedMs === null;
+    if (isNew || shardTimeMs - reckonedMs > limits.clocksApartMs) {
+      steps.aheadMs = Math.max(steps.aheadMs, Math.min(this.forwardMs, callerMs - EPOCH_MS - nowMs));
+    }
     const isInTime = isNew || reckonedMs >= steps.agreedMs - TIME_SLACK_MS;
     if (isInTime) {
       steps.pulledAtMs = nowMs;
@@ -316,6 +347,7 @@ export class QueueChecker {
       pulledAtMs: 0,
       onItsWayMs: 0,
       agreedMs: 0,
+      aheadMs: 0,
     };
     this.steps.set(shard, steps);
     return steps;

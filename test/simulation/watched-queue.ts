@@ -106,7 +106,7 @@ export class WatchedQueue {
     const waitMs = (job.dueMs ?? fromMs) - fromMs;
     if (this.entries(tenant.shard) > before) {
       this.parts.jobs.landed(tenant, job, waitMs);
-      if (waitMs > 0) this.parts.queueChecker.scheduled(tenant.shard, job.jobId, waitMs);
+      if (waitMs > 0) this.parts.queueChecker.scheduled(tenant.shard, job.jobId, { waitMs, callerMs });
     }
     this.parts.queueChecker.compareShares(tenant.shard, [tenant.tenantId]);
     return result;
@@ -171,7 +171,7 @@ export class WatchedQueue {
     if (result === "moved") {
       const waitMs = dueMs - this.timeMs();
       this.parts.jobs.moved(jobId, waitMs);
-      this.parts.queueChecker.scheduled(tenant.shard, jobId, Math.max(0, waitMs));
+      this.parts.queueChecker.scheduled(tenant.shard, jobId, { waitMs: Math.max(0, waitMs), callerMs });
     }
     return result;
   }
@@ -251,7 +251,7 @@ export class WatchedQueue {
     const result = this.state.pullNow(lease, request, callerMs);
     this.checkFence(lease, result);
     if (result === FENCED) return result;
-    this.parts.queueChecker.pulled(lease, { ...request, sentAtMs }, result);
+    this.parts.queueChecker.pulled(lease, { ...request, sentAtMs, callerMs }, result);
     for (const job of result.tenantQueues.flatMap((tenantQueue) => tenantQueue.jobs)) {
       jobs.touch(job.jobId);
       jobs.handedOut(job.jobId);

@@ -120,7 +120,8 @@ export class World {
       jobs: this.jobs,
       state: this.state,
       lateMs: lateMs(this.drawn),
-      bothOffMs: () => this.bothOffMs(),
+      queueAheadMs: () => this.queueSkewMs,
+      bothBehindMs: () => this.bothBehindMs(),
     });
     const { network, state, jobs, leases, eventStore, fairness, queueChecker, clock, trace } = this;
     this.queue = new WatchedQueue({
@@ -275,10 +276,9 @@ export class World {
     return Array.from(this.reports).some(({ house }) => house === null || this.places.includes(house));
   }
 
-  private bothOffMs() {
+  private bothBehindMs(): number {
     const skews = this.places.flatMap((place) => (place === null ? [] : [place.process.skewMs]));
-    const both = (sign: 1 | -1) => Math.max(0, ...skews.map((ms) => Math.min(sign * ms, sign * this.queueSkewMs)));
-    return { aheadMs: both(1), behindMs: both(-1) };
+    return Math.max(0, ...skews.map((ms) => Math.min(-ms, -this.queueSkewMs)));
   }
 
   stepQueueClock(byMs: number): void {
