@@ -85,6 +85,17 @@ export const CLOCK_STORIES = {
     assert(waitedMs > 2 * MINUTE_MS, "it is sent at its time");
     story.end();
   },
+  "the queue's clock alone, minutes ahead when a shard changes hands, sends no scheduled message early": () => {
+    const story = new Story();
+    deliver(story);
+    story.crash(0);
+    story.world.stepQueueClock(3 * MINUTE_MS);
+    story.world.start(0);
+    deliver(story);
+    const waitedMs = story.waitOf(schedule(story, 5 * MINUTE_MS), 7 * MINUTE_MS);
+    assert(Math.abs(waitedMs - 5 * MINUTE_MS) < MINUTE_MS / 2, "it is sent at its time");
+    story.end();
+  },
   "a process whose clock is days ahead, or behind, sends no scheduled message early, or late": () => {
     for (const byMs of [3 * DAY_MS, -3 * DAY_MS]) {
       const story = new Story();

@@ -90,8 +90,8 @@ local function pull(prefix, at, readers)
   -- Only the owner can tell, by how soon its answer comes, and says so in its next call. Until then the estimate holds
   -- for this call alone: had it become the shard's time, what is scheduled meanwhile would come early by the delay. An
   -- owner that went without a word leaves its estimate to the next, for which late is better than early.
-  -- A new owner has measured nothing yet. If the shard's time is far ahead of its own clock, Redis' clock is ahead, or was set back
-  -- under the former owner and right since: it begins at its own.
+  -- A new owner has measured nothing yet. If the shard's time is ahead of its own clock, Redis' clock is ahead, or was set back
+  -- under the former owner and right since: it begins at its own, and not before the last pull, if there was one.
   local time, agreed = shard_clock(prefix)
   local estimate_key, estimated, is_new = prefix .. ':estimated-skew', false, not reckoned
   if reckoned and reckoned < agreed - slack then
@@ -99,8 +99,8 @@ local function pull(prefix, at, readers)
   else
     local known = redis.call('GET', estimate_key)
     if confirmed or (known and not reckoned) then time = now_ms() + (confirmed or tonumber(known)) end
-    if not reckoned and time - caller_ms > CLOCKS_APART_MS then time = caller_ms end
-    time = math.max(time, reckoned or agreed)
+    if is_new then time = math.min(time, caller_ms) end
+    if reckoned or redis.call('EXISTS', prefix .. ':skew') == 1 then time = math.max(time, reckoned or agreed) end
     local skew = time - now_ms()
     if reckoned and time - reckoned > slack then time, estimated = reckoned, reckoned - now_ms() end
     local clocks = math.min(now_ms(), caller_ms)

@@ -51,6 +51,12 @@ test.each([2 * DAY_MS, 430 * DAY_MS])(
 
 test("a new owner goes by the earlier one of Redis' clock and its own", async () => {
   const { lease, prefix } = await world();
+  // The shard's first one, too, and if they are minutes apart.
+  for (const behindMs of [3 * MINUTE_MS, 2 * MINUTE_MS]) {
+    setProcessClock(-behindMs);
+    expect(Math.abs((await pull(lease, null)).shardTimeMs - Date.now() + behindMs)).toBeLessThan(MINUTE_MS / 2);
+    await agreeOn(prefix, -HOUR_MS);
+  }
   const agreedMs = await agreeOn(prefix, -2 * DAY_MS);
   setProcessClock(-2 * DAY_MS + MINUTE_MS);
   expect(Math.abs((await pull(lease, null)).shardTimeMs - agreedMs - MINUTE_MS)).toBeLessThan(MINUTE_MS / 2);
