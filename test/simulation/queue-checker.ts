@@ -268,7 +268,11 @@ export class QueueChecker {
   }
 
   /** A job is parked until its time comes. `callerMs`: what the clock of its caller's process shows. */
-  scheduled(shard: number, jobId: string, { waitMs, callerMs }: { readonly waitMs: number; readonly callerMs: number }) {
+  scheduled(
+    shard: number,
+    jobId: string,
+    { waitMs, callerMs }: { readonly waitMs: number; readonly callerMs: number },
+  ) {
     const laterMs = this.parts.state.look(shard).later.get(jobId) ?? 0;
     const atMs = this.parts.clock.nowMs + Math.ceil(waitMs);
     const { unnoticedMs, pendingMs, isSetBack, pulledAtMs, onItsWayMs } = this.stepsOf(shard);
