@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Answer, finalJob, startWaybill, temporaryHome, type Waybill } from "../../support/waybill.ts";
+import {
+  type Answer,
+  finalJob,
+  type StartOptions,
+  startWaybill,
+  temporaryHome,
+  type Waybill,
+} from "../../support/waybill.ts";
 import { probe, type Request, type Seen } from "./probe.ts";
 
 /** A tenant of the product under attack. */
@@ -29,9 +36,12 @@ export interface Target {
 
 export const TEMPLATE = { channel: "email", subject: "Hello {{.name}}", html: "<p>Hello {{.name}}</p>" };
 
-export async function startTarget(environment: Readonly<Record<string, string>> = {}): Promise<Target> {
+export async function startTarget(
+  environment: Readonly<Record<string, string>> = {},
+  options: StartOptions = {},
+): Promise<Target> {
   const home = await temporaryHome();
-  const waybill = await startWaybill(home.path, environment);
+  const waybill = await startWaybill(home.path, environment, options);
   // The document's own examples put tenants on the second.
   for (const plan of ["unlimited", "pro"]) {
     await expectStatus(waybill.operator("PUT", `/plans/${plan}`, { requests_per_minute: 1_000_000 }), 200);
