@@ -24,7 +24,7 @@ const KIB = 1024;
 /** No compression makes it much shorter; and it is no JSON, which nobody finds out before its end. */
 const BYTES = Buffer.from(randomBytes(48 * KIB).toString("base64"));
 const TIMES_MAX = 10;
-/** Few enough that one endpoint that keeps each chunk by itself, and so 40 MB or more, stands out of what the others keep. */
+/** Few enough that one endpoint that keeps each chunk by itself, and so 30 MB or more, stands out of what the others keep. */
 const GROUP_SIZE = 8;
 
 interface Encoding {
