@@ -1,4 +1,5 @@
 import type { CLOCK_STORIES } from "./clock-stories.ts";
+import type { SLOT_STORIES } from "./slot-stories.ts";
 
 /** A mistake that is planted into a source file, to see whether the simulation notices. */
 export interface Canary {
@@ -10,7 +11,7 @@ export interface Canary {
   /** Notices it, and is tried first: chance moves that with every change of what a seed draws. Absent: one of the first. */
   readonly seed?: number;
   /** Spoils this story; no seed is tried. */
-  readonly story?: keyof typeof CLOCK_STORIES;
+  readonly story?: keyof typeof CLOCK_STORIES | keyof typeof SLOT_STORIES;
 }
 
 const DISPATCH = "src/engine/dispatch";
@@ -114,12 +115,15 @@ export const CANARIES: readonly Canary[] = [
     file: `${DISPATCH}/slot-turns.ts`,
     find: "return isShort ? left : Math.min(left, size - quarter - this.heldByOthers);",
     replace: "return isShort || this.heldByOthers < size ? left : 0;",
+    story: "a tenant waits less than two seconds beside 60 others whose messages take ten",
   },
   {
     name: "the tenant that has used the most slot time goes first",
     file: `${DISPATCH}/slot-turns.ts`,
     find: "one.order < other.order : one.used < other.used;",
     replace: "one.order < other.order : one.used > other.used;",
+    story:
+      "a tenant with queued messages gets its part of the slot time, whatever others queue and however long that takes",
   },
   {
     name: "a pull whose answer was lost is forgotten",
@@ -513,7 +517,7 @@ export const CANARIES: readonly Canary[] = [
     file: `${MEMORY_QUEUE}-pull.ts`,
     find: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n",
     replace: "  shard.agreedMs = isBehind ? reckoned : timeMs;\n  shard.skewMs = shard.agreedMs - nowMs;\n",
-    seed: 1628,
+    story: "a pull that was long on its way when its owner died makes nothing late for one that comes a minute later",
   },
   {
     name: "finished jobs stay in the queue",

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { QUEUE_SHARE, type Tenant } from "../../src/domain/tenant.ts";
 import { aTenant } from "../support/tenants.ts";
 import type { RunOptions } from "./run-options.ts";
+import { SLOT_STORIES } from "./slot-stories.ts";
 import { Story } from "./story.ts";
 import { CALM } from "./weather.ts";
 
@@ -43,33 +44,6 @@ describe("a tenant does not feel", () => {
     }, 90_000);
   }
 
-  test.each([
-    { count: 60, takesMs: 10_000 },
-    { count: 300, takesMs: 10_000 },
-    { count: 60, takesMs: 55_000 },
-  ])(
-    "that $count others' messages take $takesMs ms at the relay that it shares with them",
-    ({ count, takesMs }) => {
-      const names = Array.from({ length: count }, (_, i) => `slow-${i}`);
-      const story = new Story({ tenants: tenantsLike([...names, "quick", "middle"]), slots: 48, relayConnections: 48 });
-      story.world.provider.delayMs = ({ tenant: { tenantId } }) =>
-        tenantId === "quick" ? 11 : tenantId === "middle" ? 1_000 : takesMs;
-      for (const name of names) story.acceptMany(5, name);
-      story.advance(3_000);
-      for (let i = 0; i < 8; i += 1) {
-        for (const name of ["quick", "middle"]) {
-          expect(story.waitOf(story.accept(name, `reader${i}@example.com`))).toBeLessThan(2_000);
-        }
-        story.advance(1_000);
-      }
-      const burst = story.acceptMany(100, "quick");
-      story.until("they are handed over", () => burst.every((jobId) => story.outcomeFor(jobId).handOvers > 0), 2_000);
-      story.world.provider.delayMs = () => 11;
-      story.end();
-    },
-    90_000,
-  );
-
   test("the large messages of fourteen others on a slow wire", () => {
     const names = Array.from({ length: 14 }, (_, i) => `large-${i}`);
     const tenants = tenantsLike([...names, "quiet"]);
@@ -102,6 +76,10 @@ describe("a tenant does not feel", () => {
     expect(story.termOf()).toBe(term);
     story.end();
   }, 90_000);
+});
+
+describe("at a relay that tenants share", () => {
+  for (const [name, tell] of Object.entries(SLOT_STORIES)) test(name, tell, 90_000);
 });
 
 describe("a shard that changes hands", () => {

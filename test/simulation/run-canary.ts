@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { CANARIES } from "./canary.ts";
 
 /*
- * Plants one canary into the sources as they are loaded, and runs seeds until one fails:
+ * Plants one canary into the sources as they are loaded, and tells its story, or runs seeds until one fails:
  *   bun test/simulation/run-canary.ts <number of the canary> <seeds at most> [the first seed]
- * Prints one line of JSON: the first seed that fails, or null, and what it found.
+ * Prints one line of JSON: the first seed that fails (0: the story), or null, and what it found.
  */
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -28,8 +28,10 @@ const { simulate, SimulationFailure } = await import("./simulation.ts");
 let found: { readonly seed: number; readonly promise: string } | null = null;
 if (canary.story !== undefined) {
   const { CLOCK_STORIES } = await import("./clock-stories.ts");
+  const { SLOT_STORIES } = await import("./slot-stories.ts");
+  const stories = { ...CLOCK_STORIES, ...SLOT_STORIES };
   try {
-    CLOCK_STORIES[canary.story]();
+    stories[canary.story]();
   } catch (error) {
     found = { seed: 0, promise: String(error) };
   }
