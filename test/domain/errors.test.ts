@@ -22,7 +22,8 @@ test("whatever is thrown is said in words", () => {
   expect(saidBy(new Error("it broke"))).toBe("it broke");
   expect(saidBy(new RangeError())).toBe("RangeError");
   expect(saidBy("a word")).toBe("a word");
-  expect(saidBy({ name: "ErrnoError", errno: 51, node: {} })).toBe("name ErrnoError, errno 51");
+  expect(saidBy({ name: "ErrnoError", errno: 51, node: {} })).toBe("no space left on the disk (ENOSPC)");
+  expect(saidBy({ name: "ErrnoError", errno: 7, node: {} })).toBe("name ErrnoError, errno 7");
   expect(saidBy({})).toBe("something that says nothing about itself");
   expect(saidBy(undefined)).toBe("undefined");
   expect(saidByCause(new Error("a query failed", { cause: { errno: 51 } }))).toBe("errno 51");
