@@ -26,5 +26,5 @@ test("whatever is thrown is said in words", () => {
   expect(saidBy({ name: "ErrnoError", errno: 7, node: {} })).toBe("name ErrnoError, errno 7");
   expect(saidBy({})).toBe("something that says nothing about itself");
   expect(saidBy(undefined)).toBe("undefined");
-  expect(saidByCause(new Error("a query failed", { cause: { errno: 51 } }))).toBe("errno 51");
+  expect(saidByCause(new Error("a query failed", { cause: { errno: 51 } }))).toBe("no space left on the disk (ENOSPC)");
 });
