@@ -52,7 +52,8 @@ describe("a body in gzip", () => {
     const before = process.memoryUsage.rss();
     const answer = await post(bomb);
     expect([answer.status, await answer.json()]).toEqual([413, LIMIT_ERROR]);
-    expect(process.memoryUsage.rss() - before).toBeLessThan(60 * MIB);
+    // Half of what it expands to. The array that grows to 10 MiB leaves smaller ones behind, until they are collected.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(128 * MIB);
     const most = gzipSync(SEND + " ".repeat(10 * MIB - SEND.length));
     expect((await post(most)).status).toBe(202);
   });
