@@ -1,11 +1,11 @@
 import type { DnsRecord, DomainCheckName, Finding, RegisteredDomain } from "../../../domain/domain.ts";
 import type { DnsAnswer, DnsResolver } from "./dns.ts";
-import { dkimProblem, dmarcProblem, hasDmarc, spfProblem } from "./record-rules.ts";
+import { type DmarcRecord, dkimProblem, dmarcProblem, dmarcRecord, spfProblem } from "./record-rules.ts";
 import { relayRecords, spfHost } from "./relay-records.ts";
 
 /**
  * Checks a domain's records as a receiving mail server would: one finding per record. Takes as long as the slowest
- * look-up; the search for a parent's DMARC record stops at the first look-up that gets no answer.
+ * look-up, or as the walk to the DMARC record that applies, which ends at the first look-up without an answer.
  */
 export async function checkRelay(
   domain: RegisteredDomain,
@@ -42,24 +42,71 @@ async function checkTxt(
 }
 
 /**
- * Finds a record at the domain, or else at the nearest parent that has one (RFC 7489, 6.6.3, but walking up instead of
- * using a list of public suffixes). Stops before the top-level domain.
+ * Finds the record that receivers apply (RFC 9989, 4.10.1): the domain's own, else its organization's, else that of the
+ * public suffix above it. Nothing is judged by a walk that a look-up without an answer interrupted.
  */
 async function checkDmarc(dns: DnsResolver, domain: string, { name, value }: DnsRecord): Promise<Finding> {
-  const labels = domain.split(".");
-  for (let first = 0; first < Math.min(labels.length - 1, PARENTS_MAX); first += 1) {
-    const at = `_dmarc.${labels.slice(first).join(".")}`;
-    const answer = await dns.txt(at);
-    if (answer.kind === "unanswered") return { check: "dmarc", result: "unanswered", why: answer.why };
-    if (answer.kind === "absent" || !hasDmarc(answer.records)) continue;
-    const problem = dmarcProblem(answer.records);
-    return problem === null ? passed("dmarc") : failed("dmarc", `${at} ${problem}`);
+  const own = await dmarcAt(dns, domain);
+  if (own.kind === "record") return judged(own);
+  const above = own.kind === "unanswered" ? own : await organizationRecord(dns, parentsOf(domain));
+  if (above.kind === "record") return judged(above);
+  if (above.kind === "unanswered") return { check: "dmarc", result: "unanswered", why: above.why };
+  const ambiguous = [own, above].find(({ kind }) => kind === "many");
+  if (ambiguous?.kind === "many") {
+    return failed("dmarc", `${ambiguous.at} has more than one DMARC record, so that none of them counts`);
   }
   return failed("dmarc", `${name} has no DMARC record, and no parent domain has: publish ${value}`);
 }
 
-/** No domain in use is deeper; a deeper name would only cost look-ups. */
-const PARENTS_MAX = 8;
+type DmarcAnswer =
+  | { readonly kind: "record"; readonly at: string; readonly record: DmarcRecord }
+  | { readonly kind: "many"; readonly at: string }
+  | { readonly kind: "absent" }
+  | { readonly kind: "unanswered"; readonly why: string };
+
+async function dmarcAt(dns: DnsResolver, domain: string): Promise<DmarcAnswer> {
+  const at = `_dmarc.${domain}`;
+  const answer = await dns.txt(at);
+  if (answer.kind !== "found") return answer;
+  const record = dmarcRecord(answer.records);
+  if (record === null) return { kind: "absent" };
+  return record === "many" ? { kind: "many", at } : { kind: "record", at, record };
+}
+
+/**
+ * Walks up the tree (RFC 9989, 4.10 and 4.10.2). An organization begins where a record says so (`psd=n`) or right below
+ * a public suffix (`psd=y`), whose record stands in for it; otherwise at the shortest name that has a record.
+ */
+async function organizationRecord(dns: DnsResolver, parents: readonly string[]): Promise<DmarcAnswer> {
+  let shortest: DmarcAnswer = { kind: "absent" };
+  let below: DmarcAnswer = shortest;
+  for (const parent of parents) {
+    // One after the other, because most walks end early; there are seven at most.
+    const answer = await dmarcAt(dns, parent);
+    if (answer.kind === "unanswered") return answer;
+    if (answer.kind === "record" && answer.record.psd === "n") return answer;
+    if (answer.kind === "record" && answer.record.psd === "y") return below.kind === "record" ? below : answer;
+    if (answer.kind === "record" || shortest.kind !== "record") {
+      shortest = answer.kind === "absent" ? shortest : answer;
+    }
+    below = answer;
+  }
+  return shortest;
+}
+
+/** The names above a domain, from the longest to the top-level domain. A deep domain's walk skips some of them. */
+function parentsOf(domain: string): readonly string[] {
+  const labels = domain.split(".").slice(1).slice(-WALKED_LABELS_MAX);
+  return labels.map((_, first) => labels.slice(first).join("."));
+}
+
+/** RFC 9989, 4.10: with the domain itself, eight look-ups at most. */
+const WALKED_LABELS_MAX = 7;
+
+function judged({ at, record }: Extract<DmarcAnswer, { kind: "record" }>): Finding {
+  const problem = dmarcProblem(record);
+  return problem === null ? passed("dmarc") : failed("dmarc", `${at} ${problem}`);
+}
 
 function notFound(
   check: DomainCheckName,

@@ -48,26 +48,59 @@ export function dkimProblem(texts: readonly string[], publicKey: string): string
   return null;
 }
 
-/**
- * A DMARC record (RFC 7489, 6.3 and 6.6.3), with any policy. Expects at least one: if `hasDmarc` finds none, the parent
- * domain's record applies.
- */
-export function dmarcProblem(texts: readonly string[]): string | null {
+/** The one DMARC policy record among the TXT records at a name. Several at one name do not count (RFC 9989, 4.10). */
+export interface DmarcRecord {
+  readonly text: string;
+  /** `y`: the name is a public suffix. `n`: an organization begins at the name. */
+  readonly psd: "y" | "n" | "u";
+}
+
+/** Finds the DMARC policy record; `many` if there are several, which receivers discard. */
+export function dmarcRecord(texts: readonly string[]): DmarcRecord | "many" | null {
   const records = texts.filter(isDmarc);
-  const [record = ""] = records;
-  if (records.length > 1) return "has more than one DMARC record, so that none of them counts";
-  const policy = parseTagList(record)?.get("p")?.toLowerCase();
-  if (policy !== undefined && DMARC_POLICIES.includes(policy)) return null;
-  return `has a DMARC record without a policy "p=none", "p=quarantine" or "p=reject"${found([record])}`;
+  const [text] = records;
+  if (text === undefined) return null;
+  if (records.length > 1) return "many";
+  const psd = dmarcTags(text)?.get("psd")?.toLowerCase();
+  return { text, psd: psd === "y" || psd === "n" ? psd : "u" };
 }
 
-/** Whether any of the records at a name is a DMARC record. */
-export function hasDmarc(texts: readonly string[]): boolean {
-  return texts.some(isDmarc);
+/**
+ * Whether receivers apply a DMARC record (RFC 9989, 4.7 and 4.10.1), whatever its policy. A record without `p` asks for
+ * `none`, and so does one whose policies are not valid, if it names an address for reports; else DMARC does not apply.
+ * Tags that are unknown or malformed are ignored.
+ */
+export function dmarcProblem({ text }: DmarcRecord): string | null {
+  const tags = dmarcTags(text);
+  if (!tags) return `has a DMARC record that repeats a tag${found([text])}`;
+  const wrong = ["p", "sp", "np"].find((name) => !isDmarcPolicy(tags.get(name)));
+  if (wrong === undefined || namesReports(tags.get("rua"))) return null;
+  return `has a DMARC record whose policy "${wrong}" is not "none", "quarantine" or "reject"${found([text])}`;
 }
 
+/** `"v"` in any case, the version in its own (RFC 9989, 4.8). */
 function isDmarc(text: string): boolean {
-  return /^v\s*=\s*DMARC1\s*(;|$)/.test(text);
+  return /^[vV]\s*=\s*DMARC1\s*(;|$)/.test(text);
+}
+
+/** The tags behind the version, with names in lower case. Null if one is repeated (RFC 6376, 3.2). */
+function dmarcTags(text: string): ReadonlyMap<string, string> | null {
+  const tags = new Map<string, string>();
+  for (const part of text.split(";").slice(1)) {
+    const [, name = "", value = ""] = /^\s*([A-Za-z]+)\s*=\s*(.*\S)\s*$/s.exec(part) ?? [];
+    if (name === "") continue;
+    if (tags.has(name.toLowerCase())) return null;
+    tags.set(name.toLowerCase(), value);
+  }
+  return tags;
+}
+
+function isDmarcPolicy(value: string | undefined): boolean {
+  return value === undefined || DMARC_POLICIES.includes(value.toLowerCase());
+}
+
+function namesReports(rua: string | undefined): boolean {
+  return (rua ?? "").split(",").some((uri) => /^\s*(mailto:[^\s@]+@[^\s@]+|https?:\/\/[^\s/]\S*)\s*$/i.test(uri));
 }
 
 const DMARC_POLICIES: readonly string[] = ["none", "quarantine", "reject"];

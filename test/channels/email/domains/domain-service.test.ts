@@ -63,8 +63,10 @@ afterAll(async () => {
   await home?.remove();
 });
 
+const nthDomain = () => `mail${(nth += 1)}.acme.test`;
+
 beforeEach(async () => {
-  domain = `mail${(nth += 1)}.acme.test`;
+  domain = nthDomain();
   dns.zone.clear();
   dns.misbehaviours.clear();
   view = await must(service.register("acme", { domain, relayEnabled: true, smtpEnabled: false }));
@@ -180,6 +182,63 @@ describe("verification", () => {
     expect(problems).toContainEqual({ check, result: "failed", why: expect.stringContaining(why) });
     expect(problems.find(({ check: name }) => name === check)).toMatchObject({
       why: expect.stringContaining(nameOf(index)),
+    });
+  });
+
+  describe("finds the DMARC record that receivers apply (RFC 9989)", () => {
+    const OWN = "_dmarc.mail.acme.test";
+    const VALID = "v=DMARC1; p=reject";
+    const INVALID = "v=DMARC1; p=perhaps";
+    test.each<[string, Record<string, string[]>, string | null]>([
+      ["its own before a parent's", { [OWN]: [INVALID], "_dmarc.acme.test": [VALID] }, OWN],
+      ["a parent's", { "_dmarc.acme.test": [VALID] }, null],
+      ["its organization's, at the shortest name", { "_dmarc.acme.test": [INVALID], "_dmarc.test": [VALID] }, null],
+      [
+        "its organization's, where one says that it begins",
+        { "_dmarc.acme.test": [`${INVALID}; psd=n`], "_dmarc.test": [VALID] },
+        "_dmarc.acme.test",
+      ],
+      [
+        "its organization's, right below a public suffix",
+        { "_dmarc.acme.test": [VALID], "_dmarc.test": [`${INVALID}; psd=y`] },
+        null,
+      ],
+      ["that of a public suffix, without one below it", { "_dmarc.test": [`${VALID}; psd=y`] }, null],
+      ["a parent's, if its own are two", { [OWN]: [VALID, VALID], "_dmarc.acme.test": [VALID] }, null],
+      ["none, if there are two", { [OWN]: [VALID, VALID] }, OWN],
+      ["none, if a parent has two", { "_dmarc.acme.test": [VALID, VALID] }, "_dmarc.acme.test"],
+    ])("%s", async (_, zone, wrongAt) => {
+      dns.publish(records().slice(0, 3));
+      const rename = (name: string) => name.replace("mail.acme.test", domain);
+      for (const [name, texts] of Object.entries(zone)) {
+        dns.zone.set(
+          rename(name),
+          texts.map((value) => ({ type: "TXT", value })),
+        );
+      }
+      const { status, problems } = await verified();
+      expect(status).toBe(wrongAt === null ? "verified" : "failed");
+      expect(problems.map(({ check, why }) => [check, why])).toEqual(
+        wrongAt === null ? [] : [["dmarc", expect.stringContaining(rename(wrongAt))]],
+      );
+    });
+
+    test("with at most eight look-ups, however deep the domain is", async () => {
+      domain = `a.b.c.d.e.f.g.h.i.j.${nthDomain()}`;
+      view = await must(service.register("acme", { domain, relayEnabled: true, smtpEnabled: false }));
+      dns.publish(records().slice(0, 3));
+      dns.zone.set("_dmarc.test", [{ type: "TXT", value: `${VALID}; psd=y` }]);
+      dns.asked.length = 0;
+      expect((await verified()).status).toBe("verified");
+      expect(new Set(dns.asked.filter((name) => name.startsWith("_dmarc."))).size).toBe(8);
+    });
+
+    test("or none, while a look-up on the way has no answer", async () => {
+      dns.publish(records().slice(0, 3));
+      dns.zone.set("_dmarc.test", [{ type: "TXT", value: VALID }]);
+      dns.misbehaviours.set("_dmarc.acme.test", "servfail");
+      const { status, problems } = await verified();
+      expect([status, problems[0]?.check, problems[0]?.result]).toEqual(["pending", "dmarc", "unanswered"]);
     });
   });
 
