@@ -165,8 +165,9 @@ export class RequestBodies {
     const pieces = new BodyPieces(body.getReader(), bytesMax);
     const source = expand?.(pieces) ?? pieces;
     const watch = this.slow.watch(declared, () => void source.cancel().catch(() => undefined));
-    // What nothing has been written to yet takes no memory.
-    let bytes = new Uint8Array(declared ?? 0);
+    // What nothing has been written to yet takes no memory. An array that is moved when it grows leaves its former places.
+    const buffer = new ArrayBuffer(declared ?? 0, { maxByteLength: declared ?? bytesMax });
+    const bytes = new Uint8Array(buffer);
     let length = 0;
     try {
       while (true) {
@@ -178,7 +179,7 @@ export class RequestBodies {
         if (length + value.length > bytes.length) {
           const capacity = capacityFor(length + value.length, bytesMax);
           if (capacity > SMALL_BODY_BYTES) hold.growTo(capacity);
-          bytes = new Uint8Array(bytes.buffer.transfer(capacity));
+          buffer.resize(capacity);
         }
         bytes.set(value, length);
         length += value.length;
@@ -229,7 +230,7 @@ function declaredLength(exchange: Exchange): number | null {
   return exchange.declaredBytes;
 }
 
-/** A quarter more at most, so that a growing body is copied, and asks for room, only a few times. */
+/** A quarter more at most, so that a growing body asks for room only a few times. */
 function capacityFor(bytes: number, bytesMax: number): number {
   const step = Math.max(1024, 2 ** (Math.floor(Math.log2(bytes)) - 2));
   return Math.min(bytesMax, Math.ceil(bytes / step) * step);
