@@ -3,11 +3,21 @@ import { parseUrl } from "./parse-url.ts";
 
 export const TEMPLATE_SLUG = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
+/**
+ * What of a message is tracked, as a message, its template or its tenant says it. A member that is absent leaves it to the next of
+ * them, and in the end to `DEFAULT_TRACKING`.
+ */
+export type TrackingChoice = { readonly opens?: boolean; readonly clicks?: boolean };
+
+export const DEFAULT_TRACKING = { opens: true, clicks: true } as const satisfies TrackingChoice;
+
 /** A registered e-mail template, before its placeholders are filled. */
 export interface EmailTemplate {
   readonly subject: string;
   readonly html: string;
   readonly text: string | null;
+  /** Absent: the template says nothing of it. */
+  readonly tracking?: TrackingChoice;
 }
 
 /** A tenant's own sender. */

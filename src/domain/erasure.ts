@@ -8,6 +8,8 @@ import type { TenantRef } from "./tenant.ts";
 
 /** Members of results that name nobody. */
 export const HARMLESS_MEMBERS: readonly string[] = [
+  "machine",
+  "by",
   "code",
   "enhanced_code",
   "reason",

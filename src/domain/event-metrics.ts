@@ -1,4 +1,4 @@
-import type { EventType } from "./event.ts";
+import { EVENT_TYPES } from "./event.ts";
 import type { ChannelName } from "./job.ts";
 
 export const METRIC_INTERVALS = ["hour", "day", "week", "month"] as const;
@@ -7,6 +7,10 @@ export type MetricInterval = (typeof METRIC_INTERVALS)[number];
 /** What of a message its events can be summed by. All but the channel are looked up in the jobs. */
 export const METRIC_GROUPS = ["channel", "domain", "template", "tag"] as const;
 export type MetricGroup = (typeof METRIC_GROUPS)[number];
+
+/** What is counted: events by type, of which those by machines (`isByMachine`) are counts of their own. */
+export const COUNTS = [...EVENT_TYPES, "machine_opened", "machine_clicked"] as const;
+export type Count = (typeof COUNTS)[number];
 
 /** How many events of each type a tenant had on some days. */
 export interface MetricsQuery {
@@ -31,7 +35,7 @@ export interface MetricRow {
   readonly atMs: number | null;
   /** "": it has none, or its job is not known any more; null: there are no groups. */
   readonly group: string | null;
-  readonly events: Readonly<Record<EventType, number>>;
+  readonly events: Readonly<Record<Count, number>>;
 }
 
 export interface EventMetrics {

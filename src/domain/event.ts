@@ -19,6 +19,9 @@ export type EventType = (typeof EVENT_TYPES)[number];
  */
 export const isByReader = (type: EventType): boolean => type === "opened" || type === "clicked";
 
+/** Whether a machine opened the message or followed its link, as the event's result says. */
+export const isByMachine = ({ result }: Pick<DeliveryEvent, "result">): boolean => result["machine"] === true;
+
 /** A fact about a job. Its id contains its time (`eventTimeMs`). */
 export interface DeliveryEvent {
   readonly eventId: number;

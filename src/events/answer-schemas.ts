@@ -54,8 +54,20 @@ const BouncedResult = Type.Object(
   { $id: "BouncedResult" },
 );
 
+/** Of an open and a click, told apart from those by machines. */
+const reader = {
+  machine: Type.Optional(
+    Type.Literal(true, {
+      description: "A machine did it by itself: a scanner, or a program that loads pictures unread.",
+    }),
+  ),
+  by: Type.Optional(Type.String({ description: "The program, where it is known by its name." })),
+};
+
+const OpenedResult = Type.Object(reader, { $id: "OpenedResult", additionalProperties: false });
+
 const ClickedResult = Type.Object(
-  { url: Type.String({ description: "Where the click led." }) },
+  { url: Type.String({ description: "Where the click led." }), ...reader },
   { $id: "ClickedResult" },
 );
 
@@ -103,7 +115,7 @@ const RESULTS = {
   sent: EmptyResult,
   delivered: RecipientResult,
   read: EmptyResult,
-  opened: EmptyResult,
+  opened: OpenedResult,
   clicked: ClickedResult,
   bounced: BouncedResult,
   complained: EmptyResult,

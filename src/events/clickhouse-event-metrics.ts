@@ -1,9 +1,17 @@
 import { assert } from "../domain/errors.ts";
-import { EVENT_TYPES, type EventType } from "../domain/event.ts";
-import type { EventMetrics, MetricGroup, MetricInterval, MetricRow, MetricsQuery } from "../domain/event-metrics.ts";
+import {
+  COUNTS,
+  type Count,
+  type EventMetrics,
+  type MetricGroup,
+  type MetricInterval,
+  type MetricRow,
+  type MetricsQuery,
+} from "../domain/event-metrics.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { eventLimits } from "./limits.ts";
+import { isCounted } from "./rollups.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
 
@@ -53,7 +61,7 @@ WHERE ${mine(query)} AND hour >= toStartOfHour(${from}) AND hour < ${to} SETTING
   private ofSums(query: MetricsQuery): string {
     const { from, to } = edgesOf(query);
     return this.summed(
-      `SELECT ${startOf(query, "hour")} AS at, ${query.group === "channel" ? "toString(channel)" : "''"} AS grouped, event_type, events
+      `SELECT ${startOf(query, "hour")} AS at, ${query.group === "channel" ? "toString(channel)" : "''"} AS grouped, event_type, machine, events
 FROM ${this.target.database}.events_hourly
 WHERE ${mine(query)} AND hour >= ${from} AND hour < ${to}`,
     );
@@ -64,24 +72,24 @@ WHERE ${mine(query)} AND hour >= ${from} AND hour < ${to}`,
     const { from, to } = edgesOf(query);
     const id = (edge: string) => `(toUnixTimestamp(${edge}) * 1000 - 1735689600000) * 4096`;
     const range = `${mine(query)} AND event_id >= ${id(from)} AND event_id < ${id(to)}`;
-    const events = `SELECT job_id, event_type, toString(channel) AS channel, ${startOf(query, EVENT_SECOND)} AS at, toUInt64(1) AS events
+    const events = `SELECT job_id, event_type, machine, toString(channel) AS channel, ${startOf(query, EVENT_SECOND)} AS at, toUInt64(1) AS events
 FROM ${database}.events WHERE ${range}`;
     if (query.group === null || query.group === "channel") {
       return this.summed(
-        `SELECT at, ${query.group === null ? "''" : "channel"} AS grouped, event_type, events FROM (${events})`,
+        `SELECT at, ${query.group === null ? "''" : "channel"} AS grouped, event_type, machine, events FROM (${events})`,
       );
     }
     const jobs = `SELECT job_id, ${JOB_COLUMN[query.group]} AS known FROM ${database}.jobs
 WHERE tenant_id = '${query.tenantId}' AND job_id IN (SELECT job_id FROM ${database}.events WHERE ${range})`;
     const grouped = query.group === "tag" ? "arrayJoin(if(empty(j.known), [''], j.known))" : "toString(j.known)";
     return this.summed(
-      `SELECT e.at AS at, ${grouped} AS grouped, e.event_type AS event_type, e.events AS events
+      `SELECT e.at AS at, ${grouped} AS grouped, e.event_type AS event_type, e.machine AS machine, e.events AS events
 FROM (${events}) AS e ANY LEFT JOIN (${jobs}) AS j ON j.job_id = e.job_id`,
     );
   }
 
   private summed(from: string): string {
-    const counts = EVENT_TYPES.map((type) => `sumIf(events, event_type = '${type}')`).join(", ");
+    const counts = COUNTS.map((count) => `sumIf(events, ${isCounted(count)})`).join(", ");
     return `SELECT at, grouped, ${counts} FROM (
 ${from}
 ) GROUP BY at, grouped ORDER BY at, grouped LIMIT ${eventLimits.metricRowsMax + 1}
@@ -130,11 +138,11 @@ function startOf({ interval, timezone }: MetricsQuery, time: string): string {
 }
 
 function readRow([at, grouped, ...counts]: readonly unknown[], { interval, group }: MetricsQuery): MetricRow {
-  const events = Object.fromEntries(EVENT_TYPES.map((type, i) => [type, Number(counts[i] ?? 0)]));
+  const events = Object.fromEntries(COUNTS.map((count, i) => [count, Number(counts[i] ?? 0)]));
   return {
     atMs: interval === null ? null : Number(at) * 1_000,
     group: group === null ? null : String(grouped),
     // It has exactly the types of the list.
-    events: events as Record<EventType, number>,
+    events: events as Record<Count, number>,
   };
 }

@@ -1,4 +1,4 @@
-import { eventTimeMs, firstEventIdAt } from "../domain/event.ts";
+import { eventTimeMs, firstEventIdAt, isByMachine } from "../domain/event.ts";
 import type { StoredEventRow } from "../domain/event-store.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import { EVENT_COLUMNS, eventValues } from "./event-rows.ts";
@@ -11,13 +11,13 @@ import type { EventStoreTarget } from "./table.ts";
 /** A row that is missing from a table derived from `events`, in the order of its columns. */
 export interface Gap {
   readonly table: "events_by_type" | "events_hourly" | "events_daily";
-  readonly values: readonly (string | number | null)[];
+  readonly values: readonly (string | number | boolean | null)[];
 }
 
 const COLUMNS = {
   events_by_type: EVENT_COLUMNS.join(", "),
-  events_hourly: "tenant_id, hour, channel, event_type, events",
-  events_daily: "tenant_id, day, channel, event_type, events",
+  events_hourly: "tenant_id, hour, channel, event_type, machine, events",
+  events_daily: "tenant_id, day, channel, event_type, machine, events",
 } as const;
 
 const SUMS = [
@@ -102,15 +102,15 @@ async function spanGaps(
 ): Promise<readonly Gap[]> {
   const settings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   const [from, to] = [firstEventIdAt(beginMs), firstEventIdAt(beginMs + msLong)];
-  const missing = new Map(rows.map(({ tenantId, channel, type }) => [[tenantId, channel, type].join(" "), 0]));
+  const missing = new Map(rows.map((row) => [[row.tenantId, row.channel, row.type, isByMachine(row)].join(" "), 0]));
   const add = (found: readonly (readonly unknown[])[], sign: 1 | -1) => {
-    for (const [tenantId, channel, type, events] of found) {
-      const key = [tenantId, channel, type].join(" ");
+    for (const [tenantId, channel, type, machine, events] of found) {
+      const key = [tenantId, channel, type, machine].join(" ");
       const known = missing.get(key);
       if (known !== undefined) missing.set(key, known + sign * Number(events));
     }
   };
-  const columns = "tenant_id, toString(channel), toString(event_type)";
+  const columns = "tenant_id, toString(channel), toString(event_type), toString(machine)";
   for (const tenants of tenantPieces(rows)) {
     const events = await clickhouse.rows(
       `SELECT ${columns}, count() FROM ${target.database}.events
@@ -126,7 +126,7 @@ WHERE ${tenants} AND ${span} = ${of}(toDateTime(${beginMs / 1000}, 'UTC')) GROUP
   const begins = new Date(beginMs).toISOString();
   const name = span === "day" ? begins.slice(0, 10) : begins.slice(0, 19).replace("T", " ");
   return Array.from(missing, ([key, events]) => {
-    const [tenantId = "", channel = "", type = ""] = key.split(" ");
-    return { table, values: [tenantId, name, channel, type, events] } as const;
-  }).filter(({ values }) => values[4] > 0);
+    const [tenantId = "", channel = "", type = "", machine = ""] = key.split(" ");
+    return { table, values: [tenantId, name, channel, type, machine === "true", events] } as const;
+  }).filter(({ values }) => values[5] > 0);
 }

@@ -1,6 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { EVENT_TYPES, type EventType } from "../domain/event.ts";
 import {
+  COUNTS,
+  type Count,
   type EventMetrics,
   METRIC_GROUPS,
   METRIC_INTERVALS,
@@ -23,11 +24,11 @@ const RATES = {
   read_rate: ["read", "delivered"],
   bounce_rate: ["bounced", "sent"],
   complaint_rate: ["complained", "delivered"],
-} as const satisfies Readonly<Record<string, readonly [EventType, EventType]>>;
+} as const satisfies Readonly<Record<string, readonly [Count, Count]>>;
 
 type Rate = keyof typeof RATES;
 const RATE_NAMES = ["delivery_rate", "open_rate", "click_rate", "read_rate", "bounce_rate", "complaint_rate"] as const;
-const METRICS: readonly (EventType | Rate)[] = [...EVENT_TYPES, ...RATE_NAMES];
+const METRICS: readonly (Count | Rate)[] = [...COUNTS, ...RATE_NAMES];
 type Metric = (typeof METRICS)[number];
 
 const RETRY_SECONDS = 5;
@@ -45,7 +46,7 @@ export function metricsEndpoint(
     operation: "getMetrics",
     tag: "Events",
     summary: "Sums of the tenant's events, and rates",
-    description: `By the day an event was recorded, so a rate of yesterday can still rise. Events about copies count: a mail to three has one \`sent\` and up to three \`delivered\`. By time and channel at any volume and for ${eventLimits.metricDaysMax} days (by the hour ${eventLimits.metricFineDaysMax}); by domain, template and tag, and in zones that are half an hour off, for ${eventLimits.metricFineDaysMax} days with at most ${eventLimits.metricEventsMax.toLocaleString("en")} events.`,
+    description: `By the day an event was recorded, so a rate of yesterday can still rise. Events about copies count: a mail to three has one \`sent\` and up to three \`delivered\`. \`opened\` and \`clicked\` are people's; machines' are \`machine_opened\` and \`machine_clicked\`. By time and channel at any volume and for ${eventLimits.metricDaysMax} days (by the hour ${eventLimits.metricFineDaysMax}); by domain, template and tag, and in zones that are half an hour off, for ${eventLimits.metricFineDaysMax} days with at most ${eventLimits.metricEventsMax.toLocaleString("en")} events.`,
     query: queryOf(channels),
     answers: {
       200: {
@@ -178,7 +179,7 @@ function answerSchema() {
     at: Type.Optional(Type.String({ format: "date-time", description: "When the interval begins, in UTC." })),
     group: Type.Optional(Type.String({ description: "Empty: it has none, or is not known." })),
   };
-  for (const type of EVENT_TYPES) members[type] = count;
+  for (const name of COUNTS) members[name] = count;
   for (const name of RATE_NAMES) members[name] = rate(name);
   const nullable = (words: readonly string[]) => Type.Union([...words.map((word) => Type.Literal(word)), Type.Null()]);
   return Type.Object(

@@ -1,4 +1,5 @@
 import { EVENT_TYPES, type EventType } from "../domain/event.ts";
+import { COUNTS, type Count } from "../domain/event-metrics.ts";
 import { insertSettings } from "./statement-settings.ts";
 import {
   CREATE_VIEW,
@@ -31,7 +32,6 @@ export function rollups(target: EventStoreTarget): readonly string[] {
         ]),
     `ALTER TABLE ${database}.${localName(target, "events")}${onCluster(cluster)} MODIFY SETTING ${MERGED_WHEN_OVER.join(", ")}`,
     ...DERIVED.flatMap((derived) => derivedTable(target, derived)),
-    ...views(target),
   ];
 }
 
@@ -55,8 +55,6 @@ export function jobRecipients(target: EventStoreTarget): readonly string[] {
       }),
     ),
     `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD INDEX IF NOT EXISTS recipient_bloom recipient_hash TYPE bloom_filter(0.01) GRANULARITY 1`,
-    // A view keeps the columns that its table had when it was made.
-    ...views(target, "anew"),
   ];
 }
 
@@ -85,13 +83,10 @@ TO ${database}.${localName(target, name)} AS ${select(localName(target, "events"
 export function jobLives(target: EventStoreTarget): readonly string[] {
   const { database, cluster } = checked(target);
   const tables = [...new Set([localName(target, "jobs"), "jobs"])];
-  return [
-    ...tables.map((name) => {
-      const codec = name === localName(target, "jobs") ? " CODEC(ZSTD(1))" : "";
-      return `ALTER TABLE ${database}.${name}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS began UInt64 DEFAULT 0${codec}`;
-    }),
-    ...views(target, "anew"),
-  ];
+  return tables.map((name) => {
+    const codec = name === localName(target, "jobs") ? " CODEC(ZSTD(1))" : "";
+    return `ALTER TABLE ${database}.${name}${onCluster(cluster)} ADD COLUMN IF NOT EXISTS began UInt64 DEFAULT 0${codec}`;
+  });
 }
 
 /** Why events failed, when they happened by the provider's clock, the tags of jobs, and a row for each try. */
@@ -112,8 +107,34 @@ export function failureColumns(target: EventStoreTarget): readonly string[] {
 SELECT ${EVENTS_BY_TYPE.columns}, failure_class, occurred_at FROM ${database}.${localName(target, "events")} WHERE ${EVENTS_BY_TYPE.where}`,
     ...add("jobs", ["tags Array(String)"]),
     `ALTER TABLE ${database}.${localName(target, "jobs")}${onCluster(cluster)} ADD INDEX IF NOT EXISTS tag_bloom tags TYPE bloom_filter(0.01) GRANULARITY 1`,
-    ...views(target, "anew"),
     attemptsView(target),
+  ];
+}
+
+/**
+ * Opens and clicks by machines, as the events' results tell them. The sums keep them apart in their key, so that each is still one sum;
+ * what the previous release writes meanwhile counts as people's there.
+ */
+export function machineColumns(target: EventStoreTarget): readonly string[] {
+  const { database, cluster } = checked(target);
+  const alter = (name: string, change: string) => `ALTER TABLE ${database}.${name}${onCluster(cluster)} ${change}`;
+  const both = (name: string) => [...new Set([localName(target, name), name])];
+  const column = "ADD COLUMN IF NOT EXISTS machine Bool";
+  return [
+    ...["events", "events_by_type"].flatMap((name) =>
+      both(name).map((each) => alter(each, `${column} ALIAS ${BY_MACHINE}`)),
+    ),
+    ...SUMS.flatMap(({ table: { name, orderBy }, columns, groupBy }) => [
+      alter(localName(target, name), `${column}, MODIFY ORDER BY ${orderBy.replace(/\)$/, ", machine)")}`),
+      ...(cluster === null ? [] : [alter(name, column)]),
+      alter(
+        `${name}_mv`,
+        `MODIFY QUERY
+SELECT ${columns}, ${BY_MACHINE} AS machine FROM ${database}.${localName(target, "events")} GROUP BY ${groupBy}, machine`,
+      ),
+    ]),
+    // Last, and in no step before: a view keeps the columns that its table had when it was made.
+    ...views(target, "anew"),
   ];
 }
 
@@ -210,7 +231,17 @@ const EVENTS_BY_TYPE: Derived = {
 const EVENTS_HOURLY = sums("events_hourly", { name: "hour", type: "DateTime('UTC')", of: "toStartOfHour" });
 const EVENTS_DAILY = sums("events_daily", { name: "day", type: "Date", of: "toDate" });
 
-const DERIVED: readonly Derived[] = [EVENTS_BY_TYPE, EVENTS_HOURLY, EVENTS_DAILY];
+const SUMS = [EVENTS_HOURLY, EVENTS_DAILY] as const;
+const DERIVED: readonly Derived[] = [EVENTS_BY_TYPE, ...SUMS];
+
+/** The events that make a count. */
+export function isCounted(count: Count): string {
+  const type = count.replace("machine_", "");
+  return `event_type = '${type}' AND ${type === count ? "NOT machine" : "machine"}`;
+}
+
+/** Only opens and clicks have the member. */
+const BY_MACHINE = "JSONExtractBool(result, 'machine')";
 
 /** Events by tenant, time span, channel and type. Kept after the events themselves expire: they hold no personal data. */
 function sums(name: string, span: { readonly name: string; readonly type: string; readonly of: string }): Derived {
@@ -262,10 +293,10 @@ TO ${database}.${localName(target, spec.name)} AS ${select(localName(target, "ev
 }
 
 /** For analysts. A view keeps the types that its columns had when it was made. */
-export function views({ database, cluster }: EventStoreTarget, how: Creation = "once"): readonly string[] {
+export function views({ database, cluster }: EventStoreTarget, how: Creation): readonly string[] {
   const view = (name: string, select: string) =>
     `${CREATE_VIEW[how]} ${database}.${name}${onCluster(cluster)} AS\n${select}`;
-  const counts = EVENT_TYPES.map((type) => `sumIf(events, event_type = '${type}') AS ${type}`).join(", ");
+  const counts = COUNTS.map((count) => `sumIf(events, ${isCounted(count)}) AS ${count}`).join(", ");
   /** The first event id of a UTC day, or of the day `days` later. */
   const idOf = (day: string, days: number) =>
     `(toUnixTimestamp(toDateTime(${day} + ${days}, 'UTC')) * 1000 - 1735689600000) * 4096`;
@@ -295,9 +326,9 @@ GROUP BY channel, day ORDER BY day, channel`,
     ),
     view(
       "template_results",
-      `SELECT template, any(channel) AS channel, uniqExact(job_id) AS jobs, ${EVENT_TYPES.map((type) => `uniqExactIf(job_id, event_type = '${type}') AS ${type}`).join(", ")}
+      `SELECT template, any(channel) AS channel, uniqExact(job_id) AS jobs, ${COUNTS.map((count) => `uniqExactIf(job_id, ${isCounted(count)}) AS ${count}`).join(", ")}
 FROM (
-  SELECT e.job_id AS job_id, e.channel AS channel, e.event_type AS event_type, j.template AS template
+  SELECT e.job_id AS job_id, e.channel AS channel, e.event_type AS event_type, e.machine AS machine, j.template AS template
   FROM ${database}.events AS e
   INNER JOIN (SELECT job_id, template FROM ${database}.jobs WHERE tenant_id = {tenant:String} AND template != '') AS j
     ON j.job_id = e.job_id

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from "../domain/event.ts";
 import { failedPayloads } from "./failed-payloads.ts";
-import { failureColumns, jobLives, jobRecipients, minuteSums, rollups } from "./rollups.ts";
+import { failureColumns, jobLives, jobRecipients, machineColumns, minuteSums, rollups } from "./rollups.ts";
 import {
   CREATE_VIEW,
   type Creation,
@@ -60,6 +60,11 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
       version: 7,
       name: "tags, classes of failures, and tries",
       statements: [...failureColumns(target), eventsView(target, "anew")],
+    },
+    {
+      version: 8,
+      name: "opens and clicks by machines",
+      statements: [...machineColumns(target), eventsView(target, "anew")],
     },
   ];
 }

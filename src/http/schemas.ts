@@ -31,6 +31,15 @@ export function optional(schema: TSchema) {
   return Type.Optional(Type.Union([unsaid, Type.Null()], { description }));
 }
 
+/** Whether opens and clicks of an e-mail are tracked; who says nothing of one leaves it to the next. */
+export function trackingSchema(description: string) {
+  const of = (what: string) => Type.Optional(Type.Boolean({ description: what }));
+  return Type.Object(
+    { opens: of("whether there is a pixel"), clicks: of("whether links lead by us") },
+    { additionalProperties: false, description },
+  );
+}
+
 /** The value without members that the schema allows to be absent and that are null, where null says nothing of its own. */
 export function withoutNulls(schema: TSchema, value: unknown): unknown {
   if (TypeGuard.IsUnion(schema)) return schema.anyOf.reduce((left, one) => withoutNulls(one, left), value);

@@ -14,6 +14,7 @@ import {
   text,
   timestamp,
 } from "drizzle-orm/pg-core";
+import type { TrackingChoice } from "../domain/email.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { JsonObject } from "../domain/json.ts";
 import { type Permission, QUEUE_SHARE } from "../domain/tenant.ts";
@@ -103,6 +104,8 @@ export const tenants = pgTable(
     /** Unix ms by channel, as `resumedAt`. */
     purgedBefore: json<Record<ChannelName, number>>("purged_before").notNull().default(sql`'{}'::jsonb`),
     resumedAt: json<Record<ChannelName, number>>("resumed_at").notNull().default(sql`'{}'::jsonb`),
+    /** Of its e-mails, where neither the message nor its template says. */
+    tracking: json<TrackingChoice>("tracking").notNull().default(sql`'{}'::jsonb`),
     /** Suppressions that the tenant has added itself, less those that were taken off again. The previous release does not count. */
     ownSuppressions: integer("own_suppressions").notNull().default(0),
     /**

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS, TENANT_ID } from "../domain/tenant.ts";
-import { oneLine } from "../http/schemas.ts";
+import { oneLine, trackingSchema } from "../http/schemas.ts";
 import { planLimits } from "./limits.ts";
 
 /**
@@ -26,6 +26,9 @@ const permissions = Type.Array(
   ),
   { uniqueItems: true, description: "a list of permissions, each once" },
 );
+const tracking = trackingSchema(
+  "an object with opens and clicks, each true or false: of e-mails, where neither message nor template says",
+);
 const name = oneLine("1 to 200 characters without control characters", 200, 1);
 const plan = Type.String({ pattern: TENANT_ID.source, description: "the name of a plan" });
 const id = Type.String({
@@ -45,6 +48,7 @@ export function tenantBodyOf(known: readonly ChannelName[]) {
       channels: Type.Optional(channels),
       permissions: Type.Optional(permissions),
       allow_custom: Type.Optional(channels),
+      tracking: Type.Optional(tracking),
       tokens: Type.Optional(tokens),
     },
     {
@@ -65,6 +69,7 @@ export function tenantChangeBodyOf(known: readonly ChannelName[]) {
       channels: Type.Optional(channels),
       permissions: Type.Optional(permissions),
       allow_custom: Type.Optional(channels),
+      tracking: Type.Optional(tracking),
       tokens: Type.Optional(tokens),
     },
     {

@@ -1,4 +1,5 @@
 import type { CredentialsRecord, Expiring } from "../domain/credentials.ts";
+import type { TrackingChoice } from "../domain/email.ts";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
 import type { AllOfTenant, Done, Full, Invalid, InvalidCursor, Missing, PageOfTenant } from "../domain/store-result.ts";
@@ -16,6 +17,8 @@ export interface TenantRecord {
   readonly channels: readonly ChannelName[];
   readonly permissions: readonly Permission[];
   readonly allow_custom: readonly ChannelName[];
+  /** Of its e-mails; a member that is absent is true. */
+  readonly tracking: TrackingChoice;
   /** Channels whose accepted messages wait. */
   readonly paused: readonly ChannelName[];
   /** Channels on which new sends are refused. */
@@ -28,6 +31,7 @@ export interface TenantRecord {
 }
 
 export interface TenantChange {
+  readonly tracking?: TrackingChoice;
   readonly name?: string;
   readonly plan?: string;
   readonly channels?: readonly ChannelName[];

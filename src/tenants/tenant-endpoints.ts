@@ -6,7 +6,7 @@ import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { paging, tenantIdParameter } from "../http/parameters.ts";
-import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
+import { enumOf, pageOf, Timestamp, trackingSchema } from "../http/schemas.ts";
 import { resultOf } from "../http/store-results.ts";
 import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
 import type { CreatedTenant, NoSuchPlan, TenantRecord, TenantRegistry } from "./registry.ts";
@@ -23,6 +23,7 @@ export function tenantOf(channels: readonly ChannelName[]) {
       channels: Channels,
       permissions: Type.Array(enumOf(PERMISSIONS)),
       allow_custom: Channels,
+      tracking: trackingSchema("Of e-mails, where neither message nor template says; a member that is absent is true."),
       paused: Type.Array(enumOf(channels), { description: "Channels whose accepted messages wait." }),
       held: Type.Array(enumOf(channels), { description: "Channels on which new sends are refused." }),
       tokens: Type.Integer({ description: "Balance of wallet tokens." }),
@@ -40,6 +41,7 @@ export const EXAMPLE = {
   channels: ["email"],
   permissions: [],
   allow_custom: [],
+  tracking: {},
   paused: [],
   held: [],
   tokens: 0,
@@ -57,7 +59,7 @@ function onePageOf(Tenant: TenantSchema) {
 
 /** What the audit log shows of a new tenant. */
 export const NEW_TENANT_SHOWN: AuditShown = {
-  body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tokens"],
+  body: ["id", "name", "plan", "channels", "permissions", "allow_custom", "tracking", "tokens"],
   answer: ["id"],
   newTenant: "id",
 };
@@ -120,7 +122,7 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
     path: "/dash/api/tenants/:id",
     name: "operator",
     operation: "changeTenant",
-    audit: { body: ["name", "plan", "channels", "permissions", "allow_custom", "tokens"] },
+    audit: { body: ["name", "plan", "channels", "permissions", "allow_custom", "tracking", "tokens"] },
     tag: "Tenants",
     summary: "Change a tenant",
     description: "`tokens` is the new balance; the difference is a movement. The id cannot be changed.",

@@ -109,7 +109,7 @@ export class TenantRepository {
     tenantId: string,
     change: TenantChange,
   ): Promise<Done<TenantRecord> | Missing<"tenant"> | Invalid | NoSuchPlan> {
-    const { name, plan, channels, permissions, allow_custom: allowCustom, tokens } = change;
+    const { name, plan, channels, permissions, allow_custom: allowCustom, tracking, tokens } = change;
     const fault = name === undefined ? null : checkName(name);
     if (fault !== null) return fault;
     const values = {
@@ -118,6 +118,7 @@ export class TenantRepository {
       ...(channels !== undefined && { channels: unique(channels) }),
       ...(permissions !== undefined && { permissions: unique(permissions) }),
       ...(allowCustom !== undefined && { allowCustom: unique(allowCustom) }),
+      ...(tracking !== undefined && { tracking }),
     };
     const hasValues = Object.keys(values).length > 0;
     if (!hasValues && tokens === undefined) return this.one(tenantId);
@@ -168,6 +169,7 @@ export class TenantRepository {
           channels: unique(tenant.channels ?? channels),
           permissions: unique(tenant.permissions ?? []),
           allowCustom: unique(tenant.allow_custom ?? []),
+          tracking: tenant.tracking ?? {},
           tokens: tenant.tokens ?? 0,
           shard: tenantShard(id, shards),
           version,
@@ -208,6 +210,7 @@ function recordOf(row: TenantRow): TenantRecord {
     channels: row.channels,
     permissions: row.permissions,
     allow_custom: row.allowCustom,
+    tracking: row.tracking,
     paused: row.paused,
     held: row.held,
     tokens: row.tokens,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
-import { EVENT_TYPES, type EventType } from "../../src/domain/event.ts";
-import type { EventMetrics } from "../../src/domain/event-metrics.ts";
+import { COUNTS, type Count, type EventMetrics } from "../../src/domain/event-metrics.ts";
 import { JobIds } from "../../src/domain/ids.ts";
 import type { OwnersAnswer } from "../../src/domain/job-questions.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -137,7 +136,7 @@ test("a tenant is told what its job waits for, and how each of its tries ended",
 
 test("a tenant's metrics are what it asked for, and a wrong question is refused by name", async () => {
   const days = "from=2026-11-20&to=2026-11-21";
-  const none = Object.fromEntries(EVENT_TYPES.map((type) => [type, 0])) as Record<EventType, number>;
+  const none = Object.fromEntries(COUNTS.map((count) => [count, 0])) as Record<Count, number>;
   metrics = [{ atMs: Date.UTC(2026, 10, 20), group: "email", events: { ...none, sent: 3, delivered: 2 } }];
   const shown = "interval=day&group_by=channel&metrics=sent,delivery_rate,open_rate,complaint_rate,click_rate";
   const { status, body } = await front.request("GET", `/v1/metrics?${days}&${shown}&timezone=Europe/Berlin`);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { EVENT_TYPES } from "../../src/domain/event.ts";
-import type { MetricsQuery } from "../../src/domain/event-metrics.ts";
+import type { MetricRow, MetricsQuery } from "../../src/domain/event-metrics.ts";
 import { ClickHouseEventMetrics } from "../../src/events/clickhouse-event-metrics.ts";
 import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
@@ -127,9 +127,9 @@ test("sums that lack events are made up for, each by what is missing, and whole 
   const gaps = await derivedGaps(eventStore.reading, eventStore.target, rows);
   const day = new Date(NOON_MS).toISOString().slice(0, 10);
   expect(gaps).toEqual([
-    { table: "events_hourly", values: ["ida", `${day} 15:00:00`, "email", "sent", 1] },
-    { table: "events_hourly", values: ["ida", `${day} 16:00:00`, "email", "sent", 1] },
-    { table: "events_daily", values: ["ida", day, "email", "sent", 5] },
+    { table: "events_hourly", values: ["ida", `${day} 15:00:00`, "email", "sent", false, 1] },
+    { table: "events_hourly", values: ["ida", `${day} 16:00:00`, "email", "sent", false, 1] },
+    { table: "events_daily", values: ["ida", day, "email", "sent", false, 5] },
   ]);
   await insertGaps(eventStore.writing, eventStore.target, { token: "s1:ida", gaps });
   for (const table of ["events_hourly", "events_daily"]) expect(await sums(table)).toEqual(whole);
@@ -213,6 +213,55 @@ test("a tenant's metrics are its own, by interval, zone and group, however they 
   ]);
   expect(await of({ from: "0001-01-01", to: "0001-12-31", interval: "week" })).toEqual([]);
   expect(await of({ from: "9999-01-01", to: "9999-12-31", group: "tag" })).toEqual([]);
+});
+
+test("opens and clicks by machines are told apart in every sum, and counted as one where they are missing", async () => {
+  const tenantId = "kit";
+  const day = new Date(NOON_MS).toISOString().slice(0, 10);
+  const finished = { status: "success", attempts: 1, result: {}, template: "news" } as const;
+  const first = storedEventRow(eventIdAt(0), { tenantId, finished });
+  const url = "https://x.test/";
+  const followed = [
+    ["opened", { machine: true, by: "Apple Mail Privacy Protection" }],
+    ["opened", { by: "Gmail" }],
+    ["clicked", { url, machine: true }],
+    ["clicked", { url: 'https://y.test/","machine":true' }],
+    ["clicked", { url: "https://z.test/", machine: true, by: "Barracuda" }],
+  ] as const;
+  const rows = [
+    first,
+    ...followed.map(([type, result], at) => ({ ...first, type, result, eventId: eventIdAt(1 + at), finished: null })),
+  ];
+  await eventStore.writer.write("s1:kit", rows);
+  const read = (sql: string) => eventStore.reading.rows(sql);
+  const columns = "opened, machine_opened, clicked, machine_clicked";
+  const expected = [[1, 1, 1, 2]];
+  expect(await read(`SELECT ${columns} FROM ${db()}.delivery_funnel WHERE tenant_id = 'kit'`)).toEqual(expected);
+  const range = `tenant = 'kit', from = '${day}', to = '${day}'`;
+  // Of jobs: one opened it.
+  expect(await read(`SELECT ${columns} FROM ${db()}.template_results(${range})`)).toEqual([[1, 1, 1, 1]]);
+  for (const table of ["events", "events_by_type"]) {
+    const machines = `SELECT countIf(machine) FROM ${db()}.${table} WHERE tenant_id = 'kit'`;
+    expect(await read(machines)).toEqual([[3]]);
+  }
+  const metrics = new ClickHouseEventMetrics(eventStore.reading, eventStore.target);
+  const asked = { tenantId, from: day, to: day, timezone: "UTC", isWholeHours: true, interval: null, channel: null };
+  for (const group of [null, "template"] as const) {
+    const [row] = await metrics.metrics({ ...asked, group });
+    const { opened, machine_opened, clicked, machine_clicked } = (row as MetricRow).events;
+    expect([[opened, machine_opened, clicked, machine_clicked]]).toEqual(expected);
+  }
+  expect(await derivedGaps(eventStore.reading, eventStore.target, rows)).toEqual([]);
+  await eventStore.writing.command(
+    `ALTER TABLE ${db()}.events_daily DELETE WHERE tenant_id = 'kit' AND machine SETTINGS mutations_sync = 2`,
+  );
+  const gaps = await derivedGaps(eventStore.reading, eventStore.target, rows);
+  expect(gaps.map(({ values }) => values.slice(3))).toEqual([
+    ["opened", true, 1],
+    ["clicked", true, 2],
+  ]);
+  await insertGaps(eventStore.writing, eventStore.target, { token: "s1:kit", gaps });
+  expect(await read(`SELECT ${columns} FROM ${db()}.delivery_funnel WHERE tenant_id = 'kit'`)).toEqual(expected);
 });
 
 test("analysts' views answer from the sums and the events", async () => {

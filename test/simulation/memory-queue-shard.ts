@@ -351,11 +351,12 @@ export function hasEvent({ events, life }: StoredJob, report: Report): boolean {
   );
 }
 
-/** Clicks count once a link, all else once a life of the job. */
+/** Clicks count once a link, all else once a life of the job; but a person's counts after a machine's. */
 export function hasReport(known: readonly Report[], { type, result }: Report): boolean {
-  return known.some(
-    (one) => one.type === type && (type !== "clicked" || JSON.stringify(one.result) === JSON.stringify(result)),
-  );
+  return known.some((one) => {
+    if (one.type !== type || (one.result["machine"] === true && result["machine"] !== true)) return false;
+    return type !== "clicked" || one.result["url"] === result["url"];
+  });
 }
 
 /** The next event's id, which tells the time, and none that is far ahead of the time that the last pull agreed on. */

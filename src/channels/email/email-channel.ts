@@ -2,7 +2,7 @@ import type { Channel, Relay } from "../../domain/channel.ts";
 import type { Clock } from "../../domain/clock.ts";
 import type { ContentStore } from "../../domain/content-store.ts";
 import type { DomainSigning } from "../../domain/domain.ts";
-import { namesMachine } from "../../domain/email.ts";
+import { DEFAULT_TRACKING, namesMachine, type TrackingChoice } from "../../domain/email.ts";
 import { isOutage } from "../../domain/errors.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
@@ -242,7 +242,10 @@ export class EmailChannel implements Channel {
       ...(more !== undefined && { attachments: more.attachments }),
       envelopeFrom: this.returnPathOf(signing, job, tenant)?.address ?? letter.from.address,
       headers: this.links.headers(job),
-      html: html === null ? null : html.template.encodeTracked(html.values, this.links.tracking(job)),
+      html:
+        html === null
+          ? null
+          : html.template.encodeTracked(html.values, this.links.tracking(job, trackingOf(letter.payload, tenant))),
       // Keeps the message's own links.
       text: text === null ? null : text.template.encode(text.values),
       signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
@@ -362,6 +365,12 @@ export class EmailChannel implements Channel {
 /** A name without a dot reveals nothing about the platform's relay, and may be an ordinary word (`mail`). */
 function confidentialOf({ user, password, host }: SmtpServer, own: boolean): readonly string[] {
   return own || !/[.:]/.test(host) ? [user, password] : [user, password, host];
+}
+
+/** The message's own choice comes before its template's, and that before the tenant's. */
+function trackingOf({ tracking, template }: EmailPayload, tenant: Tenant): Required<TrackingChoice> {
+  const { tracking: usual } = template === undefined ? {} : (tenant.emailTemplates.get(template) ?? {});
+  return { ...DEFAULT_TRACKING, ...tenant.tracking, ...usual, ...tracking };
 }
 
 function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {

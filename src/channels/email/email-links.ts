@@ -1,3 +1,4 @@
+import type { TrackingChoice } from "../../domain/email.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import { emailLimits } from "./limits.ts";
@@ -25,8 +26,8 @@ export class EmailLinks {
     ];
   }
 
-  /** How one HTML of the job is tracked. A repeated delivery gets exactly the same HTML. */
-  tracking({ tenantId, jobId }: QueuedJob): Tracking {
+  /** How one HTML of the job is tracked. A repeated delivery gets exactly the same HTML, unless the tenant has changed its mind. */
+  tracking({ tenantId, jobId }: QueuedJob, { opens, clicks }: Required<TrackingChoice>): Tracking {
     const tracked = new Map<string, string>();
     const trackedUrl = (url: string): string | null => {
       const known = tracked.get(url);
@@ -36,7 +37,7 @@ export class EmailLinks {
       tracked.set(url, made);
       return made;
     };
-    const pixel = `${this.base}/t/o/${this.signer.sign({ purpose: "open", tenantId, jobId })}.gif`;
-    return { pixel, trackedUrl };
+    const pixel = !opens ? null : `${this.base}/t/o/${this.signer.sign({ purpose: "open", tenantId, jobId })}.gif`;
+    return { pixel, trackedUrl: clicks ? trackedUrl : () => null };
   }
 }

@@ -3,12 +3,12 @@ import { isRoutedOn, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
-import { optional } from "../../http/schemas.ts";
+import { optional, trackingSchema } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
-import type { Addressee, EmailPayload } from "./payload.ts";
+import { type Addressee, type EmailPayload, trackingChoice } from "./payload.ts";
 
-/* Members of an e-mail that few messages have: further recipients and headers. */
+/* Members of an e-mail that few messages have: further recipients, headers, and whether they are tracked. */
 
 const Addressed = Type.Union([
   Type.String({ maxLength: limits.addressBytesMax }),
@@ -48,6 +48,12 @@ export const FURTHER_MEMBERS = {
         "In-Reply-To, References, Auto-Submitted, Precedence, Importance, Feedback-ID, List-ID. Values are one line; name and value have at most 998 bytes.",
     }),
   ),
+  tracking: optional(
+    trackingSchema(
+      "Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the template says, or the " +
+        "tenant, or true.",
+    ),
+  ),
 };
 
 const TagWord = Type.String({ pattern: TAG_WORD.source });
@@ -78,10 +84,10 @@ export function readTags(list: Json): readonly Tag[] | string {
   return tags;
 }
 
-export type FurtherMembers = Pick<EmailPayload, "cc" | "bcc" | "replyTo" | "headers">;
+export type FurtherMembers = Pick<EmailPayload, "cc" | "bcc" | "replyTo" | "headers" | "tracking">;
 
 /** The members of a body that has all of its members of type; a text says what is wrong with them. */
-export function readFurtherMembers({ cc, bcc, reply_to, headers }: JsonObject): FurtherMembers | string {
+export function readFurtherMembers({ cc, bcc, reply_to, headers, tracking }: JsonObject): FurtherMembers | string {
   const further: { -readonly [K in keyof FurtherMembers]: FurtherMembers[K] } = {};
   for (const [member, value] of [
     ["cc", cc],
@@ -110,7 +116,19 @@ export function readFurtherMembers({ cc, bcc, reply_to, headers }: JsonObject): 
     if (typeof read === "string") return read;
     if (Object.keys(read).length > 0) further.headers = read;
   }
+  if (tracking !== undefined) {
+    if (!isJsonObject(tracking)) return "tracking must be an object with opens and clicks";
+    const wrong = complaintAboutMembers(tracking, ["opens", "clicks"], "tracking") ?? wrongTracking(tracking);
+    if (wrong !== null) return wrong;
+    further.tracking = trackingChoice(tracking);
+  }
   return further;
+}
+
+function wrongTracking({ opens = null, clicks = null }: JsonObject): string | null {
+  const isChoice = (value: Json) => value === null || typeof value === "boolean";
+  if (!isChoice(opens)) return "tracking.opens must be true or false";
+  return isChoice(clicks) ? null : "tracking.clicks must be true or false";
 }
 
 function readAddressees(member: string, list: readonly Json[]): readonly Addressee[] | string {

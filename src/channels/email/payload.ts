@@ -1,4 +1,5 @@
 import type { StoredContent } from "../../domain/content-store.ts";
+import type { TrackingChoice } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../domain/json.ts";
 
 /** What is queued of an e-mail. */
@@ -19,6 +20,8 @@ export interface EmailPayload {
   /** Further headers: names and values as they were given. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly attachments?: readonly AttachedFile[];
+  /** Before what its template and its tenant say. */
+  readonly tracking?: TrackingChoice;
 }
 
 export interface Addressee {
@@ -58,7 +61,7 @@ export function parsePayload(text: string): EmailPayload | null {
 }
 
 /** Members that few messages have. */
-function furtherOf({ cc, bcc, replyTo, headers, attachments }: JsonObject): Partial<EmailPayload> {
+function furtherOf({ cc, bcc, replyTo, headers, attachments, tracking }: JsonObject): Partial<EmailPayload> {
   return {
     ...(Array.isArray(cc) && { cc: cc.flatMap(addressee) }),
     ...(Array.isArray(bcc) && { bcc: bcc.flatMap(addressee) }),
@@ -66,6 +69,15 @@ function furtherOf({ cc, bcc, replyTo, headers, attachments }: JsonObject): Part
     // Written by `encodePayload`, whose caller has checked every value.
     ...(isJsonObject(headers) && { headers: headers as Readonly<Record<string, string>> }),
     ...(Array.isArray(attachments) && { attachments: attachments.flatMap(attachedFile) }),
+    ...(isJsonObject(tracking) && { tracking: trackingChoice(tracking) }),
+  };
+}
+
+/** What of it is a choice. */
+export function trackingChoice({ opens, clicks }: JsonObject): TrackingChoice {
+  return {
+    ...(typeof opens === "boolean" && { opens }),
+    ...(typeof clicks === "boolean" && { clicks }),
   };
 }
 

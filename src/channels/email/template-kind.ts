@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
+import type { TrackingChoice } from "../../domain/email.ts";
 import { done } from "../../domain/store-result.ts";
 import { ApiError } from "../../http/api-error.ts";
-import { NOT_BLANK, oneLine } from "../../http/schemas.ts";
+import { NOT_BLANK, oneLine, trackingSchema } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
 import { checkText } from "../../storage/check-text.ts";
 import { emailLimits } from "./limits.ts";
@@ -22,6 +23,7 @@ export type EmailTemplateRecord = {
   readonly subject: string;
   readonly html: string;
   readonly text: string | null;
+  readonly tracking?: TrackingChoice;
 };
 
 const members = {
@@ -37,6 +39,7 @@ const members = {
       description: `plain text of at most ${emailLimits.inlineHtmlBytesMax} characters, or null`,
     }),
   ),
+  tracking: Type.Optional(trackingSchema("an object with opens and clicks, each true or false")),
 };
 
 export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord> = {
@@ -49,14 +52,15 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
     subject: Type.String(),
     html: Type.String(),
     text: Type.Union([Type.String(), Type.Null()]),
+    tracking: Type.Optional(trackingSchema("Absent: the template says nothing of it.")),
   }),
-  accept(slug, { subject, html, text = null }) {
+  accept(slug, { subject, html, text = null, tracking }) {
     const fault =
       placeholderFault("subject", subject) ??
       placeholderFault("html", html) ??
       (text === null ? null : placeholderFault("text", text));
     if (fault !== null) throw new ApiError(400, fault);
-    return { slug, channel: "email", subject, html, text };
+    return { slug, channel: "email", subject, html, text, ...(tracking !== undefined && { tracking }) };
   },
   preview: {
     answer: EmailPreview,

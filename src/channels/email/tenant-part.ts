@@ -1,5 +1,5 @@
 import type { VerifiedDomain } from "../../domain/domain.ts";
-import type { EmailSender, EmailTemplate } from "../../domain/email.ts";
+import type { EmailSender, EmailTemplate, TrackingChoice } from "../../domain/email.ts";
 import type { StoredTemplates, TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { emailCredentialsPlace, parseEmailCredentials } from "./credentials.ts";
 import { keyPlace, verifiedDomainOf } from "./domains/domain-repository.ts";
@@ -13,6 +13,8 @@ interface EmailMembers {
   readonly emailSender: EmailSender | null;
   /** Its verified sending domains, by name. */
   readonly domains: ReadonlyMap<string, VerifiedDomain>;
+  /** Absent: the tenant says nothing of it, as nearly all. */
+  readonly tracking?: TrackingChoice;
 }
 
 declare module "../../domain/tenant.ts" {
@@ -59,5 +61,6 @@ export const emailPart: TenantPart<EmailMembers> = {
       ? credentials(emailCredentialsPlace(tenant.id), parseEmailCredentials)
       : null,
     domains: rows(VERIFIED_DOMAINS),
+    ...(Object.keys(tenant.tracking).length > 0 && { tracking: tenant.tracking }),
   }),
 };

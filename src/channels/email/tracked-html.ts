@@ -4,8 +4,8 @@ import { parseUrl } from "../../domain/parse-url.ts";
 import { HtmlWalk } from "./html-walk.ts";
 
 export interface Tracking {
-  /** Address of the tracking pixel. */
-  readonly pixel: string;
+  /** Address of the tracking pixel; null: there is none. */
+  readonly pixel: string | null;
   /**
    * The address that replaces a link's own address, which is absolute, http or https; null leaves the link unchanged.
    */
@@ -28,7 +28,7 @@ export function trackedHtml(html: string, { pixel, trackedUrl }: Tracking): stri
     return tracked === null ? [] : [{ start, end, text: trackedValue(tracked, quote) }];
   });
   const at = finder.bodyEnd ?? html.length;
-  edits.push({ start: at, end: at, text: pixelImage(pixel) });
+  if (pixel !== null) edits.push({ start: at, end: at, text: pixelImage(pixel) });
   return edited(
     html,
     edits.sort((one, other) => one.start - other.start),

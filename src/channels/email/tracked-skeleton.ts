@@ -122,7 +122,7 @@ function textOf(gap: Gap, values: readonly string[], tracking: Tracking): string
     case "value":
       return values[gap.nth] ?? "";
     case "pixel":
-      return pixelImage(tracking.pixel);
+      return tracking.pixel === null ? "" : pixelImage(tracking.pixel);
     case "link":
       return linkText(gap.link, values, tracking);
   }

@@ -1,4 +1,4 @@
-import { type EventType, isByReader } from "../../domain/event.ts";
+import { type EventType, isByMachine, isByReader } from "../../domain/event.ts";
 import { AWAITED, type Awaited, type Fallback } from "../../domain/fallback.ts";
 import { isFinal, type JobRecord } from "../../domain/job.ts";
 
@@ -8,7 +8,9 @@ const STRENGTH: Readonly<Record<Awaited, number>> = { sent: 0, delivered: 1, rea
 export function wasReceived({ events, status, began = 0 }: JobRecord, unless: readonly Awaited[]): boolean {
   const least = Math.min(...unless.map((word) => STRENGTH[word]));
   // Of copies to other recipients nothing follows for the one that the message is for.
-  const own = events.filter(({ eventId, result }) => eventId > began && result["recipient"] === undefined);
+  const own = events.filter(
+    (event) => event.eventId > began && event.result["recipient"] === undefined && !isByMachine(event),
+  );
   const cameBack = own.some(({ type }) => type === "bounced" || type === "failed");
   return own.some(({ type }) => {
     // A message that nobody took has no readers: a gateway has followed its links.

@@ -388,11 +388,17 @@ end
 -- The record with status `to` if it has status `from`, otherwise as it is.
 local function with_status(record, from, to) return (record:gsub('^(%S+ %a)' .. from, '%1' .. to, 1)) end
 
--- What tells events of one type apart: a click's result, or the further recipient that the result begins with; ''
--- for all others. Whoever reports, a job has at most FURTHER_MAX such recipients.
+-- A gateway may follow links while it refuses the message, so what readers report does not show that the provider has it.
+local function is_by_reader(type) return type == EVENT_OPENED or type == EVENT_CLICKED end
+-- Whether a machine did it, as a member of the result says; quotes within a text of JSON have a backslash before them.
+local function is_by_machine(type, result)
+  return is_by_reader(type) and result:find('"machine":true', 1, true) ~= nil
+end
+-- What tells events of one type apart: a click's result without who did it, or the further recipient that the result begins with;
+-- '' for all others. Whoever reports, a job has at most FURTHER_MAX such recipients.
 local FURTHER_MAX = 50
 local function told_apart_by(type, result)
-  if type == EVENT_CLICKED then return result end
+  if type == EVENT_CLICKED then return (result:gsub(',"machine":true', '', 1):gsub(',"by":"[^"]*"}$', '}')) end
   return result:match('^{"recipient":(".-")[,}]') or ''
 end
 
@@ -401,14 +407,16 @@ end
 local CLICKED_BYTES_MAX = 32 * 1024
 local function takes_no_click(record, type) return type == EVENT_CLICKED and #record > CLICKED_BYTES_MAX end
 
--- At most one event per type, life and what tells it apart.
+-- At most one event per type, life and what tells it apart; but a person's comes after a machine's.
 local function has_event(record, type, result)
   if takes_no_click(record, type) then return true end
   local began, apart, further = life_began(record_life(record)), told_apart_by(type, result), 0
+  local by_machine = is_by_machine(type, result)
   -- An empty result is left out of its line, and so is the space before it.
   for id, known in record:gmatch('\n' .. type .. '(%d+) ?([^\n]*)') do
     if tonumber(id) > began then
-      if told_apart_by(type, known) == apart then return true end
+      local counts = by_machine or not is_by_machine(type, known)
+      if counts and told_apart_by(type, known) == apart then return true end
       further = further + 1
     end
   end
@@ -416,8 +424,6 @@ local function has_event(record, type, result)
 end
 
 local KEPT_LINE = '\n' .. KEPT
--- A gateway may follow links while it refuses the message, so what readers report does not show that the provider has it.
-local function is_by_reader(type) return type == EVENT_OPENED or type == EVENT_CLICKED end
 -- Whether a report waits that does.
 local function is_with_provider(record)
   return record:find(KEPT_LINE .. '[^' .. EVENT_OPENED .. EVENT_CLICKED .. ']') ~= nil
@@ -436,9 +442,10 @@ end
 -- Whether such a report already waits for the job's end.
 local function has_kept(record, type, result)
   if not record:find(KEPT_LINE .. type, 1, true) then return false end
-  local apart, further = told_apart_by(type, result), 0
+  local apart, by_machine, further = told_apart_by(type, result), is_by_machine(type, result), 0
   for known in record:gmatch(KEPT_LINE .. type .. ' ?([^\n]*)') do
-    if told_apart_by(type, known) == apart then return true end
+    local counts = by_machine or not is_by_machine(type, known)
+    if counts and told_apart_by(type, known) == apart then return true end
     further = further + 1
   end
   return type ~= EVENT_CLICKED and further > FURTHER_MAX

@@ -10,6 +10,8 @@ export interface Engagement {
   readonly jobId: string;
   /** The target of the click; null for an open. */
   readonly url: string | null;
+  /** Which program it was; null: none that is known. */
+  readonly by: { readonly name: string; readonly isMachine: boolean } | null;
 }
 
 export interface EngagementsPorts {
@@ -34,16 +36,21 @@ export class Engagements {
   constructor(private readonly ports: EngagementsPorts) {}
 
   /** Returns at once. */
-  note({ type, tenantId, jobId, url }: Engagement): void {
+  note({ type, tenantId, jobId, url, by }: Engagement): void {
     const { reports, telemetry } = this.ports;
-    const name = `${type} ${tenantId} ${jobId} ${url ?? ""}`;
+    const name = `${type} ${by?.isMachine === true} ${tenantId} ${jobId} ${url ?? ""}`;
     if (this.pending.has(name)) return;
     const { engagementsPendingMax: most } = engineLimits;
     if (this.pending.size >= most || this.pendingOf.of(tenantId) >= most / TENANT_SHARES)
       return telemetry.count("engagements_dropped", { type });
     this.pending.add(name);
     this.pendingOf.add(tenantId);
-    const result = url === null ? {} : { url };
+    // In the order that the queue reads it in.
+    const result = {
+      ...(url !== null && { url }),
+      ...(by?.isMachine === true && { machine: true }),
+      ...(by !== null && { by: by.name }),
+    };
     // Never rejects.
     void reports
       .take({ tenantId, jobId, type, result, suppressRecipient: null })

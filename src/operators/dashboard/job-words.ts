@@ -75,7 +75,8 @@ function successOf({ channel, events, history }: JobHistory): Sentence {
   if (has("complained")) return { tone: "warn", text: "Delivered, and the recipient reported it as spam." };
   if (channel === "wallet") return { tone: "good", text: "The pass was made." };
   if (has("delivered") || has("read")) {
-    return { tone: "good", text: `Delivered${has("read") ? " and read" : has("opened") ? " and opened" : ""}.` };
+    const isOpened = events.some((event) => event.event_type === "opened" && event.result.machine !== true);
+    return { tone: "good", text: `Delivered${has("read") ? " and read" : isOpened ? " and opened" : ""}.` };
   }
   const sent = history.find(({ outcome }) => outcome === "sent");
   const to = sent?.relay === undefined ? "the mail server or provider" : sent.relay;
@@ -160,6 +161,13 @@ function attemptStep({ at, outcome, relay, reply, next_attempt_at: next }: JobAt
   }
 }
 
+function readerWords(title: string, { machine, by }: { readonly machine?: true; readonly by?: string }) {
+  const who = by === undefined ? "" : ` (${by})`;
+  return machine === true
+    ? ({ tone: "busy", title: `${title} by a machine${who}` } as const)
+    : ({ tone: "good", title: title + who } as const);
+}
+
 function eventStep(event: JobEvent): Step {
   const { created_at: at } = event;
   switch (event.event_type) {
@@ -170,9 +178,9 @@ function eventStep(event: JobEvent): Step {
     case "read":
       return { at, tone: "good", title: "Read", detail: null };
     case "opened":
-      return { at, tone: "good", title: "Opened", detail: null };
+      return { at, ...readerWords("Opened", event.result), detail: null };
     case "clicked":
-      return { at, tone: "good", title: "A link was clicked", detail: event.result.url };
+      return { at, ...readerWords("A link was clicked", event.result), detail: event.result.url };
     case "bounced":
       return { at, tone: "bad", title: "Bounced", detail: `“${event.result.diagnostic}”` };
     case "complained":

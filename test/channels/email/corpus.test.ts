@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { programOf } from "../../../src/channels/email/links/known-programs.ts";
 import { messageIdOf } from "../../../src/channels/email/message-id.ts";
 import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts";
 import { judgeRefusal } from "../../../src/domain/mail-refusals.ts";
@@ -30,6 +31,18 @@ describe("a server's reply suppresses exactly those who are gone", () => {
       );
       const said = (reply ?? "").replaceAll("\\n", "\n");
       return judgeRefusal({ text: said, enhancedCode, command, provider }).isGone !== (answer === "bounced");
+    });
+    expect({ cases: cases.length > 0, wrong }).toEqual({ cases: true, wrong: [] });
+  });
+});
+
+describe("a program that opens messages or follows links is told by its name", () => {
+  test.each(filesIn("user-agents"))("%s", (_name, text) => {
+    const cases = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+    const wrong = cases.filter((line) => {
+      const [answer, name, userAgent = ""] = line.split("\t");
+      const program = programOf(userAgent);
+      return (program?.isMachine ?? false) !== (answer === "machine") || (program?.name ?? "-") !== name;
     });
     expect({ cases: cases.length > 0, wrong }).toEqual({ cases: true, wrong: [] });
   });

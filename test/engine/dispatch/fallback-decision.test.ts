@@ -3,6 +3,7 @@ import type { EventType } from "../../../src/domain/event.ts";
 import { AWAITED, type Awaited, fallbackId, fallbackIds, jobsBefore } from "../../../src/domain/fallback.ts";
 import { idInBatch, isJobId, jobTimeMs } from "../../../src/domain/ids.ts";
 import type { JobRecord } from "../../../src/domain/job.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
 import {
   type FallbackMoment,
   turnOf,
@@ -66,6 +67,15 @@ describe("a message was received", () => {
       }
     }
     expect(wasReceived(aJob({ status: "failed", events: eventsOf("failed", "read") }), ["delivered"])).toBe(true);
+  });
+
+  test("by a person, not by a machine that opened it or followed its links", () => {
+    const [sent] = eventsOf("sent");
+    const by = (type: EventType, result: JsonObject) => ({ eventId: 2, type, result });
+    const job = (...events: JobRecord["events"]) => aJob({ events: [...(sent ? [sent] : []), ...events] });
+    expect(wasReceived(job(by("opened", { machine: true })), ["opened"])).toBe(false);
+    expect(wasReceived(job(by("clicked", { url: "https://x.test/", machine: true })), ["clicked"])).toBe(false);
+    expect(wasReceived(job(by("opened", { by: "Gmail" })), ["opened"])).toBe(true);
   });
 
   test("by whom it is for, not by who got a copy", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventType } from "../../../src/domain/event.ts";
 import type { QueuedJob } from "../../../src/domain/job.ts";
+import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Observation, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { JobNotes } from "../../../src/engine/dispatch/job-notes.ts";
@@ -52,6 +53,33 @@ async function inHand() {
   const jobId = await accept(around.tenant);
   return { ...around, jobId, job: first(await pullOne(around.lease, "acme")) };
 }
+
+test("a person's open and click come after a machine's, and nobody's come twice", async () => {
+  const { tenant, lease, jobId, job } = await inHand();
+  const machine = { machine: true, by: "Barracuda" };
+  const url = 'https://x.test/?q=","machine":true';
+  const told: readonly (readonly [EventType, JsonObject, string])[] = [
+    ["opened", machine, "kept"],
+    ["opened", { machine: true, by: "Mimecast" }, "duplicate"],
+    ["opened", { by: "Gmail" }, "kept"],
+    ["opened", machine, "duplicate"],
+    ["clicked", { url, ...machine }, "kept"],
+    ["clicked", { url, machine: true }, "duplicate"],
+    ["clicked", { url, by: "Gmail" }, "kept"],
+    ["clicked", { url }, "duplicate"],
+    ["clicked", { url, ...machine }, "duplicate"],
+    ["clicked", { url: `${url}&more` }, "kept"],
+  ];
+  for (const [type, result, answer] of told)
+    expect(await queue.observe(tenant, report(jobId, type, result))).toBe(answer as "kept");
+  await queue.settle(lease, [sent(job)]);
+  for (const [type, result] of told) expect(await queue.observe(tenant, report(jobId, type, result))).toBe("duplicate");
+  const events = (await queue.job(tenant, jobId))?.events.map(({ type, result }) => [type, result]);
+  expect(events).toEqual([
+    ["sent", {}],
+    ...told.filter(([, , answer]) => answer === "kept").map(([type, result]) => [type, result]),
+  ]);
+});
 
 test("a settlement tells which jobs a report ended with success, so that nobody counts them as failed", async () => {
   const { tenant, lease, jobId, job } = await inHand();

@@ -138,6 +138,7 @@ export interface Report {
   readonly isForeign: boolean;
   readonly type: EventType;
   readonly url: string | null;
+  readonly isByMachine: boolean;
   readonly suppresses: boolean;
   readonly isKnownToEventStore: boolean;
 }
@@ -215,6 +216,7 @@ const report: fc.Arbitrary<Report> = fc.record({
   isForeign: fc.constantFrom(false, false, false, false, false, true),
   type: fc.constantFrom<EventType>("delivered", "opened", "clicked", "clicked", "bounced", "sent", "failed"),
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
+  isByMachine: fc.constantFrom(false, false, true),
   suppresses: fc.boolean(),
   isKnownToEventStore: fc.boolean(),
 });

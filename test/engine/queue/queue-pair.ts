@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { assert } from "../../../src/domain/errors.ts";
-import { firstEventIdAt } from "../../../src/domain/event.ts";
+import { firstEventIdAt, isByReader } from "../../../src/domain/event.ts";
 import { JobIds, jobTimeMs } from "../../../src/domain/ids.ts";
 import type { Attempt, ChannelName, JobRecord, QueuedJob } from "../../../src/domain/job.ts";
 import {
@@ -394,14 +394,14 @@ export class QueuePair {
     return results;
   }
 
-  private sightingOf({ job: at, isForeign, type, url, suppresses }: Report) {
+  private sightingOf({ job: at, isForeign, type, url, isByMachine, suppresses }: Report) {
     const accepted = pickFromEnd(this.jobs, at);
     const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
     const recipient = accepted?.job.recipient ?? "ann@example.com";
     const observation: Observation = {
       jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000),
       type,
-      result: url === null ? {} : { url },
+      result: { ...(url !== null && { url }), ...(isByMachine && isByReader(type) && { machine: true }) },
       suppress: suppresses ? { recipient, reason: type === "bounced" ? "bounced" : "unsubscribed" } : null,
       known: null,
     };

@@ -25,7 +25,7 @@ class Reports {
   }
 }
 
-const click = { type: "clicked", tenantId: "acme", jobId: "j", url: "https://x.test/" } as const;
+const click = { type: "clicked", tenantId: "acme", jobId: "j", url: "https://x.test/", by: null } as const;
 
 test("an engagement repeated while it is being recorded is reported once, a different one as well", async () => {
   const reports = new Reports();
@@ -34,15 +34,17 @@ test("an engagement repeated while it is being recorded is reported once, a diff
   engagements.note(click);
   engagements.note({ ...click, url: "https://y.test/" });
   engagements.note({ ...click, type: "opened", url: null });
+  engagements.note({ ...click, by: { name: "Barracuda", isMachine: true } });
   expect(reports.taken.map(({ type, result }) => [type, result])).toEqual([
     ["clicked", { url: "https://x.test/" }],
     ["clicked", { url: "https://y.test/" }],
     ["opened", {}],
+    ["clicked", { url: "https://x.test/", machine: true, by: "Barracuda" }],
   ]);
   reports.recordAll();
   await eventually("it may be reported again", () => {
     engagements.note(click);
-    return reports.taken.length === 4;
+    return reports.taken.length === 5;
   });
 });
 

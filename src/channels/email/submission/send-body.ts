@@ -1,5 +1,5 @@
 import type { Address, Attachment, Email, Mailbox } from "postal-mime";
-import { isRoutedOn, parseRecipient, recipientKey } from "../../../domain/email.ts";
+import { isRoutedOn, parseRecipient, recipientKey, type TrackingChoice } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
@@ -49,6 +49,7 @@ function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
     ...(own.template === null ? contentOf(email) : { template_id: own.template }),
     ...(own.data !== null && { data: own.data }),
     ...(own.tags.length > 0 && { tags: own.tags }),
+    ...(own.tracking !== null && { tracking: own.tracking }),
     ...(replyTo.length > 0 && { reply_to: replyTo }),
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(email.attachments.length > 0 && { attachments: email.attachments.map(attachmentOf) }),
@@ -87,12 +88,19 @@ interface OwnHeaders {
   readonly template: string | null;
   readonly data: JsonObject | null;
   readonly tags: readonly JsonObject[];
+  readonly tracking: TrackingChoice | null;
   readonly idempotencyKey: string | null;
 }
 
 const OWN = "x-waybill-";
-const [TEMPLATE, DATA, TAG, IDEMPOTENCY_KEY] = ["template", "data", "tag", "idempotency-key"] as const;
-const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, IDEMPOTENCY_KEY];
+const [TEMPLATE, DATA, TAG, TRACKING, IDEMPOTENCY_KEY] = [
+  "template",
+  "data",
+  "tag",
+  "tracking",
+  "idempotency-key",
+] as const;
+const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TRACKING, IDEMPOTENCY_KEY];
 
 function ownHeadersOf({ headers }: Email): OwnHeaders {
   const values = new Map<string, string[]>();
@@ -118,7 +126,8 @@ function ownHeadersOf({ headers }: Email): OwnHeaders {
   if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
     throw refused(`the header ${OWN}${IDEMPOTENCY_KEY} must be 1 to 255 printable ASCII characters`);
   }
-  return { template, data: dataOf(single(DATA)), tags: (values.get(TAG) ?? []).map(tagOf), idempotencyKey };
+  const tags = (values.get(TAG) ?? []).map(tagOf);
+  return { template, data: dataOf(single(DATA)), tags, tracking: trackingOf(single(TRACKING)), idempotencyKey };
 }
 
 function dataOf(text: string | null): JsonObject | null {
@@ -135,6 +144,19 @@ function jsonOf(text: string): unknown {
     if (error instanceof ApiError) return undefined;
     throw error;
   }
+}
+
+function trackingOf(text: string | null): TrackingChoice | null {
+  if (text === null) return null;
+  const choice: Record<string, boolean> = {};
+  for (const part of text.split(",")) {
+    const [name = "", value] = part.split("=").map((word) => word.trim().toLowerCase());
+    const isChoice = (name === "opens" || name === "clicks") && (value === "true" || value === "false");
+    if (!isChoice)
+      throw refused(`the header ${OWN}${TRACKING} must be opens=false, clicks=false, or one of them; or true`);
+    choice[name] = value === "true";
+  }
+  return choice;
 }
 
 function tagOf(text: string): JsonObject {

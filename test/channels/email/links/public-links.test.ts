@@ -58,7 +58,7 @@ describe("the tracking pixel", () => {
       pictures.add(Buffer.from(await response.arrayBuffer()).toString("hex"));
     }
     expect([...pictures]).toEqual([expect.stringMatching(/^474946383961010001/)]);
-    expect(front.engagements).toEqual([{ type: "opened", tenantId, jobId, url: null }]);
+    expect(front.engagements).toEqual([{ type: "opened", tenantId, jobId, url: null, by: null }]);
   });
 
   test("notes nothing for a HEAD or a program that looks ahead, and answers them the same", async () => {
@@ -69,13 +69,26 @@ describe("the tracking pixel", () => {
   });
 });
 
+test("a known machine that opens or clicks is noted as one, and is answered like anybody", async () => {
+  const scanner = { "user-agent": "Barracuda Sentinel (EE)" };
+  expect((await get(`/t/o/${open}.gif`, scanner)).status).toBe(200);
+  expect((await get(`/t/c/${click}`, scanner)).headers.get("location")).toBe(url);
+  await get(`/t/o/${open}.gif`, { "user-agent": "Mozilla/5.0 (via ggpht.com GoogleImageProxy)" });
+  const by = { name: "Barracuda", isMachine: true };
+  expect(front.engagements).toEqual([
+    { type: "opened", tenantId, jobId, url: null, by },
+    { type: "clicked", tenantId, jobId, url, by },
+    { type: "opened", tenantId, jobId, url: null, by: { name: "Gmail", isMachine: false } },
+  ]);
+});
+
 describe("a tracked link", () => {
   test("leads to the address that it carries, and is noted as a click", async () => {
     const response = await get(`/t/c/${click}`);
     expect([response.status, response.headers.get("location")]).toEqual([302, url]);
     expect(response.headers.get("referrer-policy")).toBe("no-referrer");
     expect(response.headers.get("cache-control")).toContain("no-store");
-    expect(front.engagements).toEqual([{ type: "clicked", tenantId, jobId, url }]);
+    expect(front.engagements).toEqual([{ type: "clicked", tenantId, jobId, url, by: null }]);
   });
 
   test("leads nowhere when it was altered, is for something else, or was signed by somebody else", async () => {

@@ -1,0 +1,1 @@
+ALTER TABLE "tenants" ADD COLUMN "tracking" jsonb DEFAULT '{}'::jsonb NOT NULL;
