@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
 import { emailLimits } from "../../../src/channels/email/limits.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
@@ -26,10 +26,10 @@ afterAll(async () => {
 });
 
 /** Delivers to somebody new, and gives back the job and the message that arrived. */
-async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?: QueuedJob) {
+async function arrived(payload: Omit<EmailPayload, "to">, through = channel, of?: QueuedJob, tenant = aTenant()) {
   const to = `Reader-${(nth += 1)}@example.test`;
   const job = { ...(of ?? emailJob("{}")), payload: JSON.stringify({ ...payload, to }), recipient: to.toLowerCase() };
-  expect((await through.deliver(job, aTenant(), NEVER)).kind).toBe("delivered");
+  expect((await through.deliver(job, tenant, NEVER)).kind).toBe("delivered");
   const [message] = sandbox.inbox.messages(to, 1);
   if (message === undefined) throw new Error("nothing arrived");
   return { job, source: message.source, headers: new Map(headersOf(message.source)) };
@@ -92,4 +92,57 @@ test("a public address with a path, a port or a slash at its end begins every li
   const { headers } = await arrived({ subject: "s", html: "<p>x</p>" }, other);
   expect(headers.get("List-Unsubscribe")).toMatch(/^<http:\/\/127\.0\.0\.1:3000\/mail\/u\/[\w-]+>$/);
   other.close();
+});
+
+describe("what is tracked", () => {
+  const html = "<body><p>{{.name}}</p><a href=https://x.test/?a=1&amp;b=2>shop</a></body>";
+  const filled = html.replace("{{.name}}", "Ann");
+  const clean = { opens: false, clicks: false };
+
+  async function trackedOf(payload: object, choices: { template?: object; tenant?: object } = {}) {
+    const { template, tenant } = choices;
+    const known = { subject: "s", html, text: null, ...(template && { tracking: template }) };
+    const emailTemplates = new Map([["t", known]]);
+    const of = aTenant({ emailTemplates, ...(tenant && { tracking: tenant }) });
+    const mail = { template: "t", data: { name: "Ann" }, ...payload };
+    const { source } = await arrived(mail, channel, undefined, of);
+    const sent = partsOf(source)["text/html"] ?? "";
+    return { opens: sent.includes("/t/o/"), clicks: sent.includes("/t/c/"), sent };
+  }
+
+  test("is everything where nobody says otherwise", async () => {
+    expect(await trackedOf({})).toMatchObject({ opens: true, clicks: true });
+  });
+
+  test.each([{ opens: false }, { clicks: false }, clean])(
+    "of %j only what is said is left out, and stays as it was written",
+    async (tracking) => {
+      const { sent, ...seen } = await trackedOf({ tracking });
+      expect(seen).toEqual({ opens: true, clicks: true, ...tracking });
+      if (!seen.opens && !seen.clicks) expect(sent).toBe(filled);
+    },
+  );
+
+  test("is what the message says, or else its template, or else the tenant, each member by itself", async () => {
+    const seen = await trackedOf({ tracking: { opens: true } }, { template: clean, tenant: { clicks: true } });
+    expect(seen).toMatchObject({ opens: true, clicks: false });
+    expect(await trackedOf({}, { tenant: clean })).toMatchObject(clean);
+    expect(await trackedOf({}, { template: { opens: true }, tenant: clean })).toMatchObject({
+      opens: true,
+      clicks: false,
+    });
+    // A template that only lends its subject says nothing.
+    expect(await trackedOf({ template: undefined, html, subject: "s" }, { template: clean })).toMatchObject({
+      opens: true,
+    });
+  });
+
+  test("of HTML whose tags depend on values is left out, too", async () => {
+    const { sent } = await trackedOf({
+      template: undefined,
+      html: "<p {{.attributes}}>x</p><a href='https://x.test/'>y</a>",
+      tracking: clean,
+    });
+    expect(sent).toBe("<p >x</p><a href='https://x.test/'>y</a>");
+  });
 });

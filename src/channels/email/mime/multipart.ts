@@ -99,8 +99,17 @@ function addFile(
   if (contentId !== undefined) node.setHeader("Content-ID", `<${contentId}>`);
   node.setHeader("Content-Transfer-Encoding", "base64");
   node.setHeader("Content-Disposition", isShownImage ? "inline" : "attachment");
-  pieces.push(`\r\n--${boundary}\r\n${node.buildHeaders()}\r\n\r\n`, body);
+  pieces.push(`\r\n--${boundary}\r\n${strictlyNamed(node.buildHeaders())}\r\n\r\n`, body);
 }
+
+/** Encoded words have no place within quotes (RFC 2047, 5): the type names the file as its disposition does (RFC 2231). */
+function strictlyNamed(headers: string): string {
+  if (!ENCODED_NAME.test(headers)) return headers;
+  const parameters = headers.match(/filename\*\d+\*=[^\s;]+/g) ?? [];
+  return headers.replace(ENCODED_NAME, () => parameters.map((one) => `;\r\n ${one.slice("file".length)}`).join(""));
+}
+
+const ENCODED_NAME = /;\s+name="=\?[^"]*"/;
 
 /** Neighbouring lines become one piece. */
 function joined(pieces: readonly (string | Uint8Array)[]): readonly (string | Uint8Array)[] {
