@@ -426,6 +426,16 @@ export type EmailSend = {
    * one line; name and value have at most 998 bytes.
    */
   headers?: { readonly [name: string]: string } | null;
+  /**
+   * Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the
+   * template says, or the tenant, or true.
+   */
+  tracking?: {
+    /** whether there is a pixel */
+    opens?: boolean | null;
+    /** whether links lead by us */
+    clicks?: boolean | null;
+  } | null;
   /** At most 10 MiB in all, decoded. */
   attachments?:
     | readonly {
@@ -503,6 +513,16 @@ export type EmailSendInBatch = {
    * one line; name and value have at most 998 bytes.
    */
   headers?: { readonly [name: string]: string } | null;
+  /**
+   * Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the
+   * template says, or the tenant, or true.
+   */
+  tracking?: {
+    /** whether there is a pixel */
+    opens?: boolean | null;
+    /** whether links lead by us */
+    clicks?: boolean | null;
+  } | null;
   /** At most 10 MiB in all, decoded. */
   attachments?:
     | readonly {
@@ -1125,9 +1145,20 @@ export type RecipientResult = {
   recipient?: string;
 };
 
+export type OpenedResult = {
+  /** A machine did it by itself: a scanner, or a program that loads pictures unread. */
+  machine?: true;
+  /** The program, where it is known by its name. */
+  by?: string;
+};
+
 export type ClickedResult = {
   /** Where the click led. */
   url: string;
+  /** A machine did it by itself: a scanner, or a program that loads pictures unread. */
+  machine?: true;
+  /** The program, where it is known by its name. */
+  by?: string;
 };
 
 export type BouncedResult = {
@@ -1182,7 +1213,7 @@ export type JobEvent =
       /** Increasing: newer events have larger ids. */
       event_id: number;
       event_type: "opened";
-      result: EmptyResult;
+      result: OpenedResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     }
@@ -1487,7 +1518,7 @@ export type Event =
       job_id: string;
       channel: "email" | "whatsapp" | "wallet";
       event_type: "opened";
-      result: EmptyResult;
+      result: OpenedResult;
       /** UTC, as YYYY-MM-DDTHH:MM:SSZ. */
       created_at: string;
     }
@@ -1675,6 +1706,8 @@ export type MetricsRow = {
   complained?: number;
   failed?: number;
   suppressed?: number;
+  machine_opened?: number;
+  machine_clicked?: number;
   /** delivered / sent; null: there were none. */
   delivery_rate?: number | null;
   /** opened / delivered; null: there were none. */
@@ -1705,6 +1738,13 @@ export type Tenant = {
   channels: readonly ("email" | "whatsapp" | "wallet")[];
   permissions: readonly "allow_raw_html"[];
   allow_custom: readonly ("email" | "whatsapp" | "wallet")[];
+  /** Of e-mails, where neither message nor template says; a member that is absent is true. */
+  tracking: {
+    /** whether there is a pixel */
+    opens?: boolean;
+    /** whether links lead by us */
+    clicks?: boolean;
+  };
   /** Channels whose accepted messages wait. */
   paused: readonly ("email" | "whatsapp" | "wallet")[];
   /** Channels on which new sends are refused. */
@@ -1749,7 +1789,20 @@ export type Key = {
 export type KeyList = { keys: readonly Key[] };
 
 export type Template =
-  | { slug: string; channel: "email"; subject: string; html: string; text: string | null }
+  | {
+      slug: string;
+      channel: "email";
+      subject: string;
+      html: string;
+      text: string | null;
+      /** Absent: the template says nothing of it. */
+      tracking?: {
+        /** whether there is a pixel */
+        opens?: boolean;
+        /** whether links lead by us */
+        clicks?: boolean;
+      };
+    }
   | {
       slug: string;
       channel: "wallet";
@@ -3176,15 +3229,17 @@ export type Operations = {
   };
   /**
    * Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
-   * rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. By time and
-   * channel at any volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are
-   * half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+   * rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. `opened` and
+   * `clicked` are people's; machines' are `machine_opened` and `machine_clicked`. By time and channel at any
+   * volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are half an hour off,
+   * for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
    */
   getMetrics: {
     query: {
       /**
        * What to show, with commas between: sent, delivered, read, opened, clicked, bounced, complained, failed,
-       * suppressed, delivery_rate, open_rate, click_rate, read_rate, bounce_rate, complaint_rate. Without it: all.
+       * suppressed, machine_opened, machine_clicked, delivery_rate, open_rate, click_rate, read_rate, bounce_rate,
+       * complaint_rate. Without it: all.
        */
       metrics?: string;
       /** First day, inclusive. */
@@ -3237,6 +3292,13 @@ export type Operations = {
       permissions?: readonly "allow_raw_html"[] | null;
       /** a list of channels, each once */
       allow_custom?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** an object with opens and clicks, each true or false: of e-mails, where neither message nor template says */
+      tracking?: {
+        /** whether there is a pixel */
+        opens?: boolean | null;
+        /** whether links lead by us */
+        clicks?: boolean | null;
+      } | null;
       /** an integer from 0 to 1000000000 */
       tokens?: number | null;
     };
@@ -3279,6 +3341,13 @@ export type Operations = {
       permissions?: readonly "allow_raw_html"[] | null;
       /** a list of channels, each once */
       allow_custom?: readonly ("email" | "whatsapp" | "wallet")[] | null;
+      /** an object with opens and clicks, each true or false: of e-mails, where neither message nor template says */
+      tracking?: {
+        /** whether there is a pixel */
+        opens?: boolean | null;
+        /** whether links lead by us */
+        clicks?: boolean | null;
+      } | null;
       /** an integer from 0 to 1000000000 */
       tokens?: number | null;
     };
@@ -3470,6 +3539,13 @@ export type Operations = {
           html: string;
           /** plain text of at most 524288 characters, or null */
           text?: string | null;
+          /** an object with opens and clicks, each true or false */
+          tracking?: {
+            /** whether there is a pixel */
+            opens?: boolean | null;
+            /** whether links lead by us */
+            clicks?: boolean | null;
+          } | null;
         }
       | ({
           /** email or wallet */
@@ -3522,6 +3598,13 @@ export type Operations = {
           html: string;
           /** plain text of at most 524288 characters, or null */
           text?: string | null;
+          /** an object with opens and clicks, each true or false */
+          tracking?: {
+            /** whether there is a pixel */
+            opens?: boolean | null;
+            /** whether links lead by us */
+            clicks?: boolean | null;
+          } | null;
         }
       | ({
           /** email or wallet */

@@ -50,6 +50,27 @@ describe("tenants", () => {
     expect(changed.body).toMatchObject({ name: "Globex Corp", permissions: ["allow_raw_html"], plan: "pro" });
   });
 
+  test("and templates say what of their e-mails is tracked", async () => {
+    const tracking = { opens: false };
+    const created = await front.operate("POST", "/tenants", { id: "quiet", name: "Quiet", tracking });
+    expect(created.body).toMatchObject({ tracking });
+    const changed = await front.operate("PATCH", "/tenants/quiet", { tracking: { clicks: false } });
+    expect(changed.body).toMatchObject({ tracking: { clicks: false } });
+    const template = {
+      channel: "email",
+      subject: "Code",
+      html: "<p>{{.code}}</p>",
+      tracking: { opens: false, clicks: false },
+    };
+    const put = await front.operate("PUT", "/tenants/quiet/templates/code", template);
+    expect([put.status, put.body]).toEqual([200, { slug: "code", text: null, ...template }]);
+    expect((await front.operate("GET", "/tenants/quiet/templates/code")).body).toEqual(put.body);
+    const wrong = { channel: "email", subject: "x", html: "x", tracking: { reads: true } };
+    expect((await front.operate("PUT", "/tenants/quiet/templates/x", wrong)).status).toBe(400);
+    expect((await front.operate("PATCH", "/tenants/quiet", { tracking: false })).status).toBe(400);
+    expect((await front.operate("PATCH", "/tenants/quiet", { tracking: {} })).body).toMatchObject({ tracking: {} });
+  });
+
   test("need only a name", async () => {
     const created = await front.operate("POST", "/tenants", { name: "No id" });
     expect(created.status).toBe(201);

@@ -21,6 +21,7 @@ EmailSend = TypedDict(
         "bcc": NotRequired["Union[list[Union[str, EmailSendBcc1Item2]], None]"],
         "reply_to": NotRequired["Union[Union[Union[str, EmailSendReplyTo112], list[Union[str, EmailSendReplyTo12Item2]]], None]"],
         "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "tracking": NotRequired["Union[EmailSendTracking1, None]"],
         "attachments": NotRequired["Union[list[EmailSendAttachments1Item], None]"],
         "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
@@ -59,6 +60,14 @@ EmailSendReplyTo12Item2 = TypedDict(
     {
         "address": "str",
         "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendTracking1 = TypedDict(
+    "EmailSendTracking1",
+    {
+        "opens": NotRequired["Union[bool, None]"],
+        "clicks": NotRequired["Union[bool, None]"],
     },
 )
 
@@ -369,6 +378,7 @@ EmailSendInBatch = TypedDict(
         "bcc": NotRequired["Union[list[Union[str, EmailSendInBatchBcc1Item2]], None]"],
         "reply_to": NotRequired["Union[Union[Union[str, EmailSendInBatchReplyTo112], list[Union[str, EmailSendInBatchReplyTo12Item2]]], None]"],
         "headers": NotRequired["Union[Mapping[str, Any], None]"],
+        "tracking": NotRequired["Union[EmailSendInBatchTracking1, None]"],
         "attachments": NotRequired["Union[list[EmailSendInBatchAttachments1Item], None]"],
         "tags": NotRequired["Union[list[EmailSendInBatchTags1Item], None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
@@ -405,6 +415,14 @@ EmailSendInBatchReplyTo12Item2 = TypedDict(
     {
         "address": "str",
         "name": NotRequired["Union[str, None]"],
+    },
+)
+
+EmailSendInBatchTracking1 = TypedDict(
+    "EmailSendInBatchTracking1",
+    {
+        "opens": NotRequired["Union[bool, None]"],
+        "clicks": NotRequired["Union[bool, None]"],
     },
 )
 
@@ -987,12 +1005,20 @@ JobEventValue3 = TypedDict(
     },
 )
 
+OpenedResult = TypedDict(
+    "OpenedResult",
+    {
+        "machine": NotRequired["Literal[True]"],
+        "by": NotRequired["str"],
+    },
+)
+
 JobEventValue4 = TypedDict(
     "JobEventValue4",
     {
         "event_id": "int",
         "event_type": "Literal['opened']",
-        "result": "EmptyResult",
+        "result": "OpenedResult",
         "created_at": "str",
     },
 )
@@ -1001,6 +1027,8 @@ ClickedResult = TypedDict(
     "ClickedResult",
     {
         "url": "str",
+        "machine": NotRequired["Literal[True]"],
+        "by": NotRequired["str"],
     },
 )
 
@@ -1194,7 +1222,7 @@ EventValue4 = TypedDict(
         "job_id": "str",
         "channel": "Literal['email', 'whatsapp', 'wallet']",
         "event_type": "Literal['opened']",
-        "result": "EmptyResult",
+        "result": "OpenedResult",
         "created_at": "str",
     },
 )
@@ -1406,6 +1434,8 @@ MetricsRow = TypedDict(
         "complained": NotRequired["int"],
         "failed": NotRequired["int"],
         "suppressed": NotRequired["int"],
+        "machine_opened": NotRequired["int"],
+        "machine_clicked": NotRequired["int"],
         "delivery_rate": NotRequired["Union[float, None]"],
         "open_rate": NotRequired["Union[float, None]"],
         "click_rate": NotRequired["Union[float, None]"],
@@ -1461,6 +1491,14 @@ TemplateList = TypedDict(
 
 Template: TypeAlias = "Union[TemplateValue1, TemplateValue2]"
 
+TemplateValue1Tracking = TypedDict(
+    "TemplateValue1Tracking",
+    {
+        "opens": NotRequired["bool"],
+        "clicks": NotRequired["bool"],
+    },
+)
+
 TemplateValue1 = TypedDict(
     "TemplateValue1",
     {
@@ -1469,6 +1507,7 @@ TemplateValue1 = TypedDict(
         "subject": "str",
         "html": "str",
         "text": "Union[str, None]",
+        "tracking": NotRequired["TemplateValue1Tracking"],
     },
 )
 
@@ -1483,6 +1522,14 @@ TemplateValue2 = TypedDict(
     },
 )
 
+PutOwnTemplateBody1Tracking1 = TypedDict(
+    "PutOwnTemplateBody1Tracking1",
+    {
+        "opens": NotRequired["Union[bool, None]"],
+        "clicks": NotRequired["Union[bool, None]"],
+    },
+)
+
 PutOwnTemplateBody1 = TypedDict(
     "PutOwnTemplateBody1",
     {
@@ -1490,6 +1537,7 @@ PutOwnTemplateBody1 = TypedDict(
         "subject": "str",
         "html": "str",
         "text": NotRequired["Union[str, None]"],
+        "tracking": NotRequired["Union[PutOwnTemplateBody1Tracking1, None]"],
     },
 )
 
@@ -2370,9 +2418,10 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> Metrics:
         """Sums of the tenant's events, and rates. By the day an event was recorded, so a rate of yesterday can still
-        rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. By time and
-        channel at any volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are
-        half an hour off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
+        rise. Events about copies count: a mail to three has one `sent` and up to three `delivered`. `opened` and
+        `clicked` are people's; machines' are `machine_opened` and `machine_clicked`. By time and channel at any
+        volume and for 366 days (by the hour 31); by domain, template and tag, and in zones that are half an hour
+        off, for 31 days with at most 2,000,000 events. Needs a key with the scope `read`.
         """
         answer: Metrics = self._call(
             "GET",

@@ -3,7 +3,7 @@ import { isRoutedOn, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { TAG_WORD, TAGS_MAX, type Tag } from "../../domain/tags.ts";
-import { optional, trackingSchema } from "../../http/schemas.ts";
+import { optional, trackingSchema, withNulls } from "../../http/schemas.ts";
 import { complaintAboutMembers } from "../../http/sending/acceptance.ts";
 import { emailLimits } from "./limits.ts";
 import { type Addressee, type EmailPayload, trackingChoice } from "./payload.ts";
@@ -49,9 +49,11 @@ export const FURTHER_MEMBERS = {
     }),
   ),
   tracking: optional(
-    trackingSchema(
-      "Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the template says, or the " +
-        "tenant, or true.",
+    withNulls(
+      trackingSchema(
+        "Without `opens` there is no pixel, without `clicks` links stay as they are. What is not said is as the template says, or " +
+          "the tenant, or true.",
+      ),
     ),
   ),
 };

@@ -96,6 +96,7 @@ test("copies, a place for answers, headers, tags and files become part of the jo
       { ...FILE, filename: "b.txt" },
     ],
     tags: [{ name: "campaign", value: "spring_26" }],
+    tracking: { opens: false, clicks: null },
   });
   expect(payload).toEqual({
     to: "ada@example.com",
@@ -108,6 +109,7 @@ test("copies, a place for answers, headers, tags and files become part of the jo
       { filename: "a.txt", contentType: "text/calendar; charset=utf-8; method=REQUEST", contentId: "a@b", ...HI },
       { filename: "b.txt", ...HI },
     ],
+    tracking: { opens: false },
   });
   expect(contents).toEqual([{ sha256: HI.sha256, body: new Uint8Array([72, 105]) }]);
   expect(tags).toEqual([{ name: "campaign", value: "spring_26" }]);
@@ -266,6 +268,9 @@ test.each<[what: string, members: object, error: string]>([
     },
     "tags must name a only once",
   ],
+  ["tracking that is no object", { tracking: false }, "tracking must be an object with opens and clicks"],
+  ["a word for true", { tracking: { clicks: "no" } }, "tracking.clicks must be true or false"],
+  ["another kind of tracking", { tracking: { reads: false } }, ""],
   ["too many tags", { tags: Array(11).fill({ name: "a", value: "b" }) }, "tags must not hold more than 10"],
 ])("%s is refused with 400 and a sentence that names the member", (_what, members, error) => {
   const [status, message] = refusal({ ...SEND, ...members });

@@ -154,6 +154,16 @@ describe("a message", () => {
     expect(queued()).toMatchObject({ "ada@example.com": { template: "welcome", subject: "Your order" } });
   });
 
+  test("with X-Waybill-Tracking is tracked as that says, each member by itself", async () => {
+    const send = (value: string) =>
+      world.mailer(at, front.apiKey).sendMail({ ...MAIL, headers: { "X-Waybill-Tracking": value } });
+    await send("opens=false, clicks=false");
+    expect(queued()["ada@example.com"]).toMatchObject({ tracking: { opens: false, clicks: false } });
+    front.queue.queued.length = 0;
+    await send("Clicks = FALSE");
+    expect(queued()["ada@example.com"]).toMatchObject({ tracking: { clicks: false } });
+  });
+
   test("is refused with a sentence, and nothing of it is queued", async () => {
     const headers = (name: string, value: string) => ({ headers: { [`X-Waybill-${name}`]: value } });
     const cases: readonly (readonly [object, string])[] = [
@@ -164,6 +174,8 @@ describe("a message", () => {
       [headers("Data", "[1]"), "554 5.6.0 the header x-waybill-data must be a JSON object"],
       [headers("Data", `{"a":${"[".repeat(50_000)}`), "554 5.6.0 the header x-waybill-data must be a JSON object"],
       [headers("Tag", "nothing"), "554 5.6.0 the header x-waybill-tag must be name=value"],
+      [headers("Tracking", "opens"), "554 5.6.0 the header x-waybill-tracking must be opens=false, clicks=false"],
+      [headers("Tracking", "reads=false"), "554 5.6.0 the header x-waybill-tracking must be opens=false, clicks=false"],
       [headers("Colour", "red"), "554 5.6.0 x-waybill-colour is not a header that is known here: known are"],
       [headers("Idempotency-Key", "k".repeat(300)), "554 5.6.0 the header x-waybill-idempotency-key must be 1 to 255"],
     ];
