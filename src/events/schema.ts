@@ -45,7 +45,7 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
     {
       version: 1,
       name: "events and jobs",
-      statements: [...table(target, EVENTS), ...table(target, JOBS), eventsView(target)],
+      statements: [...table(target, EVENTS), ...table(target, JOBS)],
     },
     { version: 2, name: "events by type, rollups and views", statements: rollups(target) },
     { version: 3, name: "rows that were refused", statements: table(target, REFUSED_ROWS) },
@@ -59,7 +59,7 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
     {
       version: 7,
       name: "tags, classes of failures, and tries",
-      statements: [...failureColumns(target), eventsView(target, "anew")],
+      statements: failureColumns(target),
     },
     {
       version: 8,
@@ -69,9 +69,9 @@ export function eventStoreMigrations(target: EventStoreTarget): readonly Migrati
   ];
 }
 
-export function eventsView({ database, cluster }: EventStoreTarget, how: Creation = "once"): string {
+export function eventsView({ database, cluster }: EventStoreTarget, how: Creation): string {
   return `${CREATE_VIEW[how]} ${database}.events_v${onCluster(cluster)} AS
-SELECT *, created_at, toDate(created_at) AS day FROM ${database}.events`;
+SELECT *, machine, created_at, toDate(created_at) AS day FROM ${database}.events`;
 }
 
 /** One row an event. A page is a range of the key; a job's events are found by the bloom filter. */
