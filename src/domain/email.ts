@@ -18,6 +18,8 @@ export interface EmailTemplate {
   readonly text: string | null;
   /** Absent: the template says nothing of it. */
   readonly tracking?: TrackingChoice;
+  /** The topic of messages made from it that do not name one; absent: they have none. */
+  readonly topic?: string;
 }
 
 /** A tenant's own sender. */

@@ -13,6 +13,7 @@ export const HARMLESS_MEMBERS: readonly string[] = [
   "code",
   "enhanced_code",
   "reason",
+  "topic",
   "spam_score",
   "spam_rules",
   "pass_id",

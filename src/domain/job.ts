@@ -138,6 +138,8 @@ export interface QueuedJob {
   readonly recipient: string;
   /** Why the recipient must not be sent to, or null. */
   readonly suppressed: EndReason | null;
+  /** The topic that this reason is for alone; absent: it is for all messages. */
+  readonly suppressedTopic?: string;
   /**
    * According to a report that is not a reader's, its provider has it: it is not handed over again, and any retry ends it with
    * success.
@@ -155,6 +157,8 @@ export interface QueuedJob {
   readonly traceparent?: string;
   /** The tenant's labels, at most ten with different names; absent: none. */
   readonly tags?: readonly Tag[];
+  /** What it is about: suppressions for this topic stop it, too; absent: those for all messages alone. */
+  readonly topic?: string;
   /** When it was to be sent (unix ms); absent: as soon as it was accepted. */
   readonly dueMs?: number;
   /** It is sent only if another message was not received; absent: always. */
@@ -181,6 +185,7 @@ export interface KeptContent {
   /** As in `QueuedJob`: its next life goes on in the same trace. */
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
+  readonly topic?: string;
   readonly dueMs?: number;
   readonly fallback?: Fallback;
   /** How many settlements the job has had in all its lives. */

@@ -72,4 +72,5 @@ type Ended =
       readonly bounce?: JsonObject;
       readonly further?: readonly FurtherEvent[];
     }
-  | { readonly kind: "suppressed"; readonly reason: EndReason };
+  /** `topic`: as in `Stop`. */
+  | { readonly kind: "suppressed"; readonly reason: EndReason; readonly topic?: string };

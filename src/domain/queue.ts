@@ -52,6 +52,8 @@ export interface NewJob {
   readonly traceparent?: string;
   /** The tenant's labels, at most ten with different names; absent: none. */
   readonly tags?: readonly Tag[];
+  /** As `readTopic` gives it; absent: only suppressions for all messages stop it. */
+  readonly topic?: string;
   /** When it is to be sent (unix ms); absent: at once. */
   readonly dueMs?: number;
   /** It is sent only if another message was not received; absent: always. */
@@ -338,7 +340,7 @@ export interface AllowanceCall {
 export type Settled = "settled" | ReadonlySet<string>;
 
 /** What the queue knows of a job besides its entry. */
-export type JobNews = Pick<QueuedJob, "suppressed" | "isReported">;
+export type JobNews = Pick<QueuedJob, "suppressed" | "suppressedTopic" | "isReported">;
 
 /** The dispatcher's side of the queue. */
 export interface OwnerQueue extends Leases {

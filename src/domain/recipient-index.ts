@@ -12,9 +12,10 @@ export interface RecipientIndex {
   hashOf(recipient: string): string;
   /**
    * The name under which an erased recipient stays on a tenant's list of suppressions: `ERASED_NAME` and the SHA-1, in
-   * hexadecimal, of the tenant's key and the recipient. Redis computes the same, which has no HMAC.
+   * hexadecimal, of the tenant's key and the recipient. Redis computes the same, which has no HMAC. A topic behind the recipient
+   * stays behind it.
    */
-  erasedName(tenantId: string, recipient: string): string;
+  erasedName(tenantId: string, name: string): string;
   /** The key of a tenant's erased names: long and secret, so nobody without it can try addresses. */
   erasedNamesKey(tenantId: string): string;
 }

@@ -33,6 +33,10 @@ const FailedJobResult = Type.Object(
   { $id: "FailedJobResult" },
 );
 
+const stoppedTopic = Type.Optional(
+  Type.String({ description: "The suppression is for this topic alone; absent: for all messages." }),
+);
+
 /** Of an e-mail with cc or bcc. */
 const recipient = Type.Optional(
   Type.String({ description: "The address in cc or bcc that it is about; absent: the message's `to_address`." }),
@@ -71,7 +75,7 @@ const ClickedResult = Type.Object(
   { $id: "ClickedResult" },
 );
 
-const SuppressedResult = Type.Object({ reason: enumOf(END_REASONS) }, { $id: "SuppressedResult" });
+const SuppressedResult = Type.Object({ reason: enumOf(END_REASONS), topic: stoppedTopic }, { $id: "SuppressedResult" });
 
 /** A finished job's result, whatever its status. */
 export const JobResult = Type.Union([PassResult, FailedJobResult, SuppressedResult, EmptyResult], { $id: "JobResult" });
@@ -120,7 +124,10 @@ const RESULTS = {
   bounced: BouncedResult,
   complained: EmptyResult,
   failed: FailedResult,
-  suppressed: Type.Object({ recipient, reason: enumOf(END_REASONS) }, { $id: "SuppressedEventResult" }),
+  suppressed: Type.Object(
+    { recipient, reason: enumOf(END_REASONS), topic: stoppedTopic },
+    { $id: "SuppressedEventResult" },
+  ),
 } as const satisfies Readonly<Record<EventType, TObject>>;
 
 /** An event with additional members. */

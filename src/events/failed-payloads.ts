@@ -97,8 +97,19 @@ async function whole(
 
 /** As `failedPayloadLines` sealed it; null: it was not. */
 export function readContent(text: string): KeptContent | null {
-  const { recipient, payload, settlements, needsScreening, template, stored, traceparent, tags, dueMs, fallback } =
-    parseJsonObject(text) ?? {};
+  const {
+    recipient,
+    payload,
+    settlements,
+    needsScreening,
+    template,
+    stored,
+    traceparent,
+    tags,
+    topic,
+    dueMs,
+    fallback,
+  } = parseJsonObject(text) ?? {};
   if (typeof recipient !== "string" || typeof payload !== "string" || typeof settlements !== "number") return null;
   return {
     recipient,
@@ -109,6 +120,7 @@ export function readContent(text: string): KeptContent | null {
     ...(isJsonObject(stored) && { stored: { sha256: String(stored["sha256"]), bytes: Number(stored["bytes"]) } }),
     ...(typeof traceparent === "string" && { traceparent }),
     ...(Array.isArray(tags) && { tags: tags.filter(isJsonObject).map(tagOf) }),
+    ...(typeof topic === "string" && { topic }),
     ...(typeof dueMs === "number" && { dueMs }),
     ...(isJsonObject(fallback) && { fallback: fallbackOf(fallback) }),
   };

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Random } from "../domain/random.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
-import { ERASED_NAME } from "../domain/suppressions.ts";
+import { ERASED_NAME, readSuppressionName, suppressionName } from "../domain/suppressions.ts";
 import type { Database } from "./database.ts";
 import { openRegistryKey } from "./registry-key.ts";
 import type { Vault } from "./vault.ts";
@@ -22,11 +22,13 @@ export function recipientIndex(key: Uint8Array): RecipientIndex {
     createHmac("sha256", key).update(`erased names\0${tenantId}`).digest("hex");
   return {
     erasedNamesKey,
-    erasedName: (tenantId, recipient) =>
-      ERASED_NAME +
-      createHash("sha1")
-        .update(erasedNamesKey(tenantId) + recipient)
-        .digest("hex"),
+    erasedName(tenantId, name) {
+      const { address, topic } = readSuppressionName(name);
+      const hex = createHash("sha1")
+        .update(erasedNamesKey(tenantId) + address)
+        .digest("hex");
+      return suppressionName(ERASED_NAME + hex, topic);
+    },
     hashOf(recipient) {
       const hex = createHmac("sha256", key).update(recipient).digest("hex").slice(0, HASH_CHARS);
       return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");

@@ -121,10 +121,10 @@ export function tenantRegistry(
     tokenUsage: (query) => usage.tokens(query),
     putSuppression: (tenantId, address, reason) => suppressed.put(tenantId, address, reason),
     putOwnSuppression: (tenantId, address, reason) => suppressed.putOwn(tenantId, address, reason),
-    deleteSuppression: (tenantId, address) => suppressed.delete(tenantId, address),
+    deleteSuppression: (tenantId, address, reason) => suppressed.delete(tenantId, address, reason),
     eraseSuppression: (tenantId, address, isAdded) => suppressed.erase(tenantId, address, isAdded),
     suppressionReason: (tenantId, address) => suppressed.reason(tenantId, address),
-    suppressions: (tenantId, cursor, limit) => suppressed.page(tenantId, cursor, limit),
+    suppressions: (...asked) => suppressed.page(...asked),
     suppressionsOfShard: (shard, after) => suppressed.ofShard(shard, after),
   };
 }

@@ -109,7 +109,15 @@ export interface TokenMovement {
   readonly created_at: string;
 }
 
-/** The recipients to whom tenants must not send. Addresses are normalised. Safe to repeat. */
+/** What an erasure has changed. */
+export interface ErasedNames {
+  /** How many had the recipient's address. */
+  readonly rows: number;
+  /** The names with the address in whose place erased names are on the list now. */
+  readonly names: readonly string[];
+}
+
+/** The recipients to whom tenants must not send, by their names on the list. Safe to repeat. */
 export interface SuppressionRegistry {
   /** Adds the recipient, or changes the reason. A recipient that was erased stays under its erased name, which is returned. */
   putSuppression(
@@ -123,17 +131,26 @@ export interface SuppressionRegistry {
     address: string,
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full>;
-  /** Whether the recipient was on the list, under whichever name. */
-  deleteSuppression(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">>;
+  /** Whether the recipient was on the list, under whichever name. `reason`: for this one alone. */
+  deleteSuppression(
+    tenantId: string,
+    address: string,
+    reason?: SuppressionReason,
+  ): Promise<Done<boolean> | Missing<"tenant">>;
   /**
-   * Puts the recipient's erased name in its place on the list, with the same reason; `isAdded`: also where the recipient was
-   * not on it. Returns how many rows had the recipient itself.
+   * Puts the recipient's erased name in its place on the list, for each topic, with the same reason; `isAdded`: for all messages
+   * also where the recipient was not on it.
    */
-  eraseSuppression(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">>;
+  eraseSuppression(tenantId: string, address: string, isAdded: boolean): Promise<Done<ErasedNames> | Missing<"tenant">>;
   /** Why the recipient of this very name is on the list, or null. */
   suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null>;
-  /** A tenant's list, ordered by address. */
-  suppressions(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>>;
+  /** A tenant's list, or one recipient's part of it, ordered by address and topic. */
+  suppressions(
+    tenantId: string,
+    cursor: string | null,
+    limit: number,
+    address?: string,
+  ): Promise<PageOfTenant<SuppressionRecord>>;
   /** Suppressions of a shard's tenants after the given one, in a fixed order; none: that was the last page. */
   suppressionsOfShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]>;
 }

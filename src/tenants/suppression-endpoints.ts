@@ -1,14 +1,20 @@
 import { Type } from "@sinclair/typebox";
-import { parseRecipient } from "../domain/email.ts";
+import { normaliseAddress, parseRecipient } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
-import { isErasedName, type SuppressionRecord } from "../domain/suppressions.ts";
+import {
+  isErasedName,
+  readTopic,
+  type SuppressionRecord,
+  suppressionName,
+  TOPIC_RULE,
+} from "../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { managedEndpoints } from "../http/managed-endpoint.ts";
 import { OperatorBody } from "../http/operator-body.ts";
-import { paging, pathText, readQuery, tenantIdParameter } from "../http/parameters.ts";
+import { paging, pathText, type QueryParameter, queryText, readQuery, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp } from "../http/schemas.ts";
 import { noSuch, resultOf } from "../http/store-results.ts";
 import { ownLimits } from "./limits.ts";
@@ -22,6 +28,9 @@ const Suppression = Type.Object(
     address: Type.String({
       description: `In lower case: addresses are compared without regard to case. \`${ERASED}\`: the address itself is no longer stored.`,
     }),
+    topic: Type.Optional(
+      Type.String({ description: "Only messages on this topic do not go there; absent: none does." }),
+    ),
     reason: enumOf(SUPPRESSION_REASONS),
     created_at: Timestamp,
   },
@@ -38,11 +47,21 @@ const suppressionBody = Type.Object(
         { description: `one of ${SUPPRESSION_REASONS.join(", ")}; by default manual` },
       ),
     ),
+    topic: Type.Optional(
+      Type.String({ description: `${TOPIC_RULE}; absent: messages on all topics, and those without one` }),
+    ),
   },
   { additionalProperties: false, examples: [{ reason: "manual" }] },
 );
 
 const addressParameter = { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true };
+
+const topicParameter: QueryParameter<string | undefined> = {
+  description: "The suppression for this topic alone; absent: the one for all messages.",
+  schema: Type.String(),
+  example: "newsletter",
+  read: topicOf,
+};
 
 interface Ports {
   readonly suppressions: Pick<SuppressionList, "put" | "putOwn" | "remove" | "page">;
@@ -62,7 +81,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       name: "suppressions",
       operation: "listSuppressions",
       summary: "Whom the tenant's messages no longer go to, in the order of addresses",
-      query: paging,
+      query: { ...paging, address: queryText("Only this address, with each of its topics.") },
       answers: {
         200: {
           description: "One page.",
@@ -70,8 +89,10 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
           examples: [{ suppressions: [EXAMPLE], next_cursor: null }],
         },
       },
-      async handle({ tenantId, query: { cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit));
+      async handle({ tenantId, query: { cursor, limit, address: text } }) {
+        const address = text === null ? undefined : normaliseAddress(parseRecipient(text) ?? "");
+        if (address === "") throw new ApiError(400, "address must be one e-mail address");
+        const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit, address));
         return reply(200, { suppressions: items.map(shown), next_cursor: nextCursor });
       },
     }),
@@ -84,13 +105,16 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       operation: "deleteSuppression",
       summary: "Send to this address again",
       params: { address: addressParameter },
+      query: { topic: topicParameter },
       answers: { 204: { description: "Done.", schema: null } },
       fails: [404],
-      async handle({ tenantId, self, params: { address: text } }) {
+      async handle({ tenantId, self, params: { address: text }, query: { topic } }) {
         const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
         const address = parseRecipient(text);
-        const wasThere = address !== null && resultOf(await suppressions.remove(tenant, address));
-        if (!wasThere) throw new ApiError(404, "this address is not suppressed");
+        const name = address === null ? null : suppressionName(address, topic);
+        const wasThere = name !== null && resultOf(await suppressions.remove(tenant, name));
+        if (!wasThere)
+          throw new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
         return reply(204, null);
       },
     }),
@@ -121,8 +145,9 @@ function putSuppression(ports: Ports): Endpoint {
       const tenant = await tenantOf(ports.directory, params.id.read(raw["id"] ?? null));
       const address = newAddress(params.address.read(raw["address"] ?? null));
       readQuery(exchange.request, []);
-      const { reason = "manual" } = await body.read(door, exchange);
-      return reply(200, shown(resultOf(await ports.suppressions.put(tenant, address, reason))));
+      const { reason = "manual", topic } = await body.read(door, exchange);
+      const name = suppressionName(address, topicOf(topic));
+      return reply(200, shown(resultOf(await ports.suppressions.put(tenant, name, reason))));
     },
   });
 }
@@ -138,9 +163,10 @@ function putOwnSuppression(ports: Ports): Endpoint {
     body: suppressionBody,
     description: `A tenant adds up to ${ownLimits.suppressionsMax.toLocaleString("en")} addresses, beside those that recipients and bounces do.`,
     fails: { 409: CONFLICT },
-    async handle({ tenant, params: { address: text }, body: { reason = "manual" } }) {
+    async handle({ tenant, params: { address: text }, body: { reason = "manual", topic } }) {
       const address = newAddress(text);
-      return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, address, reason))));
+      const name = suppressionName(address, topicOf(topic));
+      return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, name, reason))));
     },
   });
 }
@@ -150,6 +176,13 @@ function newAddress(text: string): string {
   const address = parseRecipient(text);
   if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
   return address;
+}
+
+/** Throws an `ApiError` 400. */
+function topicOf(text: string | undefined): string | undefined {
+  const topic = text === undefined ? undefined : readTopic(text);
+  if (topic === null) throw new ApiError(400, `topic must be ${TOPIC_RULE}`);
+  return topic;
 }
 
 function shown(record: SuppressionRecord): SuppressionRecord {

@@ -9,9 +9,11 @@ import {
   ERASED_NAME,
   type IndexedSuppression,
   isErasedName,
+  readSuppressionName,
   type Suppression,
   type SuppressionIndex,
   type SuppressionRecord,
+  suppressionName,
 } from "../domain/suppressions.ts";
 import type { TenantRef } from "../domain/tenant.ts";
 import type { SuppressionRegistry } from "./registry.ts";
@@ -24,16 +26,17 @@ export interface SuppressionListPorts {
   readonly recipients: Pick<RecipientIndex, "erasedName" | "erasedNamesKey">;
 }
 
-/** The recipient of a job, as a link or a report names them. */
+/** The recipient of a job, as a link or a report names them; with the topic that it is about alone. */
 interface LinkedRecipient {
   readonly jobId: string;
   readonly recipient: string;
+  readonly topic?: string;
 }
 
 /**
  * The addresses that a tenant must not send to. The registry owns the list; the queue holds an index of it, which `pull`
  * checks. Addresses are compared by `normaliseAddress`, that is without regard to case. A recipient that was erased is on
- * both under a keyed hash, its erased name.
+ * both under a keyed hash, its erased name. Calls take names on the list (`suppressionName`): an address, or with a topic.
  *
  * S1. The registry is written first: anything the index loses can be restored from there.
  * S2. After each change, the index is rewritten until the registry, asked again, still says the same. So of several concurrent
@@ -52,7 +55,7 @@ export class SuppressionList {
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant">> {
     const put = await this.ports.registry.putSuppression(tenant.tenantId, normaliseAddress(address), reason);
-    if (put.kind === "done") await this.agree(tenant, put.value.address);
+    if (put.kind === "done") await this.agree(tenant, nameOf(put.value));
     return put;
   }
 
@@ -62,10 +65,10 @@ export class SuppressionList {
    */
   async ensure(
     tenant: TenantRef,
-    { jobId, recipient: address }: LinkedRecipient,
+    { jobId, recipient: address, topic }: LinkedRecipient,
     reason: SuppressionReason,
   ): Promise<Done<unknown> | Missing<"tenant">> {
-    const recipient = normaliseAddress(address);
+    const recipient = suppressionName(normaliseAddress(address), topic);
     for (const name of [recipient, this.ports.recipients.erasedName(tenant.tenantId, recipient)]) {
       if ((await this.ports.registry.suppressionReason(tenant.tenantId, name)) !== reason) continue;
       await this.agree(tenant, name);
@@ -83,7 +86,7 @@ export class SuppressionList {
     reason: SuppressionReason,
   ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full> {
     const put = await this.ports.registry.putOwnSuppression(tenant.tenantId, normaliseAddress(address), reason);
-    if (put.kind === "done") await this.agree(tenant, put.value.address);
+    if (put.kind === "done") await this.agree(tenant, nameOf(put.value));
     return put;
   }
 
@@ -93,16 +96,25 @@ export class SuppressionList {
     const { registry, recipients } = this.ports;
     const erased = await registry.eraseSuppression(tenant.tenantId, recipient, isAdded);
     if (erased.kind === "missing") return erased;
-    // The new name first: at no moment does the index have neither.
-    await this.agree(tenant, recipients.erasedName(tenant.tenantId, recipient));
-    await this.agree(tenant, recipient);
-    return erased;
+    for (const name of new Set([recipient, ...erased.value.names])) {
+      // The new name first: at no moment does the index have neither.
+      await this.agree(tenant, recipients.erasedName(tenant.tenantId, name));
+      await this.agree(tenant, name);
+    }
+    return done(erased.value.rows);
   }
 
-  /** Whether the address was on the list. The index is corrected even if it was not: an earlier call may have died. */
-  async remove(tenant: TenantRef, address: string): Promise<Done<boolean> | Missing<"tenant">> {
-    const recipient = normaliseAddress(address);
-    const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient);
+  /**
+   * Whether the name was on the list, `reason`: for this one. The index is corrected even if it was not: an earlier call may have
+   * died.
+   */
+  async remove(
+    tenant: TenantRef,
+    name: string,
+    reason?: SuppressionReason,
+  ): Promise<Done<boolean> | Missing<"tenant">> {
+    const recipient = normaliseAddress(name);
+    const wasThere = await this.ports.registry.deleteSuppression(tenant.tenantId, recipient, reason);
     if (wasThere.kind === "done") {
       await this.agree(tenant, recipient);
       await this.agree(tenant, this.ports.recipients.erasedName(tenant.tenantId, recipient));
@@ -110,8 +122,8 @@ export class SuppressionList {
     return wasThere;
   }
 
-  page(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>> {
-    return this.ports.registry.suppressions(tenantId, cursor, limit);
+  page(...asked: Parameters<SuppressionRegistry["suppressions"]>): Promise<PageOfTenant<SuppressionRecord>> {
+    return this.ports.registry.suppressions(...asked);
   }
 
   /**
@@ -168,10 +180,10 @@ export class SuppressionList {
     const { registry, index, recipients } = this.ports;
     const put = await registry.putSuppression(tenant.tenantId, recipient, reason);
     if (put.kind === "missing") return put;
-    const { address } = put.value;
-    if (isErasedName(address) || !(await index.wasErasedSince(tenant, recipient, jobTimeMs(jobId))))
-      return done(address);
-    const erased = await registry.eraseSuppression(tenant.tenantId, recipient, true);
+    const { address: person } = readSuppressionName(recipient);
+    const stored = nameOf(put.value);
+    if (isErasedName(stored) || !(await index.wasErasedSince(tenant, person, jobTimeMs(jobId)))) return done(stored);
+    const erased = await registry.eraseSuppression(tenant.tenantId, person, false);
     if (erased.kind === "missing") return erased;
     // What the erasure itself may have found in the registry.
     await this.agree(tenant, recipient);
@@ -207,6 +219,10 @@ export class SuppressionList {
       if (reason === written) return;
     }
   }
+}
+
+function nameOf({ address, topic }: SuppressionRecord): string {
+  return suppressionName(address, topic);
 }
 
 /** If a list changes more often than this during one call, other callers are correcting the index. */

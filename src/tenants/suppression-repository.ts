@@ -1,15 +1,21 @@
-import { and, asc, eq, getTableColumns, gt, inArray, lt, sql } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, gte, inArray, lt, or, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { SuppressionReason } from "../domain/job.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { type Done, done, type Full, full, type Missing, missing, type PageOfTenant } from "../domain/store-result.ts";
-import type { Suppression, SuppressionRecord } from "../domain/suppressions.ts";
+import {
+  readSuppressionName,
+  type Suppression,
+  type SuppressionRecord,
+  suppressionName,
+} from "../domain/suppressions.ts";
 import type { AnyDb, Database } from "../storage/database.ts";
 import { isoTime } from "../storage/iso-time.ts";
 import { readOfTenant, tenantRow } from "../storage/of-tenant.ts";
 import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { tenants } from "../storage/tables.ts";
 import { ownLimits } from "./limits.ts";
+import type { ErasedNames } from "./registry.ts";
 import { suppressions } from "./tables.ts";
 
 const CURSOR = /^[A-Za-z0-9_-]{1,512}$/;
@@ -45,9 +51,9 @@ export class SuppressionRepository {
   ): Promise<Done<SuppressionRecord> | Missing<"tenant"> | Full> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
-      const { record, isNew } = await this.store(transaction, { tenantId, address, reason });
+      const { record, name, isNew } = await this.store(transaction, { tenantId, address, reason });
       if (!isNew || (await takeRoom(transaction, tenantId))) return done(record);
-      await transaction.delete(suppressions).where(named(tenantId, [address]));
+      await transaction.delete(suppressions).where(named(tenantId, [name]));
       return full(ownLimits.suppressionsMax, "suppressions that it added itself");
     });
   }
@@ -55,50 +61,67 @@ export class SuppressionRepository {
   private async store(
     transaction: AnyDb,
     { tenantId, address, reason }: Suppression,
-  ): Promise<{ readonly record: SuppressionRecord; readonly isNew: boolean }> {
-    // The address of an erased recipient is not stored again.
-    const [erased] = await transaction
-      .update(suppressions)
-      .set({ reason })
-      .where(named(tenantId, [this.recipients.erasedName(tenantId, address)]))
-      .returning();
-    if (erased !== undefined) return { record: recordOf(erased), isNew: false };
+  ): Promise<{ readonly record: SuppressionRecord; readonly name: string; readonly isNew: boolean }> {
+    // The address of an erased recipient is not stored again, on whatever topic the recipient was on the list.
+    const erased = this.recipients.erasedName(tenantId, address);
+    const person = readSuppressionName(erased).address;
+    const [known] = await transaction
+      .select({ address: suppressions.address })
+      .from(suppressions)
+      .where(ofPerson(tenantId, person))
+      .limit(1);
     const [row] = await transaction
       .insert(suppressions)
-      .values({ tenantId, address, reason, createdAt: new Date(this.clock.nowMs()) })
+      .values({
+        tenantId,
+        address: known === undefined ? address : erased,
+        reason,
+        createdAt: new Date(this.clock.nowMs()),
+      })
       .onConflictDoUpdate({ target: [suppressions.tenantId, suppressions.address], set: { reason } })
       // A row that was there has been locked for its change.
       .returning({ ...getTableColumns(suppressions), isNew: sql<boolean>`xmax = 0` });
     if (row === undefined) throw new Error("a suppression was not stored");
-    return { record: recordOf(row), isNew: row.isNew };
+    return { record: recordOf(row), name: row.address, isNew: row.isNew };
   }
 
-  delete(tenantId: string, address: string): Promise<Done<boolean> | Missing<"tenant">> {
+  /** `reason`: only if it is there for this one. */
+  delete(tenantId: string, address: string, reason?: SuppressionReason): Promise<Done<boolean> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
       const deleted = await transaction
         .delete(suppressions)
-        .where(named(tenantId, [address, this.recipients.erasedName(tenantId, address)]))
+        .where(
+          and(
+            named(tenantId, [address, this.recipients.erasedName(tenantId, address)]),
+            reason === undefined ? undefined : eq(suppressions.reason, reason),
+          ),
+        )
         .returning({ address: suppressions.address });
       if (deleted.length > 0) await giveRoom(transaction, tenantId);
       return done(deleted.length > 0);
     });
   }
 
-  erase(tenantId: string, address: string, isAdded: boolean): Promise<Done<number> | Missing<"tenant">> {
+  erase(tenantId: string, address: string, isAdded: boolean): Promise<Done<ErasedNames> | Missing<"tenant">> {
     return this.database.write(async (transaction) => {
       if ((await tenantRow(transaction, tenantId)) === null) return missing("tenant");
-      const [row] = await transaction
-        .delete(suppressions)
-        .where(named(tenantId, [address]))
-        .returning();
-      if (row !== undefined || isAdded) {
-        const { reason = "manual", createdAt = new Date(this.clock.nowMs()) } = row ?? {};
-        const erased = this.recipients.erasedName(tenantId, address);
-        const values = { tenantId, address: erased, reason, createdAt };
-        await transaction.insert(suppressions).values(values).onConflictDoNothing();
-      }
-      return done(row === undefined ? 0 : 1);
+      const rows = await transaction.delete(suppressions).where(ofPerson(tenantId, address)).returning();
+      const isListed = rows.some((row) => row.address === address);
+      const added = { tenantId, address, reason: "manual", createdAt: new Date(this.clock.nowMs()) } as const;
+      const erased = this.recipients.erasedName(tenantId, address);
+      const renamed = (isAdded && !isListed ? [...rows, added] : rows).map((row) => ({
+        ...row,
+        address: this.recipients.erasedName(tenantId, row.address),
+      }));
+      if (renamed.length > 0) await transaction.insert(suppressions).values(renamed).onConflictDoNothing();
+      // Also those that an earlier call renamed, after which it may have died.
+      const listed = await transaction
+        .select({ name: suppressions.address })
+        .from(suppressions)
+        .where(ofPerson(tenantId, erased));
+      const names = listed.map(({ name }) => suppressionName(address, readSuppressionName(name).topic));
+      return done({ rows: rows.length, names });
     });
   }
 
@@ -112,20 +135,30 @@ export class SuppressionRepository {
     });
   }
 
-  /** Ordered by address. */
-  page(tenantId: string, cursor: string | null, limit: number): Promise<PageOfTenant<SuppressionRecord>> {
+  /** Ordered by address, then topic. */
+  page(
+    tenantId: string,
+    cursor: string | null,
+    limit: number,
+    address?: string,
+  ): Promise<PageOfTenant<SuppressionRecord>> {
     return readOfTenant(this.database, tenantId, async (db) => {
       const last = cursor === null ? null : addressOf(cursor);
       if (cursor !== null && last === null) return { kind: "invalid_cursor" };
       const after = last === null ? undefined : gt(suppressions.address, last);
+      const of = address === undefined ? eq(suppressions.tenantId, tenantId) : this.ofOne(tenantId, address);
       const rows = await db
         .select()
         .from(suppressions)
-        .where(and(eq(suppressions.tenantId, tenantId), after))
+        .where(and(of, after))
         .orderBy(asc(suppressions.address))
         .limit(rowsToRead(limit));
       return done(pageOf(rows, limit, { item: recordOf, cursor: (row) => cursorOf(row.address) }));
     });
+  }
+
+  private ofOne(tenantId: string, address: string) {
+    return or(ofPerson(tenantId, address), ofPerson(tenantId, this.recipients.erasedName(tenantId, address)));
   }
 
   ofShard(shard: number, after: Suppression | null): Promise<readonly Suppression[]> {
@@ -165,6 +198,13 @@ async function giveRoom(transaction: AnyDb, tenantId: string): Promise<void> {
     .where(and(eq(tenants.id, tenantId), gt(tenants.ownSuppressions, 0)));
 }
 
+/** Of one recipient, by address or erased name: for all messages and for each topic. */
+function ofPerson(tenantId: string, address: string) {
+  const { tenantId: tenant, address: name } = suppressions;
+  // A topic follows behind a tab, which only a line break can follow: no address has controls.
+  return and(eq(tenant, tenantId), gte(name, address), lt(name, `${address}\n`));
+}
+
 function named(tenantId: string, addresses: readonly string[]) {
   return and(eq(suppressions.tenantId, tenantId), inArray(suppressions.address, [...addresses]));
 }
@@ -177,9 +217,9 @@ function cursorOf(address: string): string {
 /** Null: such a cursor was never given out. */
 function addressOf(cursor: string): string | null {
   const address = CURSOR.test(cursor) ? Buffer.from(cursor, "base64url").toString("utf8") : "";
-  return address === "" || /\p{Cc}/u.test(address) ? null : address;
+  return address === "" || /[^\P{Cc}\t]/u.test(address) ? null : address;
 }
 
 function recordOf({ address, reason, createdAt }: typeof suppressions.$inferSelect): SuppressionRecord {
-  return { address, reason, created_at: isoTime(createdAt) };
+  return { ...readSuppressionName(address), reason, created_at: isoTime(createdAt) };
 }

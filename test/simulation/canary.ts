@@ -65,8 +65,8 @@ export const CANARIES: readonly Canary[] = [
   {
     name: "a pull does not name suppressed recipients",
     file: `${MEMORY_QUEUE}-pull.ts`,
-    find: "const suppressed = suppressedFor(shard, tenantQueue.tenantId, entry.recipient);",
-    replace: "const suppressed = null;",
+    find: "const stop = suppressedFor(shard, tenantQueue.tenantId, entry);",
+    replace: "const stop = { suppressed: null };",
     seed: 2,
   },
   {

@@ -174,8 +174,20 @@ function fullOf(shard: ShardState, { tenant, job }: Accepting): "jobs" | "bytes"
 }
 
 function queue(shard: ShardState, { tenant, job, callerMs, nowMs }: Accepting, hint: () => void): void {
-  const { jobId, channel, recipient, payload, needsScreening, template, stored, traceparent, tags, dueMs, fallback } =
-    job;
+  const {
+    jobId,
+    channel,
+    recipient,
+    payload,
+    needsScreening,
+    template,
+    stored,
+    traceparent,
+    tags,
+    topic,
+    dueMs,
+    fallback,
+  } = job;
   const tenantQueue = tenantQueueName({ tenantId: tenant.tenantId, channel });
   const entry = {
     jobId,
@@ -188,6 +200,7 @@ function queue(shard: ShardState, { tenant, job, callerMs, nowMs }: Accepting, h
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
+    ...(topic !== undefined && { topic }),
     ...(dueMs !== undefined && { dueMs }),
     ...(fallback !== undefined && { fallback }),
   };

@@ -17,7 +17,7 @@ export function keepContent(
   settlements: number,
 ): { readonly kept?: KeptContent } {
   if (found === null || found.jobId !== job.jobId) return {};
-  const { recipient, needsScreening, template, payload, stored, traceparent, tags, dueMs, fallback } = found;
+  const { recipient, needsScreening, template, payload, stored, traceparent, tags, topic, dueMs, fallback } = found;
   if (!hasRoom(shard, { tenantId: job.tenantId, bytes: payloadBytes(found), nowMs })) return {};
   const kept = {
     recipient,
@@ -27,6 +27,7 @@ export function keepContent(
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
+    ...(topic !== undefined && { topic }),
     ...(dueMs !== undefined && { dueMs }),
     ...(fallback !== undefined && { fallback }),
     settlements,

@@ -1,6 +1,7 @@
-import type { QueuedJob, SuppressionReason } from "../../src/domain/job.ts";
+import type { QueuedJob } from "../../src/domain/job.ts";
 import { limits } from "../../src/domain/limits.ts";
 import type { JobNews, PullRequest, PullResult, TenantQueuePull } from "../../src/domain/queue.ts";
+import { suppressionName } from "../../src/domain/suppressions.ts";
 import { engineLimits } from "../../src/engine/limits.ts";
 import {
   alive,
@@ -53,15 +54,21 @@ export function pull(shard: ShardState, request: PullRequest, clocks: Clocks): P
 }
 
 /** What a pull would say of a job now. */
-export function newsOf(shard: ShardState, { jobId, tenantId, recipient }: QueuedJob): JobNews {
-  const stored = storedJob(shard, jobId);
+export function newsOf(shard: ShardState, job: QueuedJob): JobNews {
+  const stored = storedJob(shard, job.jobId);
   if (stored !== null && isWithProvider(stored)) return { suppressed: null, isReported: true };
-  return { suppressed: suppressedFor(shard, tenantId, recipient) };
+  return suppressedFor(shard, job.tenantId, job);
 }
 
-function suppressedFor(shard: ShardState, tenantId: string, recipient: string): SuppressionReason | null {
-  return shard.suppressed.get(tenantId)?.get(recipient) ?? null;
+function suppressedFor(shard: ShardState, tenantId: string, { recipient, topic }: Suppressible): JobNews {
+  const list = shard.suppressed.get(tenantId);
+  const forAll = list?.get(recipient);
+  if (forAll !== undefined || topic === undefined) return { suppressed: forAll ?? null };
+  const forTopic = list?.get(suppressionName(recipient, topic));
+  return forTopic === undefined ? { suppressed: null } : { suppressed: forTopic, suppressedTopic: topic };
 }
+
+type Suppressible = Pick<QueueEntry, "recipient" | "topic">;
 
 /** The shard's time, which is never behind the owner's reckoning, and no further ahead of it than calls take. */
 function agree(
@@ -173,7 +180,7 @@ function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, by
   if (behind.length === 0 && after === null && call.bytes < call.bytesMax) shard.held.delete(name);
   const cursor = shard.cursors.get(name) ?? null;
   const jobs = read.map(([entryId, entry]) => {
-    const suppressed = suppressedFor(shard, tenantQueue.tenantId, entry.recipient);
+    const stop = suppressedFor(shard, tenantQueue.tenantId, entry);
     const isFirstPull = cursor === null || isBeyond(entryId, cursor);
     const wasOut = !isFirstPull || entry.attempts > 0 || entry.waits !== undefined;
     const stored = wasOut ? storedJob(shard, entry.jobId) : null;
@@ -181,8 +188,8 @@ function readTenantQueue(shard: ShardState, { tenantQueue, after, entriesMax, by
     const place = { tenantId: tenantQueue.tenantId, entryId, ...retried };
     const isReported = stored !== null && isWithProvider(stored);
     if (isReported) return { ...entry, ...place, suppressed: null, isReported } as const;
-    if (suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
-    return { ...entry, ...place, suppressed };
+    if (stop.suppressed !== null && isFirstPull) holdPending(shard, entry.jobId);
+    return { ...entry, ...place, ...stop };
   });
   const last = read.at(-1)?.[0];
   if (last !== undefined && (cursor === null || isBeyond(last, cursor))) shard.cursors.set(name, last);

@@ -30,12 +30,13 @@ export interface QueueEntry {
   readonly stored?: StoredPayload;
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
+  readonly topic?: string;
   readonly dueMs?: number;
   readonly fallback?: Fallback;
 }
 
 /** What counts as a job's payload. */
-type Content = Pick<QueueEntry, "payload" | "stored" | "traceparent" | "tags" | "dueMs" | "fallback">;
+type Content = Pick<QueueEntry, "payload" | "stored" | "traceparent" | "tags" | "topic" | "dueMs" | "fallback">;
 
 /** Entries by id, oldest first. */
 export interface QueueEntries {
@@ -289,6 +290,7 @@ function payloadText(entry: Content): string {
   const members = [
     ...(traceparent === undefined ? [] : [`"$trace":"${traceparent}",`]),
     ...(extras === "" ? [] : [`"$job":"${extras}",`]),
+    ...(entry.topic === undefined ? [] : [`"$topic":"${entry.topic}",`]),
   ];
   return payload.replace("{", `{${members.join("")}`);
 }

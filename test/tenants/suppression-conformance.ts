@@ -61,9 +61,12 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
     const [id, otherId] = [await newTenant(), await newTenant()];
     const first = await must(registry.putSuppression(id, "ann@example.com", "bounced"));
     await must(registry.putSuppression(otherId, "ann@example.com", "manual"));
-    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toBe(1);
-    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toBe(0);
-    expect(await must(registry.eraseSuppression(id, "eve@example.com", false))).toBe(0);
+    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toMatchObject({ rows: 1 });
+    expect(await must(registry.eraseSuppression(id, "ann@example.com", false))).toEqual({
+      rows: 0,
+      names: ["ann@example.com"],
+    });
+    expect(await must(registry.eraseSuppression(id, "eve@example.com", false))).toEqual({ rows: 0, names: [] });
     const [erased] = (await must(registry.suppressions(id, null, 10))).items;
     expect(erased).toEqual({ ...first, address: expect.stringMatching(/^sha:[0-9a-f]{40}$/) });
     expect(await must(registry.putSuppression(id, "ann@example.com", "complained"))).toMatchObject({
@@ -80,6 +83,54 @@ export function suppressionConformance({ registry: registryOf, db, newTenant }: 
     await must(registry.eraseSuppression(id, "new@example.com", true));
     expect((await must(registry.suppressions(id, null, 10))).items).toMatchObject([{ reason: "manual" }]);
     expect(await registry.eraseSuppression("nobody", "a@x.example", true)).toEqual({ kind: "missing", what: "tenant" });
+  });
+
+  test("a suppression for a topic stands beside the one for all messages, and each goes by itself", async () => {
+    const registry = registryOf();
+    const id = await newTenant();
+    const listed = async (address?: string) =>
+      (await must(registry.suppressions(id, null, 10, address))).items.map(({ address, topic, reason }) => [
+        address,
+        topic,
+        reason,
+      ]);
+    for (const name of ["ann@x.example\tnews", "ann@x.example", "ann@x.example.org", "ann@x.example\tweekly offers"]) {
+      await must(registry.putSuppression(id, name, "unsubscribed"));
+    }
+    const ofAnn = [
+      ["ann@x.example", undefined, "unsubscribed"],
+      ["ann@x.example", "news", "unsubscribed"],
+      ["ann@x.example", "weekly offers", "unsubscribed"],
+    ];
+    expect(await listed()).toEqual([...ofAnn, ["ann@x.example.org", undefined, "unsubscribed"]]);
+    expect(await listed("ann@x.example")).toEqual(ofAnn);
+    const first = await must(registry.suppressions(id, null, 2));
+    const second = await must(registry.suppressions(id, first.nextCursor, 2));
+    expect(second.items.map(({ topic }) => topic)).toEqual(["weekly offers", undefined]);
+    expect(await must(registry.deleteSuppression(id, "ann@x.example\tnews", "manual"))).toBe(false);
+    expect(await must(registry.deleteSuppression(id, "ann@x.example\tnews", "unsubscribed"))).toBe(true);
+    expect(await must(registry.deleteSuppression(id, "ann@x.example"))).toBe(true);
+    expect(await listed("ann@x.example")).toEqual(ofAnn.slice(2));
+  });
+
+  test("an erased recipient is on the list without the address for each topic, also for later ones", async () => {
+    const registry = registryOf();
+    const id = await newTenant();
+    await must(registry.putSuppression(id, "ann@x.example\tnews", "unsubscribed"));
+    await must(registry.putSuppression(id, "ann@x.example.org", "manual"));
+    const names = ["ann@x.example", "ann@x.example\tnews"];
+    expect(await must(registry.eraseSuppression(id, "ann@x.example", true))).toEqual({ rows: 1, names });
+    await must(registry.putSuppression(id, "ann@x.example\toffers", "unsubscribed"));
+    const all = (await must(registry.suppressions(id, null, 10))).items;
+    expect(all.map(({ topic, reason }) => [topic, reason])).toEqual([
+      [undefined, "manual"],
+      [undefined, "manual"],
+      ["news", "unsubscribed"],
+      ["offers", "unsubscribed"],
+    ]);
+    expect(JSON.stringify(all)).not.toMatch(/ann@x\.example"/);
+    expect((await must(registry.suppressions(id, null, 10, "ann@x.example"))).items).toHaveLength(3);
+    expect(await must(registry.deleteSuppression(id, "ann@x.example\tnews"))).toBe(true);
   });
 
   test("a list is paged in the order of addresses, each once, and an invalid cursor is refused", async () => {

@@ -6,9 +6,15 @@ import type { JobRecord, JobStatus, SuppressionReason } from "../../src/domain/j
 import type { Page } from "../../src/domain/page.ts";
 import { FENCED, type Fenced, type Lease, type Observation, type ObserveResult } from "../../src/domain/queue.ts";
 import { type Done, done } from "../../src/domain/store-result.ts";
-import type { Suppression, SuppressionIndex, SuppressionRecord } from "../../src/domain/suppressions.ts";
+import {
+  readSuppressionName,
+  type Suppression,
+  type SuppressionIndex,
+  type SuppressionRecord,
+  suppressionName,
+} from "../../src/domain/suppressions.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
-import type { SuppressionRegistry } from "../../src/tenants/registry.ts";
+import type { ErasedNames, SuppressionRegistry } from "../../src/tenants/registry.ts";
 import { SuppressionList } from "../../src/tenants/suppression-list.ts";
 import { aTenant } from "../support/tenants.ts";
 
@@ -50,8 +56,8 @@ class World implements SuppressionRegistry, SuppressionIndex {
     return effect();
   }
 
-  private readonly record = (address: string, reason: SuppressionReason): SuppressionRecord => ({
-    address,
+  private readonly record = (name: string, reason: SuppressionReason): SuppressionRecord => ({
+    ...readSuppressionName(name),
     reason,
     created_at: "2026-11-21T00:00:00Z",
   });
@@ -64,7 +70,7 @@ class World implements SuppressionRegistry, SuppressionIndex {
       if (!isList) this.index.set(address, reason);
       // As the registry does, which does not store an erased address again.
       const erased = recipients.erasedName(tenant.tenantId, address);
-      const name = this.list.has(erased) ? erased : address;
+      const name = this.namesOf(readSuppressionName(erased).address).length > 0 ? erased : address;
       if (isList) this.list.set(name, reason);
       // The list's callers read the record, the index's nothing.
       return done(this.record(name, reason)) as never;
@@ -73,20 +79,27 @@ class World implements SuppressionRegistry, SuppressionIndex {
   putOwnSuppression(of: string, address: string, reason: SuppressionReason): Promise<Done<SuppressionRecord>> {
     return this.putSuppression(of, address, reason);
   }
-  deleteSuppression(_of: string, address: string): Promise<Done<boolean>> {
+  deleteSuppression(_of: string, address: string, reason?: SuppressionReason): Promise<Done<boolean>> {
     return this.call("list.delete", () => {
+      if (reason !== undefined && this.list.get(address) !== reason) return done(false);
       const wasErased = this.list.delete(recipients.erasedName(tenant.tenantId, address));
       return done(this.list.delete(address) || wasErased);
     });
   }
-  eraseSuppression(_of: string, address: string, isAdded: boolean): Promise<Done<number>> {
+  eraseSuppression(_of: string, address: string, isAdded: boolean): Promise<Done<ErasedNames>> {
     return this.call("list.erase", () => {
-      const reason = this.list.get(address);
-      this.list.delete(address);
-      const name = recipients.erasedName(tenant.tenantId, address);
-      if ((reason !== undefined || isAdded) && !this.list.has(name)) this.list.set(name, reason ?? "manual");
-      return done(reason === undefined ? 0 : 1);
+      const names = this.namesOf(address);
+      for (const name of isAdded ? new Set([...names, address]) : names) {
+        const erased = recipients.erasedName(tenant.tenantId, name);
+        if (!this.list.has(erased)) this.list.set(erased, this.list.get(name) ?? "manual");
+        this.list.delete(name);
+      }
+      const erased = this.namesOf(recipients.erasedName(tenant.tenantId, address)).map(readSuppressionName);
+      return done({ rows: names.length, names: erased.map(({ topic }) => suppressionName(address, topic)) });
     });
+  }
+  private namesOf(address: string): readonly string[] {
+    return [...this.list.keys()].filter((name) => readSuppressionName(name).address === address);
   }
   suppressionReason(_of: string, address: string): Promise<SuppressionReason | null> {
     return this.call("list.read", () => this.list.get(address) ?? null);
@@ -301,6 +314,33 @@ test("an erased recipient stays on registry and index, under a name that only th
   expect(world.list.size).toBe(0);
   await list.erase(tenant, "eve@x.example", true);
   expect([...world.list.values()]).toEqual(["manual"]);
+});
+
+test("a topic's suppression is put, found, erased and taken off by itself", async () => {
+  await list.put(tenant, "ann@x.example", "bounced");
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "Ann@x.example", topic: "news" }, "unsubscribed");
+  expect(world.suppressed()).toEqual({ "ann@x.example": "bounced", "ann@x.example\tnews": "unsubscribed" });
+  world.log.length = 0;
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "ann@x.example", topic: "news" }, "unsubscribed");
+  expect(world.log).not.toContain("list.put");
+  expect(await list.remove(tenant, "ann@x.example\tnews", "manual")).toEqual(done(false));
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
+  world.before = (call) => {
+    if (call.startsWith("index.")) throw new TransportError("lost");
+  };
+  await list.erase(tenant, "ann@x.example", false).catch(() => {});
+  world.before = () => {};
+  expect(await list.erase(tenant, "ann@x.example", false)).toEqual(done(0));
+  const person = recipients.erasedName(tenant.tenantId, "ann@x.example");
+  expect(world.suppressed()).toEqual({ [person]: "bounced", [`${person}\tnews`]: "unsubscribed" });
+  // Late, from a mail that was sent before: for its own topic, and without the address.
+  world.erasedMs.set("eve@x.example", ACCEPTED_MS + 1);
+  await list.ensure(tenant, { jobId: JOB_ID, recipient: "eve@x.example", topic: "offers" }, "unsubscribed");
+  const eve = recipients.erasedName(tenant.tenantId, "eve@x.example\toffers");
+  expect([[...world.list.keys()].at(-1), world.suppressed()[eve]]).toEqual([eve, "unsubscribed"]);
+  expect(JSON.stringify([...world.index.keys()])).not.toContain("eve@");
+  expect(await list.remove(tenant, "ann@x.example\tnews")).toEqual(done(true));
+  expect(world.suppressed()).toEqual(Object.fromEntries(world.list));
 });
 
 test("an erasure that died after the registry's change is completed by its repeat", async () => {

@@ -63,16 +63,18 @@ export class Copies {
   static async of(job: QueuedJob, { tenant, to, cc, bcc }: Recipients, lookup?: SuppressionLookup): Promise<Copies> {
     const keys = new Set([...cc, ...bcc].map(({ address }) => recipientKey(address)));
     const suppressed =
-      keys.size === 0 ? undefined : await lookup?.suppressedAmong(tenant, [...keys], jobTimeMs(job.jobId));
+      keys.size === 0
+        ? undefined
+        : await lookup?.suppressedAmong(tenant, [...keys], { acceptedMs: jobTimeMs(job.jobId), topic: job.topic });
     const leftOut = new Map<string, FurtherEvent>();
     const sendable = (addressees: readonly Addressee[]) =>
       addressees.flatMap(({ address, name }): Copy[] => {
         const key = recipientKey(address);
-        const reason = suppressed?.get(key);
+        const stop = suppressed?.get(key);
         const mailbox = mailboxOf(named({ address, name: name ?? null }));
-        if (reason === undefined && mailbox !== null) return [{ key, mailbox }];
-        const result = reason === undefined ? { error: "the address cannot be sent to" } : { reason };
-        const type = reason === undefined ? "failed" : "suppressed";
+        if (stop === undefined && mailbox !== null) return [{ key, mailbox }];
+        const result = stop === undefined ? { error: "the address cannot be sent to" } : { ...stop };
+        const type = stop === undefined ? "failed" : "suppressed";
         leftOut.set(key, { type, result: { recipient: key, ...result } });
         return [];
       });

@@ -264,7 +264,7 @@ export class EmailChannel implements Channel {
     if (!isMailAddress(sender.address)) return { kind: "failed", error: "the sender's address is not valid" };
     if (!isMailAddress(payload.to) || namesMachine(domainOf(payload.to)))
       return { kind: "failed", error: "the recipient's address is not valid" };
-    const composed = this.composer.compose(payload, tenant);
+    const composed = this.composer.compose(payload, tenant, () => this.links.unsubscribeUrl(job));
     if (composed.kind === "impossible") return { kind: "failed", error: composed.error };
     const [from, to] = [
       mailboxOf(named(sender)),

@@ -6,6 +6,7 @@ import { emailLimits } from "./limits.ts";
 import type { EmailPayload } from "./payload.ts";
 import { RenderTooLargeError } from "./template.ts";
 import { TextCache } from "./text-cache.ts";
+import { SAMPLE_UNSUBSCRIBE_URL, UNSUBSCRIBE_URL, withUnsubscribeUrl } from "./unsubscribe-url.ts";
 
 /** The content of one message. */
 export interface EmailContent {
@@ -31,26 +32,33 @@ export class EmailComposer {
   private readonly texts = new TextCache(TEMPLATE_CACHE_CHARS, (text) => new TextTemplate(text));
   private readonly htmls = new TextCache(TEMPLATE_CACHE_CHARS, (html) => new HtmlTemplate(html));
 
-  compose(payload: EmailPayload, tenant: Tenant): Composed {
+  /** `unsubscribeUrl` is asked for a message that shows it; absent: nobody gets this one. */
+  compose(
+    payload: EmailPayload,
+    tenant: Tenant,
+    unsubscribeUrl: () => string = () => SAMPLE_UNSUBSCRIBE_URL,
+  ): Composed {
     const source = sourceOf(payload, tenant);
     if (source === null) {
       const name = JSON.stringify(payload.template ?? "");
       return { kind: "impossible", error: `the template ${name} does not exist any more` };
     }
     try {
-      return { kind: "composed", content: this.render(source, payload.data ?? {}) };
+      return { kind: "composed", content: this.render(source, payload.data ?? {}, unsubscribeUrl) };
     } catch (error) {
       if (!(error instanceof RenderTooLargeError)) throw error;
       return { kind: "impossible", error: TOO_LARGE };
     }
   }
 
-  private render({ subject, html, text }: Source, data: JsonObject): EmailContent {
+  private render({ subject, html, text }: Source, given: JsonObject, unsubscribeUrl: () => string): EmailContent {
     const bytesMax = emailLimits.inlineHtmlBytesMax;
-    // The HTML first: a message that is too large usually is so because of its HTML.
     const htmlTemplate = html === null ? null : this.htmls.get(html);
-    const filledHtml = htmlTemplate?.fill(data, bytesMax) ?? null;
     const textTemplate = text === null && htmlTemplate !== null ? htmlTemplate.alternative : this.texts.get(text ?? "");
+    const showsUrl = htmlTemplate?.names(UNSUBSCRIBE_URL) === true || textTemplate.names(UNSUBSCRIBE_URL);
+    const data = showsUrl ? withUnsubscribeUrl(given, unsubscribeUrl()) : given;
+    // The HTML first: a message that is too large usually is so because of its HTML.
+    const filledHtml = htmlTemplate?.fill(data, bytesMax) ?? null;
     const filledText = textTemplate.fill(data, bytesMax);
     const subjectTemplate = this.texts.get(subject);
     const filledSubject = subjectTemplate.text(subjectTemplate.fill(data, SUBJECT_RENDERED_MAX).values);

@@ -18,20 +18,28 @@ export class EmailLinks {
   }
 
   /** One-click unsubscribe (RFC 8058, 3.1). A DKIM signature must cover both headers. */
-  headers({ tenantId, jobId, recipient }: QueuedJob): readonly (readonly [name: string, value: string])[] {
-    const token = this.signer.sign({ purpose: "unsubscribe", tenantId, jobId, recipient });
+  headers(job: QueuedJob): readonly (readonly [name: string, value: string])[] {
     return [
-      ["List-Unsubscribe", `<${this.base}/u/${token}>`],
+      ["List-Unsubscribe", `<${this.unsubscribeUrl(job)}>`],
       ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
     ];
+  }
+
+  unsubscribeUrl({ tenantId, jobId, recipient, topic }: QueuedJob): string {
+    const of = { tenantId, jobId, recipient };
+    const link =
+      topic === undefined ? { purpose: "unsubscribe" as const } : { purpose: "unsubscribe topic" as const, topic };
+    return `${this.base}/u/${this.signer.sign({ ...of, ...link })}`;
   }
 
   /** How one HTML of the job is tracked. A repeated delivery gets exactly the same HTML, unless the tenant has changed its mind. */
   tracking({ tenantId, jobId }: QueuedJob, { opens, clicks }: Required<TrackingChoice>): Tracking {
     const tracked = new Map<string, string>();
+    const ownUnsubscribing = `${this.base}/u/`;
     const trackedUrl = (url: string): string | null => {
       const known = tracked.get(url);
       if (known !== undefined) return known;
+      if (url.startsWith(ownUnsubscribing)) return null;
       if (Buffer.byteLength(url) > limits.linkUrlBytesMax || tracked.size >= emailLimits.trackedLinksMax) return null;
       const made = `${this.base}/t/c/${this.signer.sign({ purpose: "click", tenantId, jobId, url })}`;
       tracked.set(url, made);

@@ -26,6 +26,10 @@ export class TextTemplate {
     this.template = Template.parse(text);
   }
 
+  names(name: string): boolean {
+    return this.template.names(name);
+  }
+
   /** Throws `RenderTooLargeError`. */
   fill(data: JsonObject, charsMax: number): FilledText {
     return { template: this, values: this.template.values(data, "none", charsMax) };
@@ -56,6 +60,10 @@ export class HtmlTemplate {
   get alternative(): TextTemplate {
     this.text ??= new TextTemplate(htmlToText(this.source));
     return this.text;
+  }
+
+  names(name: string): boolean {
+    return this.template.names(name);
   }
 
   /** Throws `RenderTooLargeError`. */

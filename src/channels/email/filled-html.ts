@@ -3,6 +3,7 @@ import type { JsonObject } from "../../domain/json.ts";
 import { checkHtml, type HtmlRule, VISIBLE, type Violation, violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { RenderTooLargeError, Template } from "./template.ts";
+import { SAMPLE_UNSUBSCRIBE_URL, withUnsubscribeUrl } from "./unsubscribe-url.ts";
 
 /** What a reader gets is judged by the filled HTML; a script only by the tenant's own words, because values are escaped. */
 const OF_WRITTEN: ReadonlySet<HtmlRule> = new Set(["too_large", "script"]);
@@ -12,7 +13,7 @@ export function checkFilledHtml(html: string, data: JsonObject): readonly Violat
   const written = checkHtml(html);
   if (!html.includes("{{")) return written;
   const own = written.filter(({ rule }) => OF_WRITTEN.has(rule));
-  const filled = filledHtml(html, data);
+  const filled = filledHtml(html, withUnsubscribeUrl(data, SAMPLE_UNSUBSCRIBE_URL));
   if (filled === null) {
     return written.some(({ rule }) => rule === "too_large") ? written : [violationOf("too_large"), ...written];
   }
@@ -25,13 +26,18 @@ export function brokenByText(text: string, data: JsonObject, isAlone: boolean): 
   const bytesMax = emailLimits.inlineHtmlBytesMax;
   if (Buffer.byteLength(text) > bytesMax) return "too_large";
   try {
-    const filled = text.includes("{{") ? Template.parse(text).render(data, "none", bytesMax) : text;
+    const filled = text.includes("{{") ? filledText(text, data) : text;
     if (Buffer.byteLength(filled) > bytesMax) return "too_large";
     return isAlone && !VISIBLE.test(filled) ? "empty" : null;
   } catch (error) {
     if (error instanceof RenderTooLargeError) return "too_large";
     throw error;
   }
+}
+
+function filledText(text: string, data: JsonObject): string {
+  const known = withUnsubscribeUrl(data, SAMPLE_UNSUBSCRIBE_URL);
+  return Template.parse(text).render(known, "none", emailLimits.inlineHtmlBytesMax);
 }
 
 /**

@@ -3,6 +3,7 @@ import { CONTROL } from "../../domain/control-characters.ts";
 import { isRoutedOn, normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
+import { readTopic, TOPIC_RULE } from "../../domain/suppressions.ts";
 import type { Tag } from "../../domain/tags.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { optional } from "../../http/schemas.ts";
@@ -57,6 +58,13 @@ export const EmailSend = Type.Object(
     ...FURTHER_MEMBERS,
     attachments: Attachments,
     tags: Tags,
+    topic: optional(
+      Type.String({
+        description:
+          `What the message is about, by default what its template is about: ${TOPIC_RULE}. Unsubscribing then ends messages on ` +
+          "this topic alone. Compared without regard to case.",
+      }),
+    ),
     data: optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: "What the placeholders of body and subject are filled from.",
@@ -90,6 +98,7 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
     badAddress(body["to_address"], to) ??
     badHeaderText(body, "to_name") ??
     badHeaderText(body, "subject") ??
+    badTopic(body) ??
     (typeof more === "string" ? malformed(more) : null) ??
     noContent(body) ??
     unknownTemplate(tenant, body) ??
@@ -101,7 +110,7 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
   return toJob(tenant, body, to, more);
 }
 
-const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html", "text"] as const;
+const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html", "text", "topic"] as const;
 const MORE = [...Object.keys(FURTHER_MEMBERS), "attachments", "tags"];
 const MEMBERS = [...STRING_FIELDS, "data", ...MORE];
 
@@ -159,6 +168,10 @@ function badHeaderText(body: JsonObject, field: "to_name" | "subject"): Refusal 
   if (CONTROL.test(text)) return malformed(`${field} must not contain control characters`);
   const most = field === "subject" ? emailLimits.subjectCharsMax : emailLimits.displayNameCharsMax;
   return text.length <= most ? null : malformed(`${field} must not be longer than ${most} characters`);
+}
+
+function badTopic({ topic }: JsonObject): Refusal | null {
+  return typeof topic !== "string" || readTopic(topic) !== null ? null : malformed(`topic must be ${TOPIC_RULE}`);
 }
 
 function noContent(body: JsonObject): Refusal | null {
@@ -234,6 +247,7 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, 
   if (stored !== undefined && wouldBeTooLarge(stored, isJsonObject(data) ? data : {}, payload.length)) {
     return { ok: false, refusal: TOO_LARGE };
   }
+  const topic = topicOf(tenant, body);
   const job = {
     recipient: normaliseAddress(to),
     payload,
@@ -241,10 +255,17 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, 
     ...((template === undefined || typeof text === "string") && { needsScreening: true as const }),
     ...(template !== undefined && { template }),
     ...(tags.length > 0 && { tags }),
+    ...(topic !== undefined && { topic }),
   };
   return attached === null || attached.contents.length === 0
     ? { ok: true, job }
     : { ok: true, job, contents: attached.contents };
+}
+
+/** The message's own, or else its template's, even where that gives the subject alone. */
+function topicOf(tenant: Tenant, { topic, template_id }: JsonObject): string | undefined {
+  if (typeof topic === "string") return readTopic(topic) ?? undefined;
+  return typeof template_id === "string" ? tenant.emailTemplates.get(template_id)?.topic : undefined;
 }
 
 const TOO_LARGE: Refusal = {

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { TrackingChoice } from "../../domain/email.ts";
 import { done } from "../../domain/store-result.ts";
+import { readTopic, TOPIC_RULE } from "../../domain/suppressions.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { NOT_BLANK, oneLine, trackingSchema } from "../../http/schemas.ts";
 import type { TemplateKind } from "../../http/template-kind.ts";
@@ -23,6 +24,7 @@ export type EmailTemplateRecord = {
   readonly subject: string;
   readonly html: string;
   readonly text: string | null;
+  readonly topic?: string;
   readonly tracking?: TrackingChoice;
 };
 
@@ -39,6 +41,11 @@ const members = {
       description: `plain text of at most ${emailLimits.inlineHtmlBytesMax} characters, or null`,
     }),
   ),
+  topic: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      description: `the topic of messages that do not name one: ${TOPIC_RULE}; or null`,
+    }),
+  ),
   tracking: Type.Optional(trackingSchema("an object with opens and clicks, each true or false")),
 };
 
@@ -52,15 +59,19 @@ export const emailTemplateKind: TemplateKind<typeof members, EmailTemplateRecord
     subject: Type.String(),
     html: Type.String(),
     text: Type.Union([Type.String(), Type.Null()]),
+    topic: Type.Optional(Type.String({ description: "Absent: none." })),
     tracking: Type.Optional(trackingSchema("Absent: the template says nothing of it.")),
   }),
-  accept(slug, { subject, html, text = null, tracking }) {
+  accept(slug, { subject, html, text = null, topic: given = null, tracking }) {
     const fault =
       placeholderFault("subject", subject) ??
       placeholderFault("html", html) ??
       (text === null ? null : placeholderFault("text", text));
     if (fault !== null) throw new ApiError(400, fault);
-    return { slug, channel: "email", subject, html, text, ...(tracking !== undefined && { tracking }) };
+    const topic = given === null ? null : readTopic(given);
+    if (given !== null && topic === null) throw new ApiError(400, `topic must be ${TOPIC_RULE}`);
+    const chosen = { ...(topic !== null && { topic }), ...(tracking !== undefined && { tracking }) };
+    return { slug, channel: "email", subject, html, text, ...chosen };
   },
   preview: {
     answer: EmailPreview,

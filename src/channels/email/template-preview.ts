@@ -9,6 +9,7 @@ import { emailLimits } from "./limits.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
 import { BuiltinSpamFilter } from "./spam/builtin-spam-filter.ts";
 import { type Escape, RenderTooLargeError, Template } from "./template.ts";
+import { SAMPLE_UNSUBSCRIBE_URL, withUnsubscribeUrl } from "./unsubscribe-url.ts";
 
 export const EmailPreview = Type.Object({
   channel: Type.Literal("email"),
@@ -51,9 +52,10 @@ export async function previewEmail(
   const html = writtenHtml(composed.content);
   const text = filledText === null ? null : filledText.template.text(filledText.values);
   const { score, rules } = await spamFilter.score({ subject, html, text, from: "", to: "" });
+  const known = withUnsubscribeUrl(data, SAMPLE_UNSUBSCRIBE_URL);
   const source = tenant.emailTemplates.get(slug);
   const texts = source === undefined ? [] : [source.subject, source.html, source.text ?? ""];
-  const missing = new Set(texts.flatMap((one) => Template.parse(one).missing(data)));
+  const missing = new Set(texts.flatMap((one, at) => Template.parse(one).missing(at === 0 ? data : known)));
   return {
     channel: "email",
     subject,

@@ -74,6 +74,11 @@ export class Template {
     return values;
   }
 
+  /** Whether a placeholder has this very name. */
+  names(name: string): boolean {
+    return this.paths.some(([first, ...more]) => first === name && more.length === 0);
+  }
+
   /** Names of the variables that the data has no value for, as they are written in the text. */
   missing(data: JsonObject): readonly string[] {
     return this.paths.filter((path) => (valueAt(data, path) ?? null) === null).map((path) => path.join("."));

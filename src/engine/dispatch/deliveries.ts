@@ -1,7 +1,7 @@
 import type { Channel } from "../../domain/channel.ts";
 import type { Clock, Timer } from "../../domain/clock.ts";
 import { isOutage } from "../../domain/errors.ts";
-import type { ChannelName, QueuedJob } from "../../domain/job.ts";
+import type { ChannelName, EndReason, QueuedJob } from "../../domain/job.ts";
 import { limits } from "../../domain/limits.ts";
 import type { Outcome } from "../../domain/outcome.ts";
 import { FENCED, type JobNews, type OwnerQueue, type Settlement } from "../../domain/queue.ts";
@@ -144,7 +144,7 @@ export class Deliveries {
     const heldMs = () => this.ports.clock.monotonicMs() - begunMs;
     this.inFlight.set(job, aborter);
     if (job.suppressed !== null) {
-      await this.settle(job, { kind: "suppressed", reason: job.suppressed });
+      await this.settle(job, suppressedBy(job.suppressed, job));
       return this.leave(job);
     }
     if ((started.isOld && (await this.isOvertaken(started, starter))) || (await this.isUnneeded(started))) {
@@ -249,7 +249,7 @@ export class Deliveries {
     if (news !== null && !isSuppressed && !news.isReported && mayGoOn) return false;
     unit?.giveBack();
     // By the job's own member the settlement keeps an erased recipient out of the history.
-    if (isSuppressed) await this.settle({ ...job, ...news }, { kind: "suppressed", reason: news.suppressed });
+    if (isSuppressed) await this.settle({ ...job, ...news }, suppressedBy(news.suppressed, news));
     else if (starter === undefined || this.isLent || news?.isReported) {
       this.submit(retryNow(job, unsentStatus(job), news === null ? engineLimits.retryBaseMs : 0));
     } else {
@@ -381,4 +381,11 @@ function unsentStatus({ needsScreening, fallback }: QueuedJob): "running" | "pen
 function isUnsent({ status, isGivenUp }: Extract<Settlement, { kind: "final" }>): boolean {
   // A report that waits with a cancelled job can turn its end into a success.
   return status === "failed" || (status === "suppressed" && isGivenUp !== true);
+}
+
+function suppressedBy(
+  reason: EndReason,
+  { suppressedTopic: topic }: JobNews,
+): Extract<Outcome, { kind: "suppressed" }> {
+  return { kind: "suppressed", reason, ...(topic !== undefined && { topic }) };
 }

@@ -45,8 +45,8 @@ export function settlementOf(attempted: Attempted, clock: Clock, random: Random)
       };
     }
     case "suppressed": {
-      const { reason } = outcome;
-      const result = { reason };
+      const { reason, topic } = outcome;
+      const result = topic === undefined ? { reason } : { reason, topic };
       // A report that waits with the job tells that its provider has it, so an earlier try has sent it.
       const doubt = reason === "canceled" || reason === "not_needed" ? ({ isGivenUp: true } as const) : {};
       return { kind: "final", job, status: "suppressed", result, event: { type: "suppressed", result }, ...doubt };

@@ -283,7 +283,7 @@ export function encodeRetried(letters: ChannelLetters, { job: { jobId, channel }
 export function decodeKept(letters: ChannelLetters, entry: string): KeptContent {
   const job = decodeEntry({ letters, tenantId: "" }, "", entry, "");
   const { recipient, needsScreening, template, payload, stored, traceparent, attempts, waits = 0 } = job;
-  const { tags, dueMs, fallback } = job;
+  const { tags, topic, dueMs, fallback } = job;
   return {
     recipient,
     ...(needsScreening && { needsScreening }),
@@ -292,6 +292,7 @@ export function decodeKept(letters: ChannelLetters, entry: string): KeptContent 
     ...(stored !== undefined && { stored }),
     ...(traceparent !== undefined && { traceparent }),
     ...(tags !== undefined && { tags }),
+    ...(topic !== undefined && { topic }),
     ...(dueMs !== undefined && { dueMs }),
     ...(fallback !== undefined && { fallback }),
     settlements: attempts + waits,
@@ -302,7 +303,7 @@ export function decodeKept(letters: ChannelLetters, entry: string): KeptContent 
  * `entry` is `<job id> <channel><attempts>[+<waits>][q] <recipient>[\t<template>[\t<sha256> <bytes>]]\n<payload>`: the "q"
  * if the job still has to be screened, the template as JSON text, "" for none, and the digest and size of a payload that
  * is stored elsewhere; `extras.ts` says what begins the payload, or follows the size. `mark` is the reason for which its
- * recipient is suppressed, "!" if the job is reported, or "", and of a job that was retried `@<unix ms>` behind it.
+ * recipient is suppressed (behind a blank the topic, if it is for that alone), "!" if the job is reported, or "", and of a job that was retried `@<unix ms>` behind it.
  */
 export function decodeEntry(
   { letters, tenantId }: { readonly letters: ChannelLetters; readonly tenantId: string },
@@ -332,10 +333,13 @@ export function decodeEntry(
   };
 }
 
-/** The reason for which a job's recipient is suppressed ("" none), or REPORTED. */
-export function decodeNews(reason: string): JobNews {
-  if (reason === REPORTED) return { suppressed: null, isReported: true };
-  return { suppressed: reason === "" ? null : suppressionReason(reason) };
+/** The reason for which a job's recipient is suppressed ("" none), behind a blank the topic that it is for, or REPORTED. */
+export function decodeNews(said: string): JobNews {
+  if (said === REPORTED) return { suppressed: null, isReported: true };
+  if (said === "") return { suppressed: null };
+  const blank = said.indexOf(" ");
+  if (blank === -1) return { suppressed: suppressionReason(said) };
+  return { suppressed: suppressionReason(said.slice(0, blank)), suppressedTopic: said.slice(blank + 1) };
 }
 
 /** Takes JSON text, which is the name itself in quotes unless something in it is escaped. */

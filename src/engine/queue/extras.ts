@@ -9,44 +9,51 @@ import { TRACEPARENT_CHARS } from "../../domain/tracing.ts";
  * A payload begins with the members that there are, in this order: `{"$trace":"<traceparent>","$job":"<extras>",`. Of a
  * payload that is stored elsewhere they follow digest and size, each behind a tab: `<traceparent or nothing>`,
  * `<extras>`. Extras are `<tags>|<due unix ms>`, either of which may be missing, and of a fallback `|<fallback>`
- * behind them (`encodeFallback`). A payload that is no object with members carries none.
+ * behind them (`encodeFallback`). A topic comes last, as the member `"$topic":"<topic>",` or behind one more tab. A payload that is
+ * no object with members carries none.
  */
 export interface JobExtras {
   readonly traceparent?: string;
   readonly tags?: readonly Tag[];
+  readonly topic?: string;
   readonly dueMs?: number;
   readonly fallback?: Fallback;
 }
 
 const TRACE_BEFORE = '{"$trace":"';
 const EXTRAS_BEFORE = '{"$job":"';
+const TOPIC_BEFORE = '{"$topic":"';
 const AFTER = '",';
 const TRACE_END = TRACE_BEFORE.length + TRACEPARENT_CHARS;
 
 /** The payload with its job's extras. */
 export function withExtras(payload: string, job: JobExtras): string {
-  if (job.traceparent === undefined && !hasExtras(job)) return payload;
+  if (job.traceparent === undefined && job.topic === undefined && !hasExtras(job)) return payload;
   if (!payload.startsWith('{"')) return payload;
-  const extras = hasExtras(job) ? EXTRAS_BEFORE + extrasText(job) + AFTER + payload.slice(1) : payload;
+  const about = job.topic === undefined ? payload : TOPIC_BEFORE + job.topic + AFTER + payload.slice(1);
+  const extras = hasExtras(job) ? EXTRAS_BEFORE + extrasText(job) + AFTER + about.slice(1) : about;
   return job.traceparent === undefined ? extras : TRACE_BEFORE + job.traceparent + AFTER + extras.slice(1);
 }
 
 /** What follows the size of a payload that is stored elsewhere. */
 export function extrasOfStored(job: JobExtras): string {
-  const { traceparent } = job;
-  if (!hasExtras(job)) return traceparent === undefined ? "" : `\t${traceparent}`;
-  return `\t${traceparent ?? ""}\t${extrasText(job)}`;
+  const { traceparent = "", topic } = job;
+  const extras = hasExtras(job) ? extrasText(job) : "";
+  if (topic !== undefined) return `\t${traceparent}\t${extras}\t${topic}`;
+  if (extras === "") return traceparent === "" ? "" : `\t${traceparent}`;
+  return `\t${traceparent}\t${extras}`;
 }
 
 /** Bytes that its extras add to a job's payload. */
 export function extraBytesOf(job: JobExtras): number {
   const trace = job.traceparent === undefined ? 0 : TRACE_END + AFTER.length - 1;
-  return trace + (hasExtras(job) ? EXTRAS_BEFORE.length + extrasText(job).length + AFTER.length - 1 : 0);
+  const about = job.topic === undefined ? 0 : TOPIC_BEFORE.length + Buffer.byteLength(job.topic) + AFTER.length - 1;
+  return trace + about + (hasExtras(job) ? EXTRAS_BEFORE.length + extrasText(job).length + AFTER.length - 1 : 0);
 }
 
 /** `stored`: the texts behind the size of a payload that is stored elsewhere. */
 export function readExtras(written: string, stored: readonly string[]): JobExtras & { readonly payload: string } {
-  const [traceOfStored = "", extrasOfIt = ""] = stored;
+  const [traceOfStored = "", extrasOfIt = "", topicOfIt = ""] = stored;
   const hasTrace = written.startsWith(TRACE_BEFORE) && written.startsWith(AFTER, TRACE_END);
   let payload = hasTrace ? `{${written.slice(TRACE_END + AFTER.length)}` : written;
   let extras = extrasOfIt;
@@ -55,11 +62,18 @@ export function readExtras(written: string, stored: readonly string[]): JobExtra
     extras = payload.slice(EXTRAS_BEFORE.length, end);
     payload = `{${payload.slice(end + AFTER.length)}`;
   }
+  let topic = topicOfIt;
+  if (payload.startsWith(TOPIC_BEFORE)) {
+    const end = payload.indexOf(AFTER, TOPIC_BEFORE.length);
+    topic = payload.slice(TOPIC_BEFORE.length, end);
+    payload = `{${payload.slice(end + AFTER.length)}`;
+  }
   const traceparent = hasTrace ? written.slice(TRACE_BEFORE.length, TRACE_END) : traceOfStored;
   return {
     payload,
     ...(traceparent !== "" && { traceparent }),
     ...(extras !== "" && decodeExtras(extras)),
+    ...(topic !== "" && { topic }),
   };
 }
 

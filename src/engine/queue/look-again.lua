@@ -7,20 +7,21 @@
 --   2       tenant
 --   3       job id
 --   4       recipient
+--   5       topic ("" none)
 --
 -- Returns for each job false when the lease is not held, otherwise what a pull would say of it: the reason for which its
 -- recipient is suppressed ("" none), or REPORTED if its provider has it according to a report. Changes nothing.
 
-local JOB_ARGS = 4
+local JOB_ARGS = 5
 
 -- No two shards have the same tenant.
 local known = {}
-local function news_of(prefix, token, tenant, job, recipient)
+local function news_of(prefix, token, tenant, job, recipient, topic)
   if not holds_lease(prefix, 'dispatcher', token) then return false end
   local record = redis.call('HGET', bucket_key(prefix, job), bucket_field(job))
   if record and is_with_provider(record) then return REPORTED end
   if known[tenant] == nil then known[tenant] = suppressions_of(prefix, tenant) end
-  return known[tenant] and suppressed_for(known[tenant], job, recipient) or ''
+  return known[tenant] and suppressed_for(known[tenant], job, recipient, topic) or ''
 end
 
 local answers = {}

@@ -36,7 +36,7 @@ export class LookCalls {
   private async send(looks: readonly Look[]): Promise<(string | null)[]> {
     const keys = looks.map(({ lease }) => shardPrefix(lease.shard));
     const args: ScriptArgument[] = [];
-    for (const { lease, job } of looks) args.push(lease.token, job.tenantId, job.jobId, job.recipient);
+    for (const { lease, job } of looks) args.push(lease.token, job.tenantId, job.jobId, job.recipient, job.topic ?? "");
     // The script answers in this form.
     return (await script.run(this.ports.connection, keys, args)) as (string | null)[];
   }

@@ -38,8 +38,8 @@
 --                                  the shard's time at the last pull)
 --   P:lease:<role>         hash    owner, token, renewals; no clock ends it
 --   P:epoch                string  counter behind the tokens
---   P:suppressed:<tenant>  hash    recipient -> reason; "" if it was removed before the index was complete;
---                                  ERASED_NAME .. SHA-1 of key and recipient -> reason, for an erased recipient;
+--   P:suppressed:<tenant>  hash    recipient, for one topic alone "<recipient>\t<topic>" -> reason; "" if it was removed before the index was complete;
+--                                  ERASED_NAME .. SHA-1 of key and recipient, and the topic likewise -> reason, for an erased recipient;
 --                                  ERASED_NAME -> that key; ERASED_JOB .. job id -> ERASED, for a job that ends because its
 --                                  recipient was erased; ERASED_JOB -> their number
 --   P:erased-copy:<tenant>:<SHA-256 of the recipient>
@@ -188,6 +188,14 @@ local function entry_extras(text)
   return '', '', nil
 end
 local function entry_tags(text) return (entry_extras(text)) end
+-- What an entry is about ("" nothing): the last of its extras.
+local function entry_topic(text)
+  local at = (text:find('\n', 1, true) or #text) + 1
+  if at > #text then return text:match('^[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t([^\t\n]+)\n$') or '' end
+  at = text:match('^{"%$trace":"[^"]*",()', at) or at + 1
+  at = text:match('^"%$job":"[^"]*",()', at) or at
+  return text:match('^"%$topic":"([^"]*)"', at) or ''
+end
 local function entry_due(text) return (select(2, entry_extras(text))) end
 local function with_due(text, due)
   local _, before, at = entry_extras(text)
@@ -309,13 +317,21 @@ local function suppressions_of(prefix, tenant)
   local erased = redis.call('HMGET', key, ERASED_NAME, ERASED_JOB)
   return { key = key, erased_key = erased[1], has_erased_jobs = erased[2] }
 end
--- Why a job must not be sent ("" or false: nothing). The keyed hash is computed where it can match alone.
-local function suppressed_for(suppressions, job, recipient)
-  local key, erased_key = suppressions.key, suppressions.erased_key
+-- Why a job on a topic ("" none) must not be sent, and behind a blank the topic if that alone is suppressed ("" nothing). The keyed
+-- hash is computed where it can match alone. A name's reason is "" if it was removed, which no erased name overrides.
+local function suppressed_for(suppressions, job, recipient, topic)
+  local key, erased_key, erased = suppressions.key, suppressions.erased_key, nil
   if suppressions.has_erased_jobs and redis.call('HEXISTS', key, ERASED_JOB .. job) == 1 then return ERASED end
-  local reason = redis.call('HGET', key, recipient)
-  if reason or not erased_key then return reason end
-  return redis.call('HGET', key, ERASED_NAME .. redis.sha1hex(erased_key .. recipient))
+  local function reason_for(about)
+    local reason = redis.call('HGET', key, recipient .. about)
+    if reason or not erased_key then return reason or '' end
+    erased = erased or ERASED_NAME .. redis.sha1hex(erased_key .. recipient)
+    return redis.call('HGET', key, erased .. about) or ''
+  end
+  local reason = reason_for('')
+  if reason ~= '' or topic == '' then return reason end
+  reason = reason_for('\t' .. topic)
+  return reason == '' and '' or reason .. ' ' .. topic
 end
 
 -- Quarantines unreadable data, so that it stops nothing else. Appends to `said` what each caller returns: kind and

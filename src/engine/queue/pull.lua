@@ -24,7 +24,7 @@
 --   2       ms until the next parked job is due (-1 none)
 --   3       tenant queues with unpulled jobs
 --   4       a list per tenant queue: 1 if it has more, then for each job the entry's id, the entry, and the reason for
---           which its recipient is suppressed ("" none), or REPORTED if its provider has it according to a report;
+--           which its recipient is suppressed ("" none; behind a blank the topic, if it is for that alone), or REPORTED if its provider has it according to a report;
 --           behind it, of a job that an operator retried, "@<unix ms>"
 --   5       the shard's time (ms)
 --   6       what was quarantined
@@ -270,7 +270,7 @@ local function pull(prefix, at, readers)
     local cursor, list, is_first_pull = cursors[tenant_queue], { more and 1 or 0 }, false
     for _, entry in ipairs(read) do
       local id, text = id_of(entry), text_of(entry)
-      local reason = suppressions and suppressed_for(suppressions, entry_job(text), entry_recipient(text)) or ''
+      local reason = suppressions and suppressed_for(suppressions, entry_job(text), entry_recipient(text), entry_topic(text)) or ''
       is_first_pull = is_first_pull or is_beyond(id, cursor)
       local is_reported, retried = false, ''
       if not (is_first_pull and is_untried(text)) then is_reported, retried = told_of(entry_job(text)) end

@@ -45,7 +45,12 @@ import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
-import type { IndexedSuppression, SuppressionIndex, SuppressionLookup } from "../../domain/suppressions.ts";
+import type {
+  IndexedSuppression,
+  SuppressibleMessage,
+  SuppressionIndex,
+  SuppressionLookup,
+} from "../../domain/suppressions.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import type { ChangeFeed, TenantRef } from "../../domain/tenant.ts";
 import { Acceptor } from "./accept.ts";
@@ -412,11 +417,11 @@ export class RedisQueue
     return this.recording.record(turns);
   }
 
-  putSuppression(tenant: TenantRef, address: string, reason: string): Promise<void> {
-    return putSuppression(this.front, tenant, address, reason);
+  putSuppression(tenant: TenantRef, name: string, reason: string): Promise<void> {
+    return putSuppression(this.front, tenant, name, reason);
   }
-  removeSuppression(tenant: TenantRef, address: string): Promise<void> {
-    return removeSuppression(this.front, tenant, address);
+  removeSuppression(tenant: TenantRef, name: string): Promise<void> {
+    return removeSuppression(this.front, tenant, name);
   }
   wasErasedSince(tenant: TenantRef, address: string, sinceMs: number): Promise<boolean> {
     return wasErasedSince(this.front, tenant, address, sinceMs);
@@ -425,8 +430,8 @@ export class RedisQueue
     return loadSuppressions(this.owner, lease, entries, isLast);
   }
 
-  suppressedAmong(tenant: TenantRef, addresses: readonly string[], acceptedMs: number) {
-    return suppressedAmong(this.owner, tenant, addresses, acceptedMs);
+  suppressedAmong(tenant: TenantRef, addresses: readonly string[], message: SuppressibleMessage) {
+    return suppressedAmong(this.owner, tenant, addresses, message);
   }
 
   eraseJobs(tenant: TenantRef, recipient: string): Promise<ErasedJobs> {

@@ -1,7 +1,12 @@
 import { hash } from "node:crypto";
-import type { EndReason } from "../../domain/job.ts";
 import { FENCED, type Fenced, type Lease } from "../../domain/queue.ts";
-import { ERASED_NAME, type IndexedSuppression } from "../../domain/suppressions.ts";
+import {
+  ERASED_NAME,
+  type IndexedSuppression,
+  type Stop,
+  type SuppressibleMessage,
+  suppressionName,
+} from "../../domain/suppressions.ts";
 import type { TenantRef } from "../../domain/tenant.ts";
 import { suppressionReason } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
@@ -15,18 +20,18 @@ const script = new Script(suppressLua, "run");
 export async function putSuppression(
   connection: RedisConnection,
   { tenantId, shard }: TenantRef,
-  address: string,
+  name: string,
   reason: string,
 ): Promise<void> {
-  await script.run(connection, [shardPrefix(shard)], ["put", tenantId, address, reason]);
+  await script.run(connection, [shardPrefix(shard)], ["put", tenantId, name, reason]);
 }
 
 export async function removeSuppression(
   connection: RedisConnection,
   { tenantId, shard }: TenantRef,
-  address: string,
+  name: string,
 ): Promise<void> {
-  await script.run(connection, [shardPrefix(shard)], ["remove", tenantId, address]);
+  await script.run(connection, [shardPrefix(shard)], ["remove", tenantId, name]);
 }
 
 export async function loadSuppressions(
@@ -44,33 +49,41 @@ export async function loadSuppressions(
 }
 
 /**
- * As `pull.lua` looks a job's recipient up: by its address, then by its erased name. Besides, who was erased after the job was
- * accepted.
+ * As `pull.lua` looks a job's recipient up: by its address, then by its erased name, for all messages and then for the topic.
+ * Besides, who was erased after the job was accepted.
  */
 export async function suppressedAmong(
   connection: RedisConnection,
   tenant: TenantRef,
   addresses: readonly string[],
-  acceptedMs: number,
-): Promise<ReadonlyMap<string, EndReason>> {
+  { acceptedMs, topic }: SuppressibleMessage,
+): Promise<ReadonlyMap<string, Stop>> {
   const key = `${shardPrefix(tenant.shard)}:suppressed:${tenant.tenantId}`;
   const failed = (error: unknown) => Promise.reject(redisFailure(error));
+  const abouts = topic === undefined ? [undefined] : [undefined, topic];
+  const namesOf = (people: readonly string[]) =>
+    abouts.flatMap((about) => people.map((one) => suppressionName(one, about)));
   const [[erasedKey, ...reasons], erasedMs] = await Promise.all([
-    connection.hmget(key, ERASED_NAME, ...addresses).catch(failed),
+    connection.hmget(key, ERASED_NAME, ...namesOf(addresses)).catch(failed),
     connection.mget(addresses.map((address) => erasedCopyKey(tenant, address))).catch(failed),
   ]);
-  const found = new Map<string, EndReason>();
-  for (const [at, address] of addresses.entries()) {
-    const reason = reasons[at];
-    if (reason) found.set(address, suppressionReason(reason));
-    else if (Number(erasedMs[at] ?? 0) >= acceptedMs) found.set(address, "erased");
+  const erasedNames = erasedKey
+    ? addresses.map((address) => ERASED_NAME + hash("sha1", erasedKey + address, "hex"))
+    : [];
+  const erasedReasons =
+    erasedNames.length === 0 ? [] : await connection.hmget(key, ...namesOf(erasedNames)).catch(failed);
+  const found = new Map<string, Stop>();
+  for (const [nth, about] of abouts.entries()) {
+    for (const [i, address] of addresses.entries()) {
+      const at = nth * addresses.length + i;
+      // A removed suppression has an empty reason, which no erased name overrides.
+      const reason = reasons[at] ?? erasedReasons[at];
+      if (!reason || found.has(address)) continue;
+      found.set(address, { reason: suppressionReason(reason), ...(about !== undefined && { topic: about }) });
+    }
   }
-  // A removed suppression has an empty reason, which no erased name overrides.
-  const unknown = addresses.filter((address, at) => typeof reasons[at] !== "string" && !found.has(address));
-  if (!erasedKey || unknown.length === 0) return found;
-  const names = unknown.map((address) => ERASED_NAME + hash("sha1", erasedKey + address, "hex"));
-  for (const [at, reason] of (await connection.hmget(key, ...names).catch(failed)).entries()) {
-    if (reason) found.set(unknown[at] ?? "", suppressionReason(reason));
+  for (const [at, address] of addresses.entries()) {
+    if (!found.has(address) && Number(erasedMs[at] ?? 0) >= acceptedMs) found.set(address, { reason: "erased" });
   }
   return found;
 }

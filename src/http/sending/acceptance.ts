@@ -18,7 +18,7 @@ export interface Refusal {
 export type Acceptance =
   | {
       readonly ok: true;
-      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "tags" | "dueMs">;
+      readonly job: Pick<NewJob, "recipient" | "payload" | "needsScreening" | "template" | "tags" | "topic" | "dueMs">;
       /** Files that the payload names by their digests, stored before the job is queued; absent: none. */
       readonly contents?: readonly Content[];
       /**

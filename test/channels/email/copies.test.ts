@@ -35,7 +35,7 @@ const NOBODY: SuppressionLookup = { suppressedAmong: async () => new Map() };
 function suppressing(reasons: Readonly<Record<string, EndReason>>): SuppressionLookup {
   return {
     suppressedAmong: async (_tenant, addresses) =>
-      new Map(addresses.flatMap((address) => (reasons[address] ? [[address, reasons[address]]] : []))),
+      new Map(addresses.flatMap((address) => (reasons[address] ? [[address, { reason: reasons[address] }]] : []))),
   };
 }
 

@@ -106,7 +106,9 @@ test("a recipient is erased while Redis is full, also as a copy of messages to o
     await redis.client.config("SET", "maxmemory", "0");
   }
   expect(first(await pullOne(lease, "acme")).suppressed).toBe("erased");
-  expect([...(await queue.suppressedAmong(tenant, [ANN], acceptedMs))]).toEqual([[ANN, "erased"]]);
+  expect([...(await queue.suppressedAmong(tenant, [ANN], { acceptedMs, topic: undefined }))]).toEqual([
+    [ANN, { reason: "erased" }],
+  ]);
   const isErased = (address: string, sinceMs: number) => queue.wasErasedSince(tenant, address, sinceMs);
   expect(await Promise.all([isErased(ANN, acceptedMs), isErased(ANN, Date.now() + 60_000)])).toEqual([true, false]);
   expect(await isErased("somebody-else@example.com", acceptedMs)).toBe(false);

@@ -100,10 +100,17 @@ test("suppressions are looked up as for a job's own recipient, one that was remo
   const erased = new Bun.CryptoHasher("sha1").update(`${key}dan@example.com`).digest("hex");
   await queue.putSuppression(tenant, `sha:${erased}`, "unsubscribed");
   const asked = ["ann@example.com", "bob@example.com", "cy@example.com", "dan@example.com"];
-  expect([...(await queue.suppressedAmong(tenant, asked, Date.now()))]).toEqual([
-    ["bob@example.com", "bounced"],
-    ["dan@example.com", "unsubscribed"],
-  ]);
+  const among = async (topic?: string) =>
+    Object.fromEntries(await queue.suppressedAmong(tenant, asked, { acceptedMs: Date.now(), topic }));
+  const forAll = { "bob@example.com": { reason: "bounced" }, "dan@example.com": { reason: "unsubscribed" } };
+  expect(await among()).toEqual(forAll);
+  await queue.putSuppression(tenant, "ann@example.com\tnews", "unsubscribed");
+  await queue.putSuppression(tenant, "bob@example.com\tnews", "manual");
+  const cy = new Bun.CryptoHasher("sha1").update(`${key}cy@example.com`).digest("hex");
+  await queue.putSuppression(tenant, `sha:${cy}\tnews`, "unsubscribed");
+  const fromNews = { reason: "unsubscribed", topic: "news" } as const;
+  expect(await among("news")).toEqual({ ...forAll, "ann@example.com": fromNews, "cy@example.com": fromNews });
+  expect([await among("offers"), await among()]).toEqual([forAll, forAll]);
 });
 
 test("who was erased gets nothing more that was accepted before, and what is accepted later", async () => {
@@ -111,6 +118,10 @@ test("who was erased gets nothing more that was accepted before, and what is acc
   const acceptedMs = Date.now();
   await queue.eraseJobs(tenant, "bob@example.com");
   const asked = ["ann@example.com", "bob@example.com"];
-  expect([...(await queue.suppressedAmong(tenant, asked, acceptedMs))]).toEqual([["bob@example.com", "erased"]]);
-  expect([...(await queue.suppressedAmong(tenant, asked, Date.now() + 60_000))]).toEqual([]);
+  expect([...(await queue.suppressedAmong(tenant, asked, { acceptedMs, topic: undefined }))]).toEqual([
+    ["bob@example.com", { reason: "erased" }],
+  ]);
+  expect([...(await queue.suppressedAmong(tenant, asked, { acceptedMs: Date.now() + 60_000, topic: "news" }))]).toEqual(
+    [],
+  );
 });

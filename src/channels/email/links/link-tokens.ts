@@ -1,4 +1,5 @@
 import { hkdfSync, timingSafeEqual } from "node:crypto";
+import { readSuppressionName, suppressionName } from "../../../domain/suppressions.ts";
 import { LinkKey } from "./link-key.ts";
 
 /**
@@ -10,7 +11,18 @@ export type Link =
   /** `url` is where the click leads: absolute, http or https. */
   | { readonly purpose: "click"; readonly tenantId: string; readonly jobId: string; readonly url: string }
   /** `recipient` is the normalised address: a job forgets it once it has ended. */
-  | { readonly purpose: "unsubscribe"; readonly tenantId: string; readonly jobId: string; readonly recipient: string };
+  | { readonly purpose: "unsubscribe"; readonly tenantId: string; readonly jobId: string; readonly recipient: string }
+  /**
+   * The same from messages on one topic. A purpose of its own: a former release refuses such a token rather than take the topic for
+   * a part of the address.
+   */
+  | {
+      readonly purpose: "unsubscribe topic";
+      readonly tenantId: string;
+      readonly jobId: string;
+      readonly recipient: string;
+      readonly topic: string;
+    };
 
 export type LinkPurpose = Link["purpose"];
 export type LinkOf<P extends LinkPurpose> = Extract<Link, { purpose: P }>;
@@ -32,7 +44,7 @@ const TAG_BYTES = 16;
 const JOB_BYTES = 16;
 const TOKEN_CHARS_MAX = 8_192;
 const TOKEN = /^[A-Za-z0-9_-]+$/;
-const PURPOSES: readonly LinkPurpose[] = ["open", "click", "unsubscribe"];
+const PURPOSES = ["open", "click", "unsubscribe", "unsubscribe topic"] as const satisfies readonly LinkPurpose[];
 
 /**
  * The tokens in tracking and unsubscribe links: base64url of a tag and the link's encrypted content.
@@ -56,8 +68,8 @@ export class LinkTokens implements LinkSigner, LinkReader {
       throw new TypeError(`link tokens need master keys of ${MASTER_KEY_BYTES} bytes`);
     }
     const of = (purpose: LinkPurpose) => masterKeys.map((master) => deriveKey(master, purpose));
-    const [open, click, unsubscribe] = PURPOSES.map(of);
-    this.keys = { open: open ?? [], click: click ?? [], unsubscribe: unsubscribe ?? [] };
+    const [open = [], click = [], unsubscribe = [], ofTopic = []] = PURPOSES.map(of);
+    this.keys = { open, click, unsubscribe, "unsubscribe topic": ofTopic };
   }
 
   sign(link: Link): string {
@@ -83,6 +95,13 @@ export class LinkTokens implements LinkSigner, LinkReader {
     }
     return null;
   }
+}
+
+/** The link of a message's unsubscribe token, whether or not the message has a topic. */
+export type UnsubscribeLink = LinkOf<"unsubscribe"> | LinkOf<"unsubscribe topic">;
+
+export function readUnsubscribeLink(links: LinkReader, token: string): UnsubscribeLink | null {
+  return links.read("unsubscribe", token) ?? links.read("unsubscribe topic", token);
 }
 
 function deriveKey(master: Uint8Array, purpose: LinkPurpose): LinkKey {
@@ -113,6 +132,8 @@ function restOf(link: Link): string {
       return link.url;
     case "unsubscribe":
       return link.recipient;
+    case "unsubscribe topic":
+      return suppressionName(link.recipient, link.topic);
   }
 }
 
@@ -125,10 +146,12 @@ function decode<P extends LinkPurpose>(purpose: P, content: Buffer): LinkOf<P> |
   if (tenantEnd > content.length) return null;
   const tenantId = content.toString("latin1", tenantStart, tenantEnd);
   const rest = content.toString("utf8", tenantEnd);
+  const { address: recipient, topic = "" } = readSuppressionName(rest);
   const links: { readonly [Q in LinkPurpose]: LinkOf<Q> } = {
     open: { purpose: "open", tenantId, jobId },
     click: { purpose: "click", tenantId, jobId, url: rest },
     unsubscribe: { purpose: "unsubscribe", tenantId, jobId, recipient: rest },
+    "unsubscribe topic": { purpose: "unsubscribe topic", tenantId, jobId, recipient, topic },
   };
   return links[purpose];
 }

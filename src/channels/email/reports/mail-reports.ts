@@ -6,7 +6,7 @@ import { limits } from "../../../domain/limits.ts";
 import type { DeliveryReport } from "../../../domain/report.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import { failureReport } from "../failure-report.ts";
-import type { LinkReader } from "../links/link-tokens.ts";
+import { type LinkReader, readUnsubscribeLink } from "../links/link-tokens.ts";
 import { furtherRecipient, type MailedJob, parseMessageId } from "../message-id.ts";
 import { type Finding, parseMailReport } from "./mail-report.ts";
 import type { ReturnedMessage } from "./returned-message.ts";
@@ -65,7 +65,7 @@ export class MailReports {
   /** Null: it is about no message of ours. */
   private async identified({ linkToken, messageId, jobId }: ReturnedMessage): Promise<Identified | null> {
     const { links, owners } = this.ports;
-    const link = linkToken === null ? null : links.read("unsubscribe", linkToken);
+    const link = linkToken === null ? null : readUnsubscribeLink(links, linkToken);
     const named = parseMessageId(messageId ?? "");
     if (link !== null) return { job: link, recipient: link.recipient, named };
     if (named !== null) return { job: named, recipient: null, named };

@@ -50,6 +50,7 @@ function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
     ...(own.data !== null && { data: own.data }),
     ...(own.tags.length > 0 && { tags: own.tags }),
     ...(own.tracking !== null && { tracking: own.tracking }),
+    ...(own.topic !== null && { topic: own.topic }),
     ...(replyTo.length > 0 && { reply_to: replyTo }),
     ...(Object.keys(headers).length > 0 && { headers }),
     ...(email.attachments.length > 0 && { attachments: email.attachments.map(attachmentOf) }),
@@ -89,18 +90,20 @@ interface OwnHeaders {
   readonly data: JsonObject | null;
   readonly tags: readonly JsonObject[];
   readonly tracking: TrackingChoice | null;
+  readonly topic: string | null;
   readonly idempotencyKey: string | null;
 }
 
 const OWN = "x-waybill-";
-const [TEMPLATE, DATA, TAG, TRACKING, IDEMPOTENCY_KEY] = [
+const [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY] = [
   "template",
   "data",
   "tag",
+  "topic",
   "tracking",
   "idempotency-key",
 ] as const;
-const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TRACKING, IDEMPOTENCY_KEY];
+const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY];
 
 function ownHeadersOf({ headers }: Email): OwnHeaders {
   const values = new Map<string, string[]>();
@@ -126,8 +129,8 @@ function ownHeadersOf({ headers }: Email): OwnHeaders {
   if (idempotencyKey !== null && !isIdempotencyKey(idempotencyKey)) {
     throw refused(`the header ${OWN}${IDEMPOTENCY_KEY} must be 1 to 255 printable ASCII characters`);
   }
-  const tags = (values.get(TAG) ?? []).map(tagOf);
-  return { template, data: dataOf(single(DATA)), tags, tracking: trackingOf(single(TRACKING)), idempotencyKey };
+  const [data, tags] = [dataOf(single(DATA)), (values.get(TAG) ?? []).map(tagOf)];
+  return { template, data, tags, topic: single(TOPIC), tracking: trackingOf(single(TRACKING)), idempotencyKey };
 }
 
 function dataOf(text: string | null): JsonObject | null {
