@@ -119,8 +119,11 @@ p{margin:0 0 1rem}
 main>:last-child{margin-bottom:0}
 a{color:var(--act);text-underline-offset:.2em}
 button{min-height:2.75rem;padding:.625rem 1.5rem;border:1px solid transparent;border-radius:.5rem;background:var(--act);color:var(--on-act);font:inherit;font-weight:600;cursor:pointer}
+button.quiet{border-color:var(--act);background:transparent;color:var(--act)}
 a:focus-visible,button:focus-visible{outline:3px solid var(--act);outline-offset:3px;border-radius:.25rem}
 form{margin:1.5rem 0 0}
+form+form{margin-top:.75rem}
+.below{margin-top:1.5rem}
 </style>`;
 
 const STYLE_HASH = new Bun.CryptoHasher("sha256")

@@ -19,6 +19,8 @@ const JOB = "01a1fd15-0a3f-702b-89f2-ebefa432acf3";
 const wayOut = (tenantId: string, recipient: string) =>
   `/u/${linkTokens.sign({ purpose: "unsubscribe", tenantId, jobId: JOB, recipient })}`;
 const OUT = wayOut("acme", "ann@example.com");
+const ofTopic = (recipient: string, topic = "product news") =>
+  `/u/${linkTokens.sign({ purpose: "unsubscribe topic", tenantId: "acme", jobId: JOB, recipient, topic })}`;
 const PATHS = [
   "/",
   "/nope",
@@ -27,6 +29,9 @@ const PATHS = [
   OUT,
   wayOut("acme", "out@example.com"),
   wayOut("long", "ann@example.com"),
+  ofTopic("ann@example.com"),
+  ofTopic("ann@example.com", "w".repeat(64)),
+  ofTopic("left@example.com"),
 ];
 
 const READERS: readonly Reader[] = [
@@ -48,6 +53,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
     front = await Front.start();
     await front.registry.createTenant({ id: "long", name: "W".repeat(10_000) });
     await front.registry.putSuppression("acme", "out@example.com", "unsubscribed");
+    await front.registry.putSuppression("acme", "left@example.com\tproduct news", "unsubscribed");
   });
   beforeEach(async () => {
     front.queue.failure = null;
@@ -84,6 +90,25 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
     expect(await front.registry.suppressionReason("acme", "ann@example.com")).toBe("unsubscribed");
     await tab.navigate(front.url + OUT);
     await titled(tab, "You are already unsubscribed");
+  });
+
+  test("a reader leaves a topic with the keyboard, then everything, and takes both back", async () => {
+    using tab = await openTab({ width: 375, colours: "light", language: "en" });
+    await tab.navigate(front.url + ofTopic("eve@example.com"));
+    await tab.press("Tab");
+    await leave(tab.press("Enter"));
+    await titled(tab, "You are unsubscribed");
+    expect(await front.registry.suppressionReason("acme", "eve@example.com\tproduct news")).toBe("unsubscribed");
+    for (const [choice, title] of [
+      ["all", "You are unsubscribed"],
+      ["undo_all", "You are already unsubscribed"],
+      ["undo_topic", "You are subscribed again"],
+      ["topic", "You are unsubscribed"],
+    ] as const) {
+      await leave(tab.click(`form[action="?choice=${choice}"] button`));
+      await titled(tab, title);
+      expect(await accessibilityFindings(tab)).toEqual([]);
+    }
   });
 
   test("a reader whose click fails clicks again on the page that says so", async () => {

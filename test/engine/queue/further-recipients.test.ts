@@ -101,7 +101,7 @@ test("suppressions are looked up as for a job's own recipient, one that was remo
   await queue.putSuppression(tenant, `sha:${erased}`, "unsubscribed");
   const asked = ["ann@example.com", "bob@example.com", "cy@example.com", "dan@example.com"];
   const among = async (topic?: string) =>
-    Object.fromEntries(await queue.suppressedAmong(tenant, asked, { acceptedMs: Date.now(), topic }));
+    Object.fromEntries<object>(await queue.suppressedAmong(tenant, asked, { acceptedMs: Date.now(), topic }));
   const forAll = { "bob@example.com": { reason: "bounced" }, "dan@example.com": { reason: "unsubscribed" } };
   expect(await among()).toEqual(forAll);
   await queue.putSuppression(tenant, "ann@example.com\tnews", "unsubscribed");

@@ -2,53 +2,135 @@ import { html, type InLanguages, type Markup, type PageContent } from "../../../
 
 /* What people read who follow a link in an e-mail, in every language that pages are written in. */
 
-/** Asks for the click that unsubscribes. */
-export function askPage(tenantName: string): InLanguages<PageContent> {
-  const { en, es } = senderNamed(tenantName);
+/** What a reader can do: leave the message's topic, or leave altogether, and take either back. */
+export const CHOICES = ["topic", "all", "undo_topic", "undo_all"] as const;
+export type Choice = (typeof CHOICES)[number];
+
+/** Of a reader who follows the unsubscribe link of a message. */
+export interface Subscription {
+  readonly tenantName: string;
+  /** What the message is about; null: nothing in particular. */
+  readonly topic: string | null;
+  readonly hasLeftTopic: boolean;
+  readonly hasLeftAll: boolean;
+}
+
+/** What the reader has just done; null: nothing yet. */
+type Done = "left" | "returned" | null;
+
+/** The page behind an unsubscribe link: how things are, and what the reader can do. */
+export function subscriptionPage(subscription: Subscription, done: Done): InLanguages<PageContent> {
+  const { topic, hasLeftTopic, hasLeftAll } = subscription;
+  const names = namesOf(subscription);
+  if (hasLeftAll) return leftAllPage(names, done);
+  if (topic !== null && hasLeftTopic) return leftTopicPage(names, done);
+  if (done === "returned") return returnedPage(names, topic !== null);
+  return topic === null ? askPage(names) : askWhichPage(names);
+}
+
+function askPage({ sender: { en, es } }: Names): InLanguages<PageContent> {
   return {
     en: {
       title: "Unsubscribe",
       main: html`<p>Do you want to stop receiving emails from ${en}?</p>
-<p class="soft">This stops every email that they send to your address through this service, receipts and reminders too. You cannot undo it here.</p>
-${unsubscribeForm("Unsubscribe")}`,
+<p class="soft">This stops every email that they send to your address through this service, receipts and reminders too. You can undo it on this page.</p>
+${choiceForm("all", "Unsubscribe")}`,
     },
     es: {
       title: "Darse de baja",
       main: html`<p>¿Quiere dejar de recibir correos de ${es}?</p>
-<p class="soft">Dejará de recibir todos los correos que este remitente le envía mediante este servicio, también recibos y recordatorios. Aquí no se puede deshacer.</p>
-${unsubscribeForm("Darme de baja")}`,
+<p class="soft">Dejará de recibir todos los correos que este remitente le envía mediante este servicio, también recibos y recordatorios. Podrá deshacerlo en esta página.</p>
+${choiceForm("all", "Darme de baja")}`,
     },
   };
 }
 
-/** After the click. */
-export function donePage(tenantName: string): InLanguages<PageContent> {
-  const { en, es } = senderNamed(tenantName);
+function askWhichPage({ sender: { en, es }, topic }: Names): InLanguages<PageContent> {
   return {
     en: {
-      title: "You are unsubscribed",
-      main: html`<p>You will receive no more emails from ${en} at this address.</p>
-<p class="soft">An email that is already on its way may still arrive. You can close this page.</p>`,
+      title: "Unsubscribe",
+      main: html`<p>Which emails from ${en} do you want to stop?</p>
+${choiceForm("topic", html`Only “${topic}”`)}
+${choiceForm("all", "All emails", "quiet")}
+<p class="soft below">All emails means every email that they send to your address through this service, receipts and password resets too. You can undo either on this page.</p>`,
     },
     es: {
-      title: "Se ha dado de baja",
-      main: html`<p>Ya no recibirá más correos de ${es} en esta dirección.</p>
-<p class="soft">Si un correo ya está en camino, aún puede llegar. Puede cerrar esta página.</p>`,
+      title: "Darse de baja",
+      main: html`<p>¿Qué correos de ${es} quiere dejar de recibir?</p>
+${choiceForm("topic", html`Solo «${topic}»`)}
+${choiceForm("all", "Todos los correos", "quiet")}
+<p class="soft below">Todos los correos son todos los que este remitente le envía mediante este servicio, también recibos y cambios de contraseña. Podrá deshacerlo en esta página.</p>`,
     },
   };
 }
 
-/** In place of `askPage`, once the reader has unsubscribed. */
-export function alreadyPage(tenantName: string): InLanguages<PageContent> {
-  const { en, es } = senderNamed(tenantName);
+function leftAllPage({ sender: { en, es } }: Names, done: Done): InLanguages<PageContent> {
   return {
     en: {
-      title: "You are already unsubscribed",
-      main: html`<p>You receive no more emails from ${en} at this address. There is nothing left to do.</p>`,
+      ...leftTitle(done).en,
+      main:
+        done === "left"
+          ? html`<p>You will receive no more emails from ${en} at this address.</p>
+<p class="soft">An email that is already on its way may still arrive. You can close this page.</p>
+${choiceForm("undo_all", "Undo", "quiet")}`
+          : html`<p>You receive no more emails from ${en} at this address. There is nothing left to do.</p>
+${choiceForm("undo_all", "Receive emails again", "quiet")}`,
     },
     es: {
-      title: "Ya se había dado de baja",
-      main: html`<p>Ya no recibe correos de ${es} en esta dirección. No tiene que hacer nada más.</p>`,
+      ...leftTitle(done).es,
+      main:
+        done === "left"
+          ? html`<p>Ya no recibirá más correos de ${es} en esta dirección.</p>
+<p class="soft">Si un correo ya está en camino, aún puede llegar. Puede cerrar esta página.</p>
+${choiceForm("undo_all", "Deshacer", "quiet")}`
+          : html`<p>Ya no recibe correos de ${es} en esta dirección. No tiene que hacer nada más.</p>
+${choiceForm("undo_all", "Volver a recibir correos", "quiet")}`,
+    },
+  };
+}
+
+function leftTopicPage({ sender: { en, es }, topic }: Names, done: Done): InLanguages<PageContent> {
+  return {
+    en: {
+      ...leftTitle(done).en,
+      main: html`<p>You receive no more emails on “${topic}” from ${en} at this address.</p>
+<p class="soft">Their other emails still arrive, receipts and password resets for example.</p>
+${choiceForm("undo_topic", done === "left" ? "Undo" : html`Receive “${topic}” again`, "quiet")}
+${choiceForm("all", "Stop all emails", "quiet")}`,
+    },
+    es: {
+      ...leftTitle(done).es,
+      main: html`<p>Ya no recibe correos sobre «${topic}» de ${es} en esta dirección.</p>
+<p class="soft">Seguirá recibiendo los demás, por ejemplo recibos y cambios de contraseña.</p>
+${choiceForm("undo_topic", done === "left" ? "Deshacer" : html`Volver a recibir «${topic}»`, "quiet")}
+${choiceForm("all", "Dejar todos los correos", "quiet")}`,
+    },
+  };
+}
+
+function leftTitle(done: Done) {
+  return done === "left"
+    ? { en: { title: "You are unsubscribed" }, es: { title: "Se ha dado de baja" } }
+    : { en: { title: "You are already unsubscribed" }, es: { title: "Ya se había dado de baja" } };
+}
+
+function returnedPage({ sender: { en, es }, topic }: Names, hasTopic: boolean): InLanguages<PageContent> {
+  return {
+    en: {
+      title: "You are subscribed again",
+      main: hasTopic
+        ? html`<p>You receive emails from ${en} at this address again, those on “${topic}” too.</p>
+${choiceForm("topic", html`Stop “${topic}”`, "quiet")}`
+        : html`<p>You receive emails from ${en} at this address again.</p>
+${choiceForm("all", "Unsubscribe", "quiet")}`,
+    },
+    es: {
+      title: "Vuelve a estar suscrito",
+      main: hasTopic
+        ? html`<p>Vuelve a recibir correos de ${es} en esta dirección, también sobre «${topic}».</p>
+${choiceForm("topic", html`Dejar «${topic}»`, "quiet")}`
+        : html`<p>Vuelve a recibir correos de ${es} en esta dirección.</p>
+${choiceForm("all", "Darme de baja", "quiet")}`,
     },
   };
 }
@@ -95,32 +177,49 @@ export const FAILED: InLanguages<PageContent> = {
   },
 };
 
-/** When nobody knows whether the click was recorded. */
+/** When nobody knows whether the click that unsubscribes was recorded. */
 export const UNSUBSCRIBE_FAILED: InLanguages<PageContent> = {
   en: {
     title: "You may still be subscribed",
     main: html`<p>Something went wrong on our side. Please try again in a few minutes: a second click does no harm.</p>
-${unsubscribeForm("Try again")}`,
+${againForm("Try again")}`,
   },
   es: {
     title: "Es posible que aún no se haya dado de baja",
     main: html`<p>Algo ha fallado por nuestra parte. Vuelva a intentarlo dentro de unos minutos: pulsar dos veces no causa problemas.</p>
-${unsubscribeForm("Volver a intentarlo")}`,
+${againForm("Volver a intentarlo")}`,
   },
 };
 
-function unsubscribeForm(button: string): Markup {
+/** The address of the page may have another choice: each form names its own. */
+function choiceForm(choice: Choice, button: string | Markup, style: "primary" | "quiet" = "primary"): Markup {
+  return html`<form method="post" action="?choice=${choice}">
+<input type="hidden" name="List-Unsubscribe" value="One-Click">
+<button type="submit"${style === "quiet" ? html` class="quiet"` : ""}>${button}</button>
+</form>`;
+}
+
+/** Sends the same choice once more. */
+function againForm(button: string): Markup {
   return html`<form method="post">
 <input type="hidden" name="List-Unsubscribe" value="One-Click">
 <button type="submit">${button}</button>
 </form>`;
 }
 
-/** The tenant in a sentence. Its name is isolated, so that its writing direction does not reorder the words around it. */
-function senderNamed(tenantName: string): InLanguages<Markup> {
+/** What the pages name, isolated, so that its writing direction does not reorder the words around it. */
+interface Names {
+  readonly sender: InLanguages<Markup>;
+  readonly topic: Markup;
+}
+
+function namesOf({ tenantName, topic }: Subscription): Names {
   const name = shownName(tenantName);
   const shown = html`<bdi><strong>${name}</strong></bdi>`;
-  return name === "" ? { en: html`this sender`, es: html`este remitente` } : { en: shown, es: shown };
+  return {
+    sender: name === "" ? { en: html`this sender`, es: html`este remitente` } : { en: shown, es: shown },
+    topic: html`<bdi>${shownName(topic ?? "")}</bdi>`,
+  };
 }
 
 const NAME_CHARS_MAX = 100;

@@ -3,13 +3,24 @@ import { isOutage } from "../../../domain/errors.ts";
 import type { SuppressionReason } from "../../../domain/job.ts";
 import { SharedRuns } from "../../../domain/shared-runs.ts";
 import type { Done, Missing } from "../../../domain/store-result.ts";
+import { suppressionName } from "../../../domain/suppressions.ts";
 import type { Tenant, TenantDirectory } from "../../../domain/tenant.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { pageAnswer } from "../../../http/page.ts";
+import { type QueryParameter, queryOf } from "../../../http/parameters.ts";
+import { enumOf } from "../../../http/schemas.ts";
 import { noSuch, resultOf } from "../../../http/store-results.ts";
-import { alreadyPage, askPage, BROKEN_UNSUBSCRIBE, donePage, FAILED, UNSUBSCRIBE_FAILED } from "./link-pages.ts";
-import type { LinkOf, LinkReader } from "./link-tokens.ts";
+import {
+  BROKEN_UNSUBSCRIBE,
+  CHOICES,
+  type Choice,
+  FAILED,
+  type Subscription,
+  subscriptionPage,
+  UNSUBSCRIBE_FAILED,
+} from "./link-pages.ts";
+import { type LinkReader, readUnsubscribeLink, type UnsubscribeLink } from "./link-tokens.ts";
 import { explainErrors, humanLink, linkToken } from "./public-link.ts";
 
 export interface UnsubscribeEndpointPorts {
@@ -17,23 +28,36 @@ export interface UnsubscribeEndpointPorts {
   readonly directory: Pick<TenantDirectory, "byId">;
   /** The recipients that a tenant must not send to. */
   readonly suppressions: {
-    /** Puts it on the list, and writes nothing where it is there for this reason. */
-    ensure(
-      tenant: Tenant,
-      of: LinkOf<"unsubscribe">,
-      reason: "unsubscribed",
-    ): Promise<Done<unknown> | Missing<"tenant">>;
+    /** Puts it on the list, for the topic alone if there is one, and writes nothing where it is there for this reason. */
+    ensure(tenant: Tenant, of: Leaving, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
+    /** Takes it off the list, if it is there for this reason. */
+    remove(tenant: Tenant, name: string, reason: "unsubscribed"): Promise<Done<unknown> | Missing<"tenant">>;
   };
-  /** `address` is normalised. */
-  readonly registry: { suppressionReason(tenantId: string, address: string): Promise<SuppressionReason | null> };
+  /** `name`: on the list. */
+  readonly registry: { suppressionReason(tenantId: string, name: string): Promise<SuppressionReason | null> };
+}
+
+interface Leaving {
+  readonly jobId: string;
+  readonly recipient: string;
+  readonly topic?: string;
 }
 
 const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("One-Click")) });
 
+/** What a mail program adds to the address, or a choice that a message has not, is as if there were no choice. */
+const choiceParameter: QueryParameter<Choice | null> = {
+  description:
+    "What a button of the page stands for. Without it the reader leaves the message's topic, or altogether if it has none.",
+  schema: enumOf(CHOICES),
+  example: "all",
+  read: (text) => CHOICES.find((choice) => choice === text) ?? null,
+};
+
 /**
- * `/u/{token}`, the target of `List-Unsubscribe` (RFC 8058). GET only shows a confirmation page, because programs
+ * `/u/{token}`, the target of `List-Unsubscribe` (RFC 8058). GET only shows a page with choices, because programs
  * follow links that nobody clicked. POST unsubscribes, from the page's button or a mail program, and is safe to repeat.
- * The token holds all that is needed, so the body is not read.
+ * Token and address hold all that is needed, so the body is not read.
  */
 export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly Endpoint[] {
   const runs = new SharedRuns<Done<unknown> | Missing<"tenant">>();
@@ -44,13 +68,13 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       path: "/u/:token",
       name: "unsubscribe_page",
       operation: "askUnsubscribe",
-      summary: "A page that asks whether to unsubscribe, or says that it is done already",
+      summary: "A page that asks what to unsubscribe from, or says that it is done already and offers to undo it",
       answers: { 200: { description: "The page.", schema: null, mediaType: "text/html" } },
       async handle(door, exchange) {
         explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: FAILED });
         const { tenant, link } = await find(ports, exchange);
-        const page = (await hasUnsubscribed(ports, link)) ? alreadyPage : askPage;
-        return pageAnswer(door, exchange, { status: 200, content: page(tenant.name) });
+        const subscription = await subscriptionOf(ports, tenant, link);
+        return pageAnswer(door, exchange, { status: 200, content: subscriptionPage(subscription, null) });
       },
     }),
     endpoint({
@@ -59,7 +83,8 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       path: "/u/:token",
       name: "unsubscribe",
       operation: "unsubscribe",
-      summary: "Unsubscribes the recipient (RFC 8058), as often as it is called",
+      summary: "Unsubscribes the recipient from the message's topic (RFC 8058), as often as it is called",
+      query: { choice: choiceParameter },
       body: {
         schema: OneClick,
         mediaType: ["application/x-www-form-urlencoded", "multipart/form-data"],
@@ -68,38 +93,77 @@ export function unsubscribeEndpoints(ports: UnsubscribeEndpointPorts): readonly 
       },
       answers: { 200: { description: "A page that says so.", schema: null, mediaType: "text/html" } },
       async handle(door, exchange) {
-        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed: UNSUBSCRIBE_FAILED });
+        const given = choiceParameter.read(queryOf(exchange.request.url).get("choice") ?? undefined);
+        const isUndoing = given === "undo_topic" || given === "undo_all";
+        const failed = isUndoing ? FAILED : UNSUBSCRIBE_FAILED;
+        explainErrors(door, exchange, { broken: BROKEN_UNSUBSCRIBE, failed });
         const { tenant, link } = await find(ports, exchange);
+        const choice = choiceFor(link, given);
         const { tenantId, recipient } = link;
+        const topic = choice === "all" || choice === "undo_all" ? undefined : topicOf(link);
         // Stored before the answer is sent: the reader relies on the answer. However often a link is repeated, one call works on it.
-        const stored = await runs.run(`${tenantId} ${recipient}`, () =>
-          ports.suppressions.ensure(tenant, link, "unsubscribed"),
+        const stored = await runs.run(`${tenantId} ${choice} ${suppressionName(recipient, topic)}`, () =>
+          isUndoing
+            ? ports.suppressions.remove(tenant, suppressionName(recipient, topic), "unsubscribed")
+            : ports.suppressions.ensure(tenant, leaving(link, topic), "unsubscribed"),
         );
         resultOf(stored);
-        return pageAnswer(door, exchange, { status: 200, content: donePage(tenant.name) });
+        const now = topic === undefined ? { hasLeftAll: !isUndoing } : { hasLeftTopic: !isUndoing };
+        const subscription = await subscriptionOf(ports, tenant, link, now);
+        const content = subscriptionPage(subscription, isUndoing ? "returned" : "left");
+        return pageAnswer(door, exchange, { status: 200, content });
       },
     }),
   ];
+}
+
+function topicOf(link: UnsubscribeLink): string | undefined {
+  return link.purpose === "unsubscribe topic" ? link.topic : undefined;
+}
+
+/** The topic's choices are those of a message that has one. */
+function choiceFor(link: UnsubscribeLink, given: Choice | null): Choice {
+  if (link.purpose === "unsubscribe topic") return given ?? "topic";
+  return given === "undo_topic" || given === "undo_all" ? "undo_all" : "all";
+}
+
+function leaving({ jobId, recipient }: UnsubscribeLink, topic: string | undefined): Leaving {
+  return topic === undefined ? { jobId, recipient } : { jobId, recipient, topic };
 }
 
 /** Throws 404 if the token is invalid. */
 async function find(
   { links, directory }: UnsubscribeEndpointPorts,
   { request }: Exchange,
-): Promise<{ readonly tenant: Tenant; readonly link: LinkOf<"unsubscribe"> }> {
-  const link = links.read("unsubscribe", linkToken(request));
+): Promise<{ readonly tenant: Tenant; readonly link: UnsubscribeLink }> {
+  const link = readUnsubscribeLink(links, linkToken(request));
   const tenant = link === null ? null : await directory.byId(link.tenantId);
   if (link === null || tenant === null) throw noSuch("link");
   return { tenant, link };
 }
 
-/** Whether the reader did it before. While nobody can tell, they are asked: a second click does no harm. */
-async function hasUnsubscribed(
+/** While nobody can tell, the reader is asked: a second click does no harm. `now`: what is known already. */
+async function subscriptionOf(
+  ports: UnsubscribeEndpointPorts,
+  { name: tenantName }: Tenant,
+  link: UnsubscribeLink,
+  now: Partial<Pick<Subscription, "hasLeftAll" | "hasLeftTopic">> = {},
+): Promise<Subscription> {
+  const topic = topicOf(link);
+  const [hasLeftAll, hasLeftTopic] = await Promise.all([
+    now.hasLeftAll ?? hasLeft(ports, link, undefined),
+    now.hasLeftTopic ?? (topic !== undefined && hasLeft(ports, link, topic)),
+  ]);
+  return { tenantName, topic: topic ?? null, hasLeftAll, hasLeftTopic };
+}
+
+async function hasLeft(
   { registry }: UnsubscribeEndpointPorts,
-  { tenantId, recipient }: LinkOf<"unsubscribe">,
+  { tenantId, recipient }: UnsubscribeLink,
+  topic: string | undefined,
 ): Promise<boolean> {
   try {
-    return (await registry.suppressionReason(tenantId, recipient)) === "unsubscribed";
+    return (await registry.suppressionReason(tenantId, suppressionName(recipient, topic))) === "unsubscribed";
   } catch (error) {
     if (isOutage(error)) return false;
     throw error;

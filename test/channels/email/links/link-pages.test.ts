@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { alreadyPage, askPage, donePage } from "../../../../src/channels/email/links/link-pages.ts";
+import { subscriptionPage } from "../../../../src/channels/email/links/link-pages.ts";
 import { UnavailableError } from "../../../../src/domain/errors.ts";
 import type { SuppressionReason } from "../../../../src/domain/job.ts";
 import { BROWSER } from "../../../http/support/browser-headers.ts";
@@ -42,12 +42,15 @@ function pageOf({ status, headers, text }: Answer): readonly [number, string | n
   return [status, language, heading];
 }
 
+/** What its buttons stand for. */
+const choicesIn = (text: string) => Array.from(text.matchAll(/action="\?choice=(\w+)"/g), ([, choice]) => choice);
+
 describe("unsubscribing", () => {
   test("is asked for, with the tenant's name and what follows, in the reader's language", async () => {
     const english = await get(OUT);
     expect(pageOf(english)).toEqual([200, "en", "Unsubscribe"]);
     expect(english.text).toContain("stop receiving emails from <bdi><strong>Acme</strong></bdi>?");
-    expect(english.text).toContain("You cannot undo it here.");
+    expect(english.text).toContain("You can undo it on this page.");
     expect(english.text).toContain('<button type="submit">Unsubscribe</button>');
     const spanish = await get(OUT, SPANISH);
     expect(pageOf(spanish)).toEqual([200, "es", "Darse de baja"]);
@@ -55,12 +58,12 @@ describe("unsubscribing", () => {
     expect(spanish.text).toContain('<button type="submit">Darme de baja</button>');
   });
 
-  test("is confirmed each time, and the form is gone", async () => {
+  test("is confirmed each time, and only to undo it is left", async () => {
     for (const _ of [1, 2]) {
       const english = await post(OUT);
       expect(pageOf(english)).toEqual([200, "en", "You are unsubscribed"]);
       expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
-      expect(english.text).not.toContain("<form");
+      expect(choicesIn(english.text)).toEqual(["undo_all"]);
     }
     expect(pageOf(await post(OUT, SPANISH))).toEqual([200, "es", "Se ha dado de baja"]);
     expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
@@ -107,7 +110,7 @@ describe("unsubscribing", () => {
       const english = await get(OUT);
       expect(pageOf(english)).toEqual([200, "en", "You are already unsubscribed"]);
       expect(english.text).toContain("<bdi><strong>Acme</strong></bdi>");
-      expect(english.text).not.toContain("<form");
+      expect(choicesIn(english.text)).toEqual(["undo_all"]);
     }
     expect(pageOf(await get(OUT, SPANISH))).toEqual([200, "es", "Ya se había dado de baja"]);
   });
@@ -137,9 +140,86 @@ describe("unsubscribing", () => {
     }
   });
 
+  test("is undone by the reader, and nothing that others put on the list is", async () => {
+    await post(OUT);
+    const undone = await post(`${OUT}?choice=undo_all`);
+    expect([...pageOf(undone), choicesIn(undone.text)]).toEqual([200, "en", "You are subscribed again", ["all"]]);
+    expect(pageOf(await post(`${OUT}?choice=undo_topic`, SPANISH))).toEqual([200, "es", "Vuelve a estar suscrito"]);
+    expect(await front.registry.suppressionReason("acme", ANN)).toBeNull();
+    expect([...front.queue.suppressed]).toEqual([]);
+    for (const reason of ["bounced", "complained", "manual"] as const) {
+      await front.registry.putSuppression("acme", ANN, reason);
+      await post(`${OUT}?choice=undo_all`);
+      expect(await front.registry.suppressionReason("acme", ANN)).toBe(reason);
+    }
+  });
+
+  test("is as without a choice where the address has another, or the message no topic", async () => {
+    for (const query of ["?choice=topic", "?choice=", "?choice=constructor", "?utm=1", "?choice=all&choice=undo_all"]) {
+      await front.registry.deleteSuppression("acme", ANN);
+      expect([query, ...pageOf(await post(OUT + query))]).toEqual([query, 200, "en", "You are unsubscribed"]);
+      expect(await front.registry.suppressionReason("acme", ANN)).toBe("unsubscribed");
+    }
+  });
+
   test("never shows the address, which the token hides", async () => {
     const pages = [await get(OUT), await post(OUT), await get(OUT), await get("/u/x")];
     for (const { text } of pages) expect(text).not.toMatch(/\bann\b|example\.com/);
+  });
+});
+
+describe("unsubscribing from a topic", () => {
+  const name = `${ANN}\tnews & offers`;
+  const topical = { purpose: "unsubscribe topic", tenantId: "acme", jobId: JOB, recipient: ANN } as const;
+  const FROM_TOPIC = `/u/${linkTokens.sign({ ...topical, topic: "news & offers" })}`;
+  const reasons = () => Promise.all([name, ANN].map((one) => front.registry.suppressionReason("acme", one)));
+  beforeEach(async () => {
+    await front.registry.deleteSuppression("acme", name);
+    front.queue.suppressed.clear();
+  });
+
+  test("is one of two choices on a page that changes nothing", async () => {
+    const page = await get(FROM_TOPIC);
+    expect([...pageOf(page), choicesIn(page.text)]).toEqual([200, "en", "Unsubscribe", ["topic", "all"]]);
+    expect(page.text).toContain("Only “<bdi>news &#38; offers</bdi>”");
+    expect((await get(FROM_TOPIC, SPANISH)).text).toContain("Solo «<bdi>news &#38; offers</bdi>»");
+    expect((await get(`${FROM_TOPIC}?choice=all`)).status).toBe(200);
+    expect(await reasons()).toEqual([null, null]);
+  });
+
+  test("is done at once by a mail program, for the topic alone", async () => {
+    const body = new URLSearchParams({ "List-Unsubscribe": "One-Click" });
+    const answer = await fetch(front.url + FROM_TOPIC, { method: "POST", body, redirect: "manual" });
+    expect(answer.status).toBe(200);
+    expect(await reasons()).toEqual(["unsubscribed", null]);
+    expect([...front.queue.suppressed]).toEqual([`acme ${name}`]);
+    const page = await get(FROM_TOPIC);
+    const title = "You are already unsubscribed";
+    expect([...pageOf(page), choicesIn(page.text)]).toEqual([200, "en", title, ["undo_topic", "all"]]);
+    // Mail without a topic still comes: its page asks.
+    expect(pageOf(await get(OUT))).toEqual([200, "en", "Unsubscribe"]);
+  });
+
+  test("and from everything are undone one after the other, each as it was done", async () => {
+    const left = await post(`${FROM_TOPIC}?choice=topic`);
+    expect([...pageOf(left), choicesIn(left.text)]).toEqual([200, "en", "You are unsubscribed", ["undo_topic", "all"]]);
+    const all = await post(`${FROM_TOPIC}?choice=all`, SPANISH);
+    expect([...pageOf(all), choicesIn(all.text)]).toEqual([200, "es", "Se ha dado de baja", ["undo_all"]]);
+    expect(await reasons()).toEqual(["unsubscribed", "unsubscribed"]);
+    // What a mail program sends now does not say that other emails still come.
+    expect(choicesIn((await post(FROM_TOPIC)).text)).toEqual(["undo_all"]);
+    const back = await post(`${FROM_TOPIC}?choice=undo_all`);
+    expect(choicesIn(back.text)).toEqual(["undo_topic", "all"]);
+    expect(await reasons()).toEqual(["unsubscribed", null]);
+    const again = await post(`${FROM_TOPIC}?choice=undo_topic`);
+    expect([...pageOf(again), choicesIn(again.text)]).toEqual([200, "en", "You are subscribed again", ["topic"]]);
+    expect([await reasons(), ...front.queue.suppressed]).toEqual([[null, null]]);
+  });
+
+  test("is refused where the token is for another purpose, also one that a former release would read", async () => {
+    const { topic, ...all } = { ...topical, topic: "x" };
+    expect(linkTokens.read("unsubscribe", linkTokens.sign({ ...all, topic }))).toBeNull();
+    expect(linkTokens.read("unsubscribe topic", wayOut("acme"))).toBeNull();
   });
 });
 
@@ -223,8 +303,14 @@ describe("a failure of ours", () => {
 
 describe("a tenant's name", () => {
   const nameIn = (text: string) => /<bdi><strong>([^<]*)<\/strong><\/bdi>/.exec(text)?.[1];
-  const PAGES = [askPage, donePage, alreadyPage];
-  const textsFor = (name: string) => PAGES.flatMap((page) => [page(name).en.main.text, page(name).es.main.text]);
+  const STATES = [null, "news"].flatMap((topic) =>
+    [false, true].flatMap((hasLeftAll) => [false, true].map((hasLeftTopic) => ({ topic, hasLeftAll, hasLeftTopic }))),
+  );
+  const PAGES = STATES.flatMap((state) => (["left", "returned", null] as const).map((done) => ({ state, done })));
+  const textsFor = (tenantName: string) =>
+    PAGES.flatMap(({ state, done }) => Object.values(subscriptionPage({ ...state, tenantName }, done))).map(
+      ({ main }) => main.text,
+    );
 
   test.each([
     [
@@ -256,7 +342,7 @@ describe("a tenant's name", () => {
       expect(Array.from(name).length).toBeLessThanOrEqual(100);
       expect(name).toEndWith("…");
       expect(name.isWellFormed()).toBe(true);
-      expect(text.length).toBeLessThan(1_000);
+      expect(text.length).toBeLessThan(1_400);
     }
   });
 

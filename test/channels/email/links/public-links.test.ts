@@ -136,7 +136,7 @@ describe("the unsubscribe page", () => {
     const policy = page.headers.get("content-security-policy") ?? "";
     expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
     expect(policy).toContain("form-action 'self'; base-uri 'none'; frame-ancestors 'none'");
-    expect(text).toContain('<form method="post">');
+    expect(text).toContain('<form method="post" action="?choice=all">');
     expect(text).toContain("<strong>Acme</strong>");
     expect(text).not.toMatch(/<script|https?:|ann@/);
     expect((await get(`/u/${out}`, {}, "HEAD")).status).toBe(200);
