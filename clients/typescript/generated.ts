@@ -451,6 +451,12 @@ export type EmailSend = {
     | null;
   /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
   tags?: readonly { name: string; value: string }[] | null;
+  /**
+   * What the message is about, by default what its template is about: 1 to 64 letters, digits, blanks and _ - . ,
+   * & + ' (at most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic
+   * alone. Compared without regard to case.
+   */
+  topic?: string | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
   pass?: CarriedPass | null;
@@ -538,6 +544,12 @@ export type EmailSendInBatch = {
     | null;
   /** Labels that the history is searched and summed by, each name once. Never put anybody's address here. */
   tags?: readonly { name: string; value: string }[] | null;
+  /**
+   * What the message is about, by default what its template is about: 1 to 64 letters, digits, blanks and _ - . ,
+   * & + ' (at most 128 bytes), and begins with a letter or digit. Unsubscribing then ends messages on this topic
+   * alone. Compared without regard to case.
+   */
+  topic?: string | null;
   /** What the placeholders of body and subject are filled from. */
   data?: JsonObject | null;
   /**
@@ -1120,6 +1132,8 @@ export type FailedJobResult = {
 
 export type SuppressedResult = {
   reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" | "not_needed";
+  /** The suppression is for this topic alone; absent: for all messages. */
+  topic?: string;
 };
 
 export type Job =
@@ -1182,6 +1196,8 @@ export type SuppressedEventResult = {
   reason: "unsubscribed" | "bounced" | "complained" | "manual" | "erased" | "canceled" | "not_needed";
   /** The address in cc or bcc that it is about; absent: the message's `to_address`. */
   recipient?: string;
+  /** The suppression is for this topic alone; absent: for all messages. */
+  topic?: string;
 };
 
 export type JobEvent =
@@ -1795,6 +1811,8 @@ export type Template =
       subject: string;
       html: string;
       text: string | null;
+      /** Absent: none. */
+      topic?: string;
       /** Absent: the template says nothing of it. */
       tracking?: {
         /** whether there is a pixel */
@@ -1963,6 +1981,8 @@ export type Suppression = {
   address: string;
   reason: "unsubscribed" | "bounced" | "complained" | "manual";
   created_at: string;
+  /** Only messages on this topic do not go there; absent: none does. */
+  topic?: string;
 };
 
 export type SuppressionPage = {
@@ -2371,7 +2391,7 @@ export type Operations = {
     };
     answer: null;
   };
-  /** A page that asks whether to unsubscribe, or says that it is done already. */
+  /** A page that asks what to unsubscribe from, or says that it is done already and offers to undo it. */
   askUnsubscribe: {
     path: {
       /** The signed token of a link in a message. */
@@ -2379,11 +2399,18 @@ export type Operations = {
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
-  /** Unsubscribes the recipient (RFC 8058), as often as it is called. */
+  /** Unsubscribes the recipient from the message's topic (RFC 8058), as often as it is called. */
   unsubscribe: {
     path: {
       /** The signed token of a link in a message. */
       token: string;
+    };
+    query?: {
+      /**
+       * What a button of the page stands for. Without it the reader leaves the message's topic, or altogether if it
+       * has none.
+       */
+      choice?: "topic" | "all" | "undo_topic" | "undo_all";
     };
     body?: string | Uint8Array<ArrayBuffer>;
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -3539,6 +3566,11 @@ export type Operations = {
           html: string;
           /** plain text of at most 524288 characters, or null */
           text?: string | null;
+          /**
+           * the topic of messages that do not name one: 1 to 64 letters, digits, blanks and _ - . , & + ' (at most 128
+           * bytes), and begins with a letter or digit; or null
+           */
+          topic?: string | null;
           /** an object with opens and clicks, each true or false */
           tracking?: {
             /** whether there is a pixel */
@@ -3598,6 +3630,11 @@ export type Operations = {
           html: string;
           /** plain text of at most 524288 characters, or null */
           text?: string | null;
+          /**
+           * the topic of messages that do not name one: 1 to 64 letters, digits, blanks and _ - . , & + ' (at most 128
+           * bytes), and begins with a letter or digit; or null
+           */
+          topic?: string | null;
           /** an object with opens and clicks, each true or false */
           tracking?: {
             /** whether there is a pixel */
@@ -3801,6 +3838,8 @@ export type Operations = {
       cursor?: string;
       /** Page size; above 500 counts as 500. */
       limit?: number;
+      /** Only this address, with each of its topics. */
+      address?: string;
     };
     answer: SuppressionPage;
   };
@@ -3811,6 +3850,8 @@ export type Operations = {
       cursor?: string;
       /** Page size; above 500 counts as 500. */
       limit?: number;
+      /** Only this address, with each of its topics. */
+      address?: string;
     };
     answer: SuppressionPage;
   };
@@ -3825,6 +3866,11 @@ export type Operations = {
     body: {
       /** one of unsubscribed, bounced, complained, manual; by default manual */
       reason?: ("unsubscribed" | "bounced" | "complained" | "manual") | null;
+      /**
+       * 1 to 64 letters, digits, blanks and _ - . , & + ' (at most 128 bytes), and begins with a letter or digit;
+       * absent: messages on all topics, and those without one
+       */
+      topic?: string | null;
     };
     answer: Suppression;
   };
@@ -3835,6 +3881,10 @@ export type Operations = {
       id: string;
       /** One e-mail address, escaped. */
       address: string;
+    };
+    query?: {
+      /** The suppression for this topic alone; absent: the one for all messages. */
+      topic?: string;
     };
     answer: null;
   };
@@ -3850,6 +3900,11 @@ export type Operations = {
     body: {
       /** one of unsubscribed, bounced, complained, manual; by default manual */
       reason?: ("unsubscribed" | "bounced" | "complained" | "manual") | null;
+      /**
+       * 1 to 64 letters, digits, blanks and _ - . , & + ' (at most 128 bytes), and begins with a letter or digit;
+       * absent: messages on all topics, and those without one
+       */
+      topic?: string | null;
     };
     answer: Suppression;
   };
@@ -3858,6 +3913,10 @@ export type Operations = {
     path: {
       /** One e-mail address, escaped. */
       address: string;
+    };
+    query?: {
+      /** The suppression for this topic alone; absent: the one for all messages. */
+      topic?: string;
     };
     answer: null;
   };

@@ -113,8 +113,10 @@ interface Why {
   readonly ahead?: number;
 }
 
-function ended({ status }: JobRecord): Why {
-  return { waits_for: null, detail: `it has ended: ${status}` };
+function ended({ status, result }: JobRecord): Why {
+  const topic = status === "suppressed" ? result?.["topic"] : undefined;
+  const about = typeof topic === "string" ? `, by a suppression for the topic "${topic}"` : "";
+  return { waits_for: null, detail: `it has ended: ${status}${about}` };
 }
 
 interface Unfinished {

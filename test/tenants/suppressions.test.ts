@@ -30,6 +30,44 @@ test("an operator puts an address on the list and takes it off again, in whateve
   expect([...front.queue.suppressed]).toEqual([]);
 });
 
+test("a suppression for a topic is put, listed, looked up and taken off beside the one for all messages", async () => {
+  const ofTopic = `${path("ann@x.example")}?topic=${encodeURIComponent("Product News")}`;
+  await front.operate("PUT", path("ann@x.example"), { reason: "bounced" });
+  const put = await front.operate("PUT", path("Ann@x.example"), { reason: "unsubscribed", topic: " Product  News" });
+  const entry = {
+    address: "ann@x.example",
+    topic: "product news",
+    reason: "unsubscribed",
+    created_at: expect.any(String),
+  };
+  expect([put.status, put.body]).toEqual([200, entry]);
+  expect([...front.queue.suppressed]).toEqual(["acme ann@x.example", "acme ann@x.example\tproduct news"]);
+  await front.operate("PUT", path("anna@x.example"), {});
+  const found = await front.operate("GET", "/tenants/acme/suppressions?address=ANN@x.example");
+  const forAll = { address: "ann@x.example", reason: "bounced", created_at: expect.any(String) };
+  expect(found.body).toEqual({ suppressions: [forAll, entry], next_cursor: null });
+  expect((await front.operate("GET", "/tenants/acme/suppressions?address=ann")).status).toBe(400);
+  const own = await front.fetch(`/v1/suppressions/ann@x.example`, {
+    method: "PUT",
+    headers: { "X-API-Key": front.apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ topic: "receipts" }),
+  });
+  expect([own.status, own.body["topic"]]).toEqual([200, "receipts"]);
+  expect((await front.operate("PUT", path("ann@x.example"), { topic: "a@b" })).status).toBe(400);
+  expect((await front.operate("DELETE", `${path("ann@x.example")}?topic=a%40b`)).status).toBe(400);
+  expect((await front.operate("DELETE", `${path("ann@x.example")}?topic=other`)).status).toBe(404);
+  expect([(await front.operate("DELETE", ofTopic)).status, (await front.operate("DELETE", ofTopic)).status]).toEqual([
+    204, 404,
+  ]);
+  expect([...front.queue.suppressed]).toEqual([
+    "acme ann@x.example",
+    "acme anna@x.example",
+    "acme ann@x.example\treceipts",
+  ]);
+  for (const address of ["ann@x.example", "anna@x.example"]) await front.operate("DELETE", path(address));
+  expect((await front.operate("DELETE", `${path("ann@x.example")}?topic=receipts`)).status).toBe(204);
+});
+
 test("addresses with a slash, quotes or a percent sign are taken as they are", async () => {
   for (const address of ["a/b@x.example", '"a b"@x.example', "100%@x.example", "a?b=c@x.example", "a#b@x.example"]) {
     expect((await front.operate("PUT", path(address), { reason: "manual" })).body["address"]).toBe(address);

@@ -74,6 +74,26 @@ test("a preview shows what a send would make, what is missing, its size and its 
   expect((scored.body["spam"] as { score: number }).score).toBeGreaterThan(0);
 });
 
+test("a preview shows a sample of the unsubscribe link, which is not missing but in a subject", async () => {
+  const html = '<p>x</p><a href="{{.unsubscribe_url}}">Leave</a>';
+  const template = { channel: "email", subject: "Hi", html, topic: "Product  News" };
+  const put = await front.operate("PUT", `${PATH}/leave`, template);
+  expect([put.status, put.body["topic"]]).toEqual([200, "product news"]);
+  expect((await front.operate("GET", `${PATH}/leave`)).body["topic"]).toBe("product news");
+  const { body } = await front.operate("POST", `${PATH}/leave/preview`, {});
+  expect(body).toMatchObject({
+    html: '<p>x</p><a href="https://example.com/unsubscribe">Leave</a>',
+    text: expect.stringContaining("https://example.com/unsubscribe"),
+    missing: [],
+  });
+  await front.operate("PUT", `${PATH}/leave`, { ...template, subject: "{{.unsubscribe_url}}", topic: null });
+  expect((await front.operate("POST", `${PATH}/leave/preview`, {})).body["missing"]).toEqual(["unsubscribe_url"]);
+  expect((await front.operate("GET", `${PATH}/leave`)).body).not.toHaveProperty("topic");
+  const refused = await front.operate("PUT", `${PATH}/leave`, { ...template, topic: "a@b" });
+  expect([refused.status, refused.body["error"]]).toEqual([400, expect.stringContaining("topic must be 1 to 64")]);
+  await front.operate("DELETE", `${PATH}/leave`);
+});
+
 test.each([
   ["that is long", { html: `<p>${"word ".repeat(10_000)}</p>`, data: {} }, true],
   ["that its values make long", { html: "<p>{{.a}}{{.a}}</p>", data: { a: "word ".repeat(4_000) } }, true],

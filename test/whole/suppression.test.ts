@@ -76,6 +76,41 @@ test("a bounce, an unsubscribe link and an operator each keep a tenant from send
   expect((await send("acme", "cyd@example.com")).end).toBe("success");
 }, 300_000);
 
+test("who leaves a topic gets no more on it, and receipts all the same; what is chosen on the page is undone there", async () => {
+  const apiKey = keys.get("acme") ?? "";
+  const send = async (more: object) => {
+    const message = { to_address: "fay@example.com", subject: "Hello", html: "<p>Hello, reader.</p>", ...more };
+    const sent = await waybill.request(apiKey, "POST", "/v1/send/email", message);
+    expect(sent.status).toBe(202);
+    const { status, result } = await finalJob(waybill, apiKey, sent.body.job_id);
+    return { jobId: sent.body.job_id as string, end: status === "suppressed" ? result : status };
+  };
+  const html = '<p>Our news.</p><a href="{{.unsubscribe_url}}">Leave</a>';
+  expect((await send({ topic: "News", html })).end).toBe("success");
+  const [, link = ""] = /<a href="([^"]+)">Leave/.exec(await messageTo("fay@example.com")) ?? [];
+  expect(link).toStartWith(`${waybill.url}/u/`);
+  expect((await fetch(link)).status).toBe(200);
+  expect((await send({ topic: "news" })).end).toBe("success");
+  const choose = async (choice = "") => (await fetch(link + choice, { method: "POST" })).status;
+  expect(await choose()).toBe(200);
+  const stopped = await send({ topic: "NEWS" });
+  expect(stopped.end).toEqual({ reason: "unsubscribed", topic: "news" });
+  const [event] = await eventsOf(stopped.jobId);
+  expect(event).toMatchObject({ event_type: "suppressed", result: { reason: "unsubscribed", topic: "news" } });
+  const explained = await waybill.request(apiKey, "GET", `/v1/jobs/${stopped.jobId}/explain`);
+  expect(explained.body.detail).toContain('the topic "news"');
+  const copied = await send({ topic: "news", to_address: "gil@example.com", cc: ["fay@example.com"] });
+  expect(await eventsOf(copied.jobId)).toContainEqual(
+    expect.objectContaining({ result: { recipient: "fay@example.com", reason: "unsubscribed", topic: "news" } }),
+  );
+  expect([(await send({})).end, (await send({ topic: "receipts" })).end]).toEqual(["success", "success"]);
+  expect(await choose("?choice=all")).toBe(200);
+  expect((await send({ topic: "receipts" })).end).toEqual({ reason: "unsubscribed" });
+  expect([await choose("?choice=undo_all"), (await send({ topic: "receipts" })).end]).toEqual([200, "success"]);
+  expect((await send({ topic: "news" })).end).toEqual({ reason: "unsubscribed", topic: "news" });
+  expect([await choose("?choice=undo_topic"), (await send({ topic: "news" })).end]).toEqual([200, "success"]);
+}, 300_000);
+
 test("an open and a click appear in the job's history once, however often they come", async () => {
   const { jobId } = await send("acme", "dan@example.com");
   const source = await messageTo("dan@example.com");

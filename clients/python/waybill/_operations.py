@@ -24,6 +24,7 @@ EmailSend = TypedDict(
         "tracking": NotRequired["Union[EmailSendTracking1, None]"],
         "attachments": NotRequired["Union[list[EmailSendAttachments1Item], None]"],
         "tags": NotRequired["Union[list[EmailSendTags1Item], None]"],
+        "topic": NotRequired["Union[str, None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
@@ -381,6 +382,7 @@ EmailSendInBatch = TypedDict(
         "tracking": NotRequired["Union[EmailSendInBatchTracking1, None]"],
         "attachments": NotRequired["Union[list[EmailSendInBatchAttachments1Item], None]"],
         "tags": NotRequired["Union[list[EmailSendInBatchTags1Item], None]"],
+        "topic": NotRequired["Union[str, None]"],
         "data": NotRequired["Union[Mapping[str, Any], None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
     },
@@ -938,6 +940,7 @@ SuppressedResult = TypedDict(
     "SuppressedResult",
     {
         "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
+        "topic": NotRequired["str"],
     },
 )
 
@@ -1095,6 +1098,7 @@ SuppressedEventResult = TypedDict(
     {
         "recipient": NotRequired["str"],
         "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual', 'erased', 'canceled', 'not_needed']",
+        "topic": NotRequired["str"],
     },
 )
 
@@ -1507,6 +1511,7 @@ TemplateValue1 = TypedDict(
         "subject": "str",
         "html": "str",
         "text": "Union[str, None]",
+        "topic": NotRequired["str"],
         "tracking": NotRequired["TemplateValue1Tracking"],
     },
 )
@@ -1537,6 +1542,7 @@ PutOwnTemplateBody1 = TypedDict(
         "subject": "str",
         "html": "str",
         "text": NotRequired["Union[str, None]"],
+        "topic": NotRequired["Union[str, None]"],
         "tracking": NotRequired["Union[PutOwnTemplateBody1Tracking1, None]"],
     },
 )
@@ -1621,6 +1627,7 @@ Suppression = TypedDict(
     "Suppression",
     {
         "address": "str",
+        "topic": NotRequired["str"],
         "reason": "Literal['unsubscribed', 'bounced', 'complained', 'manual']",
         "created_at": "str",
     },
@@ -1630,6 +1637,7 @@ PutOwnSuppressionBody = TypedDict(
     "PutOwnSuppressionBody",
     {
         "reason": NotRequired["Union[Union[Literal['unsubscribed'], Literal['bounced'], Literal['complained'], Literal['manual']], None]"],
+        "topic": NotRequired["Union[str, None]"],
     },
 )
 
@@ -2593,13 +2601,14 @@ class Operations(Caller):
         *,
         cursor: str | None = None,
         limit: int | None = None,
+        address: str | None = None,
         timeout: float | None = None,
     ) -> SuppressionPage:
         """Whom the tenant's messages no longer go to, in the order of addresses. Needs a key with the scope `read`."""
         answer: SuppressionPage = self._call(
             "GET",
             "/v1/suppressions",
-            query={"cursor": cursor, "limit": limit},
+            query={"cursor": cursor, "limit": limit, "address": address},
             repeat="safe",
             timeout=timeout,
         )
@@ -2609,12 +2618,14 @@ class Operations(Caller):
         self,
         *,
         limit: int | None = None,
+        address: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[Suppression]:
         """All items of `list_own_suppressions`: pages are fetched as they are needed."""
         return self._items(
             lambda cursor: self.list_own_suppressions(
                 limit=limit,
+                address=address,
                 timeout=timeout,
                 cursor=cursor,
             ),
@@ -2645,6 +2656,7 @@ class Operations(Caller):
         self,
         address: str,
         *,
+        topic: str | None = None,
         timeout: float | None = None,
     ) -> None:
         """Send to this address again. Needs a key with the scope `manage`."""
@@ -2652,6 +2664,7 @@ class Operations(Caller):
             "DELETE",
             "/v1/suppressions/{address}",
             path_values={"address": address},
+            query={"topic": topic},
             repeat="safe",
             timeout=timeout,
         )

@@ -61,7 +61,7 @@ export class EmailComposer {
     const filledHtml = htmlTemplate?.fill(data, bytesMax) ?? null;
     const filledText = textTemplate.fill(data, bytesMax);
     const subjectTemplate = this.texts.get(subject);
-    const filledSubject = subjectTemplate.text(subjectTemplate.fill(data, SUBJECT_RENDERED_MAX).values);
+    const filledSubject = subjectTemplate.text(subjectTemplate.fill(given, SUBJECT_RENDERED_MAX).values);
     return {
       subject: headerText(filledSubject, emailLimits.subjectCharsMax),
       html: filledHtml,

@@ -28,8 +28,9 @@ const SUPPRESSIONS: Readonly<Record<string, string>> = {
   manual: "an operator put the recipient on the suppression list",
 };
 
-export function suppressionWords(reason: string): string {
-  return SUPPRESSIONS[reason] ?? reason;
+export function suppressionWords(reason: string, topic: string | undefined): string {
+  const words = SUPPRESSIONS[reason] ?? reason;
+  return topic === undefined ? words : `${words} (topic: ${topic})`;
 }
 
 export interface Sentence {
@@ -49,7 +50,11 @@ export function outcomeOf(job: JobHistory, isPaused: boolean, nowMs: number): Se
       return { tone: "bad", text: failureWords(job) };
     case "suppressed": {
       const reason = String(memberOf(job.result, "reason") ?? "");
-      return { tone: "warn", text: `Not sent: ${suppressionWords(reason)}.` };
+      const topic = memberOf(job.result, "topic");
+      return {
+        tone: "warn",
+        text: `Not sent: ${suppressionWords(reason, topic === undefined ? topic : String(topic))}.`,
+      };
     }
   }
 }
@@ -188,6 +193,6 @@ function eventStep(event: JobEvent): Step {
     case "failed":
       return { at, tone: "bad", title: "Failed", detail: event.result.error };
     case "suppressed":
-      return { at, tone: "warn", title: "Not sent", detail: suppressionWords(event.result.reason) };
+      return { at, tone: "warn", title: "Not sent", detail: suppressionWords(event.result.reason, event.result.topic) };
   }
 }

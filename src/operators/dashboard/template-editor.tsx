@@ -46,7 +46,7 @@ export function TemplateEditor({ id, template }: { readonly id: string; readonly
   );
 }
 
-function emailFields({ subject, html, text }: Extract<Template, { channel: "email" }>): readonly Field[] {
+function emailFields({ subject, html, text, topic = "" }: Extract<Template, { channel: "email" }>): readonly Field[] {
   return [
     { kind: "text", name: "subject", label: "Subject", value: subject, isRequired: true },
     { kind: "lines", name: "html", label: "HTML", value: html, rows: 16, isCode: true, isRequired: true },
@@ -57,6 +57,13 @@ function emailFields({ subject, html, text }: Extract<Template, { channel: "emai
       value: text ?? "",
       rows: 6,
       hint: "Left empty, it is made of the HTML.",
+    },
+    {
+      kind: "text",
+      name: "topic",
+      label: "Topic",
+      value: topic,
+      hint: "Readers unsubscribe from it alone. Left empty, they unsubscribe from all of the tenant's mail.",
     },
   ];
 }
@@ -87,7 +94,7 @@ function bodyOf(template: Template, filled: Filled) {
   if (template.channel === "email") {
     const text = filled.raw("text");
     const body = { channel: "email", subject: filled.text("subject"), html: filled.raw("html") } as const;
-    return { ...body, text: text.trim() === "" ? null : text };
+    return { ...body, text: text.trim() === "" ? null : text, topic: filled.text("topic") || null };
   }
   const style = filled.text("style");
   const { pass_type } = template;

@@ -43,7 +43,7 @@ export function SuppressionsTab({ tenant: { id } }: TabProps): JSX.Element {
         <Table
           caption="Suppressed addresses"
           rows={items}
-          keyOf={({ address }) => address}
+          keyOf={({ address, topic = "" }) => `${address}\t${topic}`}
           empty="There is none."
           columns={columnsOf(mayChange, setRemoved)}
         />
@@ -77,12 +77,15 @@ function AddSuppression({ id, onClose, onDone }: DialogProps): JSX.Element {
           value: "manual",
           choices: REASONS.map((value) => ({ value, label: value })),
         },
+        { kind: "text", name: "topic", label: "Topic", hint: "Left empty: all messages." },
       ]}
       onClose={onClose}
       onDone={onDone}
       submit={(filled) => {
         const reason = REASONS.find((each) => each === filled.text("reason")) ?? "manual";
-        return call("putSuppression", { path: { id, address: filled.text("address") }, body: { reason } });
+        const topic = filled.text("topic");
+        const body = topic === "" ? { reason } : { reason, topic };
+        return call("putSuppression", { path: { id, address: filled.text("address") }, body });
       }}
     />
   );
@@ -134,16 +137,17 @@ function RemoveSuppression({
   onClose,
   onDone,
 }: DialogProps & { readonly suppression: Suppression }): JSX.Element {
+  const { address, topic } = suppression;
   return (
     <FormDialog
-      title={`Send to ${suppression.address} again?`}
+      title={`Send ${topic === undefined ? "" : `“${topic}” `}to ${address} again?`}
       intro={`It is suppressed since it ${REASON_WORDS[suppression.reason]}.`}
       label="Remove from the list"
       isDangerous
       fields={[]}
       onClose={onClose}
       onDone={onDone}
-      submit={() => call("deleteSuppression", { path: { id, address: suppression.address } })}
+      submit={() => call("deleteSuppression", { path: { id, address }, query: topic === undefined ? {} : { topic } })}
     />
   );
 }
@@ -158,12 +162,17 @@ const REASON_WORDS: Readonly<Record<Suppression["reason"], string>> = {
 function columnsOf(mayChange: boolean, onRemove: (suppression: Suppression) => void): readonly Column<Suppression>[] {
   const columns: readonly Column<Suppression>[] = [
     { head: "Address", isHead: true, isLong: true, cell: ({ address }) => address },
+    { head: "Topic", isLong: true, cell: ({ topic = "all messages" }) => topic },
     { head: "Why", cell: ({ reason }) => reason },
     { head: "Since", cell: ({ created_at }) => <Time at={created_at} /> },
   ];
   if (!mayChange) return columns;
   const button = (suppression: Suppression) => (
-    <button type="button" aria-label={`Remove ${suppression.address}`} onClick={() => onRemove(suppression)}>
+    <button
+      type="button"
+      aria-label={`Remove ${suppression.address}${suppression.topic === undefined ? "" : ` for ${suppression.topic}`}`}
+      onClick={() => onRemove(suppression)}
+    >
       Remove
     </button>
   );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer, type Server, type Socket } from "node:net";
 import { EmailChannel, type EmailChannelOptions } from "../../../src/channels/email/email-channel.ts";
+import { readUnsubscribeLink } from "../../../src/channels/email/links/link-tokens.ts";
 import type { EmailPayload } from "../../../src/channels/email/payload.ts";
 import { type SmtpSandbox, startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
 import type { Outcome } from "../../../src/domain/outcome.ts";
@@ -11,7 +12,7 @@ import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { verified } from "../../support/sending-domain.ts";
 import { aTenant } from "../../support/tenants.ts";
-import { emailJob, headersOf, inEachStep, LINKS, partsOf, withoutPixel } from "./email-world.ts";
+import { emailJob, headersOf, inEachStep, LINKS, linkTokens, partsOf, withoutPixel } from "./email-world.ts";
 
 const NEVER = new AbortController().signal;
 const SHORT = { turnMs: 5_000, connectMs: 1_000, readyMs: 2_000, ...inEachStep(1_000), idleMs: 1_000 };
@@ -129,6 +130,39 @@ describe("a message", () => {
       kind: "failed",
       error: "the message would be larger than 512 KB once its placeholders are filled",
     });
+  });
+
+  test("shows its own unsubscribe link where it asks for it, in text and HTML, and no click leads around it", async () => {
+    const body = '<a href="{{.unsubscribe_url}}">Leave</a> <a href="https://x.test/">x</a>';
+    const job = { ...emailJob({ ...LETTER, to: someone(), html: body }), recipient: "ann@example.test", topic: "news" };
+    await channel.deliver(job, aTenant(), NEVER);
+    const [{ source = "" } = {}] = sandbox.inbox.messages(someone(), 1);
+    const [, url = ""] = /<(https:[^>]+)>/.exec(new Map(headersOf(source)).get("List-Unsubscribe") ?? "") ?? [];
+    const parts = partsOf(source);
+    expect(parts["text/html"]).toContain(`<a href="${url}">Leave</a>`);
+    expect(parts["text/html"]).toContain('<a href="https://send.test/t/c/');
+    expect(parts["text/plain"]).toContain(`Leave (${url})`);
+    expect(readUnsubscribeLink(linkTokens, url.slice("https://send.test/u/".length))).toMatchObject({
+      purpose: "unsubscribe topic",
+      jobId: job.jobId,
+      recipient: "ann@example.test",
+      topic: "news",
+    });
+  });
+
+  test("of a template shows it, too, and a variable of the tenant's own with that name comes first", async () => {
+    const template = { subject: "s {{.unsubscribe_url}}", html: "<p>x</p>", text: "Leave: {{ .unsubscribe_url }}" };
+    const tenant = aTenant({ emailTemplates: new Map([["t", template]]) });
+    const own = await arrived({ template: "t", data: { unsubscribe_url: "https://own.test/" } }, tenant);
+    expect([own.subject, partsOf(own.source)["text/plain"]]).toEqual([
+      "s https://own.test/",
+      "Leave: https://own.test/",
+    ]);
+    const ours = await arrived({ template: "t" }, tenant);
+    expect([ours.subject, partsOf(ours.source)["text/plain"]]).toEqual([
+      "s",
+      expect.stringMatching(/^Leave: https:\/\/send\.test\/u\/[\w-]+$/),
+    ]);
   });
 
   test("that nobody can read fails", async () => {

@@ -277,3 +277,49 @@ test.each<[what: string, members: object, error: string]>([
   expect(status).toBe(400);
   expect(message).toStartWith(error);
 });
+
+test.each([
+  ["news", "news"],
+  ["  Product  News ", "product news"],
+  ["OFERTAS DE OTOÑO", "ofertas de otoño"],
+  ["receipts_2026.v1, A&B+c's-x", "receipts_2026.v1, a&b+c's-x"],
+  ["e\u0301te\u0301", "été"],
+])("a topic is taken in one spelling: %j", (topic, expected) => {
+  expect(accepted({ ...SEND, topic }).topic).toBe(expected);
+});
+
+const NO_TOPICS = [
+  "",
+  " ",
+  "-news",
+  "a@b",
+  'a"b',
+  "a\\b",
+  "a|b",
+  "a\tb",
+  "a\nb",
+  "a\u200bb",
+  "\u3164",
+  "x".repeat(65),
+  "文".repeat(43),
+  7,
+  ["news"],
+  {},
+];
+
+test.each(NO_TOPICS.map((topic) => ({ topic })))("what is no topic is refused with the rule: %j", ({ topic }) => {
+  const [status, message] = refusal({ ...SEND, topic });
+  expect([status, message]).toEqual([400, expect.stringMatching(/^topic must be (a string|1 to 64 letters)/)]);
+});
+
+test("a message's own topic comes before its template's, which also goes with inline HTML", () => {
+  const topical = { subject: "Hi", html: "<p>Hi</p>", text: null, topic: "news" };
+  const tenant = { ...TENANT, emailTemplates: new Map([["welcome", topical]]) };
+  const topicOf = (more: object) => {
+    const acceptance = acceptEmail(tenant, { ...SEND, ...more });
+    return acceptance.ok ? acceptance.job.topic : acceptance.refusal;
+  };
+  expect([topicOf({}), topicOf({ topic: null }), topicOf({ topic: "Offers" })]).toEqual(["news", "news", "offers"]);
+  expect(topicOf({ html: "<p>inline</p>", subject: "s" })).toBe("news");
+  expect(accepted(SEND)).not.toHaveProperty("topic");
+});

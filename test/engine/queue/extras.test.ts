@@ -50,6 +50,12 @@ const extras: [string, Partial<NewJob>, string][] = [
     { traceparent: TRACE, tags: TAGS, dueMs: DUE_MS, fallback: FALLBACK },
     `"$trace":"${TRACE}","$job":"campaign=spring_26;a-b=-|1600000000000|${FALLBACK_TEXT}",`,
   ],
+  ["topic", { topic: "día a día & más" }, '"$topic":"día a día & más",'],
+  [
+    "trace, tags, due time, condition and topic",
+    { traceparent: TRACE, tags: TAGS, dueMs: DUE_MS, fallback: FALLBACK, topic: "news" },
+    `"$trace":"${TRACE}","$job":"campaign=spring_26;a-b=-|1600000000000|${FALLBACK_TEXT}","$topic":"news",`,
+  ],
   [
     "trace, tags and due time",
     { traceparent: TRACE, tags: TAGS, dueMs: DUE_MS },
@@ -73,7 +79,7 @@ test.each(
   await accept(at.tenant, given);
   await queue.settle(at.lease, [sent(again)], null);
   // All that the first job counted for is given back, and the second counts for as much.
-  const bytes = content.stored?.bytes ?? Buffer.byteLength(EMAIL) + added.length;
+  const bytes = content.stored?.bytes ?? Buffer.byteLength(EMAIL + added);
   expect(await loadOf(at.prefix)).toBe(`1 ${bytes}`);
 });
 
@@ -132,6 +138,7 @@ test("what is kept of a failed job has its extras, and so has its next life", as
     payload: EMAIL,
     traceparent: TRACE,
     tags: TAGS,
+    topic: "news",
     dueMs: DUE_MS,
     fallback: FALLBACK,
   });
@@ -145,6 +152,7 @@ test("what is kept of a failed job has its extras, and so has its next life", as
   expect(first(await pullOne(at.lease, "acme"))).toMatchObject({
     payload: EMAIL,
     tags: TAGS,
+    topic: "news",
     fallback: FALLBACK,
     attempts: 0,
   });
@@ -168,7 +176,7 @@ test("a job without extras takes no byte more, and one whose payload has no memb
   const jobId = await accept(at.tenant, { payload: EMAIL });
   expect(await entryOf(at.prefix)).toBe(`${jobId} e0 ann@example.com\n${EMAIL}`);
   const read = first(await pullOne(at.lease, "acme"));
-  for (const extra of ["traceparent", "tags", "dueMs"]) expect(read).not.toHaveProperty(extra);
+  for (const extra of ["traceparent", "tags", "topic", "dueMs"]) expect(read).not.toHaveProperty(extra);
   for (const payload of ["{}", "[1]", '"text"']) {
     const other = await world();
     await accept(other.tenant, { payload, traceparent: TRACE, tags: TAGS });
@@ -181,7 +189,8 @@ test("a job without extras takes no byte more, and one whose payload has no memb
 
 test("a process of a former release, which takes the whole payload for the channel's, reads the same message", async () => {
   const at = await world();
-  const jobId = await accept(at.tenant, { payload: EMAIL, template: "welcome", traceparent: TRACE, tags: TAGS });
+  const given = { payload: EMAIL, template: "welcome", traceparent: TRACE, tags: TAGS, topic: "news" };
+  const jobId = await accept(at.tenant, given);
   const entry = await entryOf(at.prefix);
   const head = entry.slice(0, entry.indexOf("\n"));
   expect(head).toBe(`${jobId} e0 ann@example.com\t"welcome"`);

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { CHANNELS } from "../../../src/app/channels.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
-import { FENCED, type Lease } from "../../../src/domain/queue.ts";
+import type { QueuedJob } from "../../../src/domain/job.ts";
+import { FENCED, type Lease, type NewJob } from "../../../src/domain/queue.ts";
 import { shardPrefix } from "../../../src/engine/queue/keys.ts";
 import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
+import { recipientIndex } from "../../../src/storage/recipient-index.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { aTenant } from "../../support/tenants.ts";
@@ -46,8 +48,9 @@ async function acquired(): Promise<Lease> {
 }
 
 /** Why a message of the tenant to this address would be suppressed, as its next pull says. */
-async function reasonFor(tenant: typeof acme, recipient: string): Promise<string | null> {
-  const job = { jobId: jobIds.next(), channel: "email", recipient, payload: "{}", idempotency: null } as const;
+async function reasonFor(tenant: typeof acme, recipient: string, about: Partial<NewJob> = {}): Promise<string | null> {
+  const base = { jobId: jobIds.next(), channel: "email", recipient, payload: '{"to":"x"}', idempotency: null } as const;
+  const job = { ...base, ...about };
   await queue.accept(tenant, 1_000, job);
   const tenantQueue = { tenantId: tenant.tenantId, channel: "email" } as const;
   const pulled = await queue.pull(lease, {
@@ -57,7 +60,14 @@ async function reasonFor(tenant: typeof acme, recipient: string): Promise<string
   if (pulled === FENCED) throw new Error("the lease is gone");
   const found = pulled.tenantQueues[0]?.jobs.find(({ jobId }) => jobId === job.jobId);
   if (found === undefined) throw new Error("the job was not pulled");
-  return found.suppressed;
+  const now = await queue.lookAgain(lease, found);
+  expect(now).toEqual(newsOf(found));
+  const { suppressed, suppressedTopic } = found;
+  return suppressedTopic === undefined ? suppressed : `${suppressed} from ${suppressedTopic}`;
+}
+
+function newsOf({ suppressed, suppressedTopic }: QueuedJob) {
+  return suppressedTopic === undefined ? { suppressed } : { suppressed, suppressedTopic };
 }
 
 const ann = { tenantId: "acme", address: "ann@example.com", reason: "bounced" } as const;
@@ -69,6 +79,45 @@ test("an added suppression holds for its tenant alone, and a removed one no long
   expect(await reasonFor(other, "ann@example.com")).toBeNull();
   await queue.removeSuppression(acme, "ann@example.com");
   expect(await reasonFor(acme, "ann@example.com")).toBeNull();
+});
+
+/** Each way in which an entry can carry its topic. */
+const TOPICAL: [string, Partial<NewJob>][] = [
+  ["alone", {}],
+  ["behind a trace", { traceparent: `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01` }],
+  ["behind tags", { tags: [{ name: "topic", value: "offers" }], dueMs: 1_600_000_000_000, template: "t" }],
+  ["of a stored payload", { payload: "", stored: { sha256: "ab".repeat(32), bytes: 300_000 } }],
+  [
+    "of a stored payload, behind tags",
+    { payload: "", stored: { sha256: "ab".repeat(32), bytes: 9 }, tags: [{ name: "a", value: "b" }], template: "t" },
+  ],
+];
+
+test.each(TOPICAL)("a topic's suppression stops messages on it alone; the topic stands %s", async (_, given) => {
+  const about = (topic: string) => reasonFor(acme, "ann@example.com", { ...given, topic });
+  const nothing = () => reasonFor(acme, "ann@example.com", given);
+  await queue.putSuppression(acme, "ann@example.com\tproduct news", "unsubscribed");
+  expect(await about("product news")).toBe("unsubscribed from product news");
+  expect([await about("product"), await about("news"), await nothing()]).toEqual([null, null, null]);
+  expect(await reasonFor(acme, "bob@example.com", { ...given, topic: "product news" })).toBeNull();
+  // One for all messages stops every topic, and is the one that is named.
+  await queue.putSuppression(acme, "ann@example.com", "bounced");
+  expect([await about("product news"), await about("receipts"), await nothing()]).toEqual(Array(3).fill("bounced"));
+  await queue.removeSuppression(acme, "ann@example.com");
+  expect([await about("product news"), await nothing()]).toEqual(["unsubscribed from product news", null]);
+  await queue.removeSuppression(acme, "ann@example.com\tproduct news");
+  expect(await about("product news")).toBeNull();
+});
+
+test("an erased recipient's topics are found under the erased name, but for those that were taken back", async () => {
+  const index = recipientIndex(new Uint8Array(32).fill(7));
+  await queue.putSuppression(acme, "sha:", index.erasedNamesKey("acme"));
+  await queue.putSuppression(acme, index.erasedName("acme", "ann@example.com\tnews"), "unsubscribed");
+  const about = (topic: string) => reasonFor(acme, "ann@example.com", { topic });
+  expect([await about("news"), await about("offers")]).toEqual(["unsubscribed from news", null]);
+  expect(await reasonFor(acme, "ann@example.com")).toBeNull();
+  await queue.removeSuppression(acme, "ann@example.com\tnews");
+  expect(await about("news")).toBeNull();
 });
 
 test("an index is complete with its last page, and takes no page after that", async () => {

@@ -89,6 +89,7 @@ describe("a message", () => {
         "X-SMTPAPI": '{"to":["eve@example.com"]}',
         "X-PM-Message-Stream": "broadcast",
         "X-Waybill-Tag": ["kind=receipt", "shop=7"],
+        "X-Waybill-Topic": "Año nuevo",
         "List-Unsubscribe": "<https://a.test>",
       },
       attachments: [
@@ -96,6 +97,7 @@ describe("a message", () => {
         { filename: "logo.png", content: logo, cid: "logo" },
       ],
     });
+    expect(front.queue.queued[0]?.job.topic).toBe("año nuevo");
     // With files, the payload is stored beside the queue.
     const stored = front.payloads.stored.get(`acme ${front.queue.queued[0]?.job.jobId}`);
     const payload: unknown = JSON.parse(Buffer.from(stored ?? []).toString());
@@ -176,6 +178,7 @@ describe("a message", () => {
       [headers("Tag", "nothing"), "554 5.6.0 the header x-waybill-tag must be name=value"],
       [headers("Tracking", "opens"), "554 5.6.0 the header x-waybill-tracking must be opens=false, clicks=false"],
       [headers("Tracking", "reads=false"), "554 5.6.0 the header x-waybill-tracking must be opens=false, clicks=false"],
+      [headers("Topic", "a@b"), "554 5.6.0 topic must be 1 to 64 letters"],
       [headers("Colour", "red"), "554 5.6.0 x-waybill-colour is not a header that is known here: known are"],
       [headers("Idempotency-Key", "k".repeat(300)), "554 5.6.0 the header x-waybill-idempotency-key must be 1 to 255"],
     ];
