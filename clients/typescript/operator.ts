@@ -199,8 +199,13 @@ export class WaybillOperator {
       this.calls.list("listSuppressions", { path: { id }, query }, ({ suppressions }) => suppressions, options),
     put: (id: string, address: string, body: Body<"putSuppression"> = {}, options?: CallOptions) =>
       this.calls.call("putSuppression", { path: { id, address }, body }, options),
-    delete: (id: string, address: string, options?: CallOptions) =>
-      this.calls.call("deleteSuppression", { path: { id, address } }, options),
+    /** `topic`: the suppression for this topic alone; without it the one for all messages. */
+    delete: (id: string, address: string, { topic, ...options }: CallOptions & { readonly topic?: string } = {}) =>
+      this.calls.call(
+        "deleteSuppression",
+        { path: { id, address }, query: topic === undefined ? {} : { topic } },
+        options,
+      ),
   };
 
   readonly plans = {

@@ -173,8 +173,13 @@ export class Waybill {
       this.calls.list("listOwnSuppressions", { query }, ({ suppressions }) => suppressions, options),
     put: (address: string, body: Body<"putOwnSuppression"> = {}, options?: CallOptions) =>
       this.calls.call("putOwnSuppression", { path: { address }, body }, options),
-    delete: (address: string, options?: CallOptions) =>
-      this.calls.call("deleteOwnSuppression", { path: { address } }, options),
+    /** `topic`: the suppression for this topic alone; without it the one for all messages. */
+    delete: (address: string, { topic, ...options }: CallOptions & { readonly topic?: string } = {}) =>
+      this.calls.call(
+        "deleteOwnSuppression",
+        { path: { address }, query: topic === undefined ? {} : { topic } },
+        options,
+      ),
   };
 
   private async ended(id: string, options: CallOptions & { readonly withinMs?: number } = {}): Promise<EndedJob> {
