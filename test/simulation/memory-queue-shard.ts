@@ -425,7 +425,7 @@ export function entryText(entry: QueueEntry, channel: string): string {
   const { jobId, recipient, needsScreening, template, stored, traceparent = "", attempts, waits } = entry;
   const payload = payloadText(entry);
   const extras = extrasText(entry);
-  const behind = extras === "" ? traceparent : `${traceparent}\t${extras}`;
+  const behind = [traceparent, extras, entry.topic ?? ""].join("\t").replace(/\t+$/, "");
   const traced = behind === "" ? "" : `\t${behind}`;
   const count = { attempts, ...(waits !== undefined && { waits }) };
   const named = template === undefined ? "" : `\t${JSON.stringify(template)}`;

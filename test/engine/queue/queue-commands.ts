@@ -87,6 +87,7 @@ export interface Order {
   /** The trace that it belongs to, where its payload has room for one. */
   readonly traceparent: string | null;
   readonly tags: readonly Tag[] | null;
+  readonly topic: string | null;
   readonly quota: QueueQuota | null;
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null;
 }
@@ -140,6 +141,8 @@ export interface Report {
   readonly url: string | null;
   readonly isByMachine: boolean;
   readonly suppresses: boolean;
+  /** The topic that it suppresses alone. */
+  readonly topic: string | null;
   readonly isKnownToEventStore: boolean;
 }
 
@@ -183,6 +186,7 @@ const order: fc.Arbitrary<Order> = fc.record({
   storedBytes: fc.constantFrom(null, null, null, 300_000),
   traceparent: fc.constantFrom(null, null, null, `00-${"5e".repeat(16)}-${"a1".repeat(8)}-01`),
   dueInMs: fc.constantFrom(null, null, null, 700, 30_000, 3_600_000, -5_000),
+  topic: fc.constantFrom(null, null, "news", "día a día"),
   tags: fc.constantFrom(
     null,
     null,
@@ -218,6 +222,7 @@ const report: fc.Arbitrary<Report> = fc.record({
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   isByMachine: fc.constantFrom(false, false, true),
   suppresses: fc.boolean(),
+  topic: fc.constantFrom(null, "news"),
   isKnownToEventStore: fc.boolean(),
 });
 

@@ -15,6 +15,7 @@ import {
   type Settlement,
 } from "../../../src/domain/queue.ts";
 import type { Retry } from "../../../src/domain/retry.ts";
+import { suppressionName } from "../../../src/domain/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { utcDayAt } from "../../../src/domain/warm-up.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
@@ -212,6 +213,7 @@ export class QueuePair {
       storedBytes,
       traceparent,
       tags,
+      topic,
       dueInMs,
       quota,
       idempotency,
@@ -223,6 +225,7 @@ export class QueuePair {
     const special = {
       ...(hasExtras && traceparent !== null && { traceparent }),
       ...(hasExtras && tags !== null && { tags }),
+      ...(hasExtras && topic !== null && { topic }),
       ...(hasExtras && dueInMs !== null && { dueMs: this.nowMs + dueInMs }),
       ...screening,
       ...(template !== null && { template }),
@@ -355,9 +358,10 @@ export class QueuePair {
     const seen = this.memory.jobNow(tenant, job.jobId);
     const failed = { ...this.knownToEventStore(tenant, job.jobId), channel: job.channel, status: "failed" } as const;
     const earlier = isLate ? this.retried.get(job.jobId) : undefined;
-    const { recipient, needsScreening, template, payload, stored, tags } = job;
+    const { recipient, needsScreening, template, payload, stored, tags, topic } = job;
     const content = {
       ...(tags !== undefined && { tags }),
+      ...(topic !== undefined && { topic }),
       recipient,
       ...(needsScreening && { needsScreening }),
       ...(template !== undefined && { template }),
@@ -394,10 +398,10 @@ export class QueuePair {
     return results;
   }
 
-  private sightingOf({ job: at, isForeign, type, url, isByMachine, suppresses }: Report) {
+  private sightingOf({ job: at, isForeign, type, url, isByMachine, suppresses, topic }: Report) {
     const accepted = pickFromEnd(this.jobs, at);
     const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
-    const recipient = accepted?.job.recipient ?? "ann@example.com";
+    const recipient = suppressionName(accepted?.job.recipient ?? "ann@example.com", topic ?? undefined);
     const observation: Observation = {
       jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000),
       type,
