@@ -2407,10 +2407,10 @@ export type Operations = {
     };
     query?: {
       /**
-       * What a button of the page stands for. Without it the reader leaves the message's topic, or altogether if it
-       * has none.
+       * What a button of the page stands for: topic, all, undo_topic, undo_all. Without one of these the reader leaves
+       * the message's topic, or altogether if it has none.
        */
-      choice?: "topic" | "all" | "undo_topic" | "undo_all";
+      choice?: string;
     };
     body?: string | Uint8Array<ArrayBuffer>;
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;

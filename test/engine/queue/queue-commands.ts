@@ -141,8 +141,6 @@ export interface Report {
   readonly url: string | null;
   readonly isByMachine: boolean;
   readonly suppresses: boolean;
-  /** The topic that it suppresses alone. */
-  readonly topic: string | null;
   readonly isKnownToEventStore: boolean;
 }
 
@@ -222,7 +220,6 @@ const report: fc.Arbitrary<Report> = fc.record({
   url: fc.constantFrom(null, "https://a.test/?q=1", "https://b.test"),
   isByMachine: fc.constantFrom(false, false, true),
   suppresses: fc.boolean(),
-  topic: fc.constantFrom(null, "news"),
   isKnownToEventStore: fc.boolean(),
 });
 

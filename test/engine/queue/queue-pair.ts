@@ -15,7 +15,6 @@ import {
   type Settlement,
 } from "../../../src/domain/queue.ts";
 import type { Retry } from "../../../src/domain/retry.ts";
-import { suppressionName } from "../../../src/domain/suppressions.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { utcDayAt } from "../../../src/domain/warm-up.ts";
 import { MemoryQueue } from "../../simulation/memory-queue.ts";
@@ -398,10 +397,10 @@ export class QueuePair {
     return results;
   }
 
-  private sightingOf({ job: at, isForeign, type, url, isByMachine, suppresses, topic }: Report) {
+  private sightingOf({ job: at, isForeign, type, url, isByMachine, suppresses }: Report) {
     const accepted = pickFromEnd(this.jobs, at);
     const tenant = isForeign || accepted === null ? tenantAt(1) : accepted.tenant;
-    const recipient = suppressionName(accepted?.job.recipient ?? "ann@example.com", topic ?? undefined);
+    const recipient = accepted?.job.recipient ?? "ann@example.com";
     const observation: Observation = {
       jobId: accepted?.job.jobId ?? this.newJobId(this.nowMs - 50_000),
       type,

@@ -9,7 +9,6 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { Exchange } from "../../../http/exchange.ts";
 import { pageAnswer } from "../../../http/page.ts";
 import { type QueryParameter, queryOf } from "../../../http/parameters.ts";
-import { enumOf } from "../../../http/schemas.ts";
 import { noSuch, resultOf } from "../../../http/store-results.ts";
 import {
   BROKEN_UNSUBSCRIBE,
@@ -48,8 +47,9 @@ const OneClick = Type.Object({ "List-Unsubscribe": Type.Optional(Type.Literal("O
 /** What a mail program adds to the address, or a choice that a message has not, is as if there were no choice. */
 const choiceParameter: QueryParameter<Choice | null> = {
   description:
-    "What a button of the page stands for. Without it the reader leaves the message's topic, or altogether if it has none.",
-  schema: enumOf(CHOICES),
+    `What a button of the page stands for: ${CHOICES.join(", ")}. Without one of these the reader leaves the message's topic, or ` +
+    "altogether if it has none.",
+  schema: Type.String(),
   example: "all",
   read: (text) => CHOICES.find((choice) => choice === text) ?? null,
 };
