@@ -1,3 +1,4 @@
+import { isExactNumber, isJsonArray, isJsonObject, type Json, parseExactly } from "../domain/json.ts";
 import { ApiError } from "./api-error.ts";
 
 /** Per body: members, elements and containers together. */
@@ -6,19 +7,52 @@ const NESTING_MAX = 100;
 
 /**
  * Parses the bytes as JSON. Throws an `ApiError` 400. `makeRoom` is told how many values there are before they are made, and may
- * throw, too.
+ * throw, too. Numbers in members that are passed on (`PASSED_ON`) keep their digits.
  */
 export function parseJson(
   bytes: Uint8Array,
   valuesMax: number = VALUES_MAX,
   makeRoom?: (values: number) => void,
 ): unknown {
+  const parsed = parseWhole(bytes, valuesMax, makeRoom);
+  return parsed.isExact ? rounded(parsed.value) : parsed.value;
+}
+
+/** As `parseJson`, for a value that is passed on as a whole. */
+export function parsePassedOn(bytes: Uint8Array): unknown {
+  return parseWhole(bytes, VALUES_MAX).value;
+}
+
+/**
+ * Members whose values are the caller's own, and reach a reader or a provider: placeholders' values, parameters, passes. Numbers
+ * elsewhere are ours, and calculated with.
+ */
+const PASSED_ON: ReadonlySet<string> = new Set(["data", "params", "value", "text", "pass_data", "class_data"]);
+
+/** With plain numbers outside what is passed on. */
+function rounded(value: Json): Json {
+  if (isExactNumber(value)) return Number(value.rawJSON);
+  if (isJsonArray(value)) return value.map(rounded);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, PASSED_ON.has(name) ? member : rounded(member)]),
+  );
+}
+
+function parseWhole(
+  bytes: Uint8Array,
+  valuesMax: number,
+  makeRoom?: (values: number) => void,
+): { readonly value: Json; readonly isExact: boolean } {
   const cost = costOfParsing(bytes, valuesMax);
   if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
   if (cost === "values") throw new ApiError(400, `the body holds more than ${valuesMax} values`);
-  makeRoom?.(cost);
+  const { values, isExact } = cost;
+  makeRoom?.(values);
   try {
-    return JSON.parse(UTF8.decode(bytes));
+    const text = UTF8.decode(bytes);
+    // JSON's grammar has no other values.
+    return { value: (isExact ? parseExactly(text) : JSON.parse(text)) as Json, isExact };
   } catch (error) {
     if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
     if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
@@ -30,6 +64,13 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [BRACKET, BRACE, BRACKET_END, BRACE_END] = [0x5b, 0x7b, 0x5d, 0x7d];
+const [MINUS, DOT, ZERO, NINE] = [0x2d, 0x2e, 0x30, 0x39];
+
+interface Cost {
+  readonly values: number;
+  /** Whether a double may write a number with other digits than it has here. */
+  readonly isExact: boolean;
+}
 
 /**
  * Counts the values of a text, or reports what makes it too costly to parse. It runs before the parser does: a megabyte of nested or empty
@@ -37,9 +78,10 @@ const [BRACKET, BRACE, BRACKET_END, BRACE_END] = [0x5b, 0x7b, 0x5d, 0x7d];
  * serialized again. Values are counted by commas and opening brackets. The scan stops at the first bound exceeded; it does not
  * check whether the text is JSON.
  */
-export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | number {
+export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" | "values" | Cost {
   let depth = 0;
   let values = 0;
+  let isExact = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) at = endOfString(bytes, at + 1);
@@ -49,9 +91,45 @@ export function costOfParsing(bytes: Uint8Array, valuesMax: number): "nesting" |
       if (++depth > NESTING_MAX) return "nesting";
       if (++values > valuesMax) return "values";
     } else if (byte === BRACKET_END || byte === BRACE_END) depth--;
+    else if (byte !== undefined && (byte === MINUS || (byte >= ZERO && byte <= NINE))) {
+      const end = endOfNumber(bytes, at);
+      isExact ||= needsDigits(bytes, at, end);
+      at = end - 1;
+    }
   }
-  return values;
+  return { values, isExact };
 }
+
+/** Past digits, points, and what begins an exponent or stands in it. */
+function endOfNumber(bytes: Uint8Array, from: number): number {
+  let at = from + 1;
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== DOT && (byte < ZERO || byte > NINE) && !EXPONENT.has(byte)) return at;
+  }
+  return at;
+}
+
+const EXPONENT: ReadonlySet<number> = new Set(Buffer.from("eE+-"));
+
+/** A double keeps 15 digits of any number, and is written without an exponent, -0, or zeros at its end. */
+function needsDigits(bytes: Uint8Array, from: number, end: number): boolean {
+  if (end - from > EXACT_CHARS_MAX) return true;
+  const first = bytes[from] === MINUS ? from + 1 : from;
+  let point = -1;
+  for (let at = first; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte === DOT) point = at;
+    else if (EXPONENT.has(byte)) return true;
+  }
+  if (point === -1) return first > from && bytes[first] === ZERO;
+  // 0.0000001 would be 1e-7.
+  return bytes[end - 1] === ZERO || (bytes[first] === ZERO && end - point > TINY_CHARS);
+}
+
+const EXACT_CHARS_MAX = 15;
+/** The point and six zeros. */
+const TINY_CHARS = 7;
 
 /** Most strings are short. A long one makes up nearly all of its body, so a native search pays off. */
 const SHORT_STRING_BYTES = 64;

@@ -8,6 +8,7 @@ import {
   foreignKey,
   index,
   integer,
+  type PgColumn,
   pgTable,
   primaryKey,
   smallint,
@@ -16,7 +17,7 @@ import {
 } from "drizzle-orm/pg-core";
 import type { TrackingChoice } from "../domain/email.ts";
 import type { ChannelName } from "../domain/job.ts";
-import type { JsonObject } from "../domain/json.ts";
+import { EXACT_CHARS_MAX, type JsonObject, parseWritten } from "../domain/json.ts";
 import { type Permission, QUEUE_SHARE } from "../domain/tenant.ts";
 
 // Columns of every room's tables, and the tables that several rooms use. The others are in the `tables.ts` of their rooms.
@@ -32,6 +33,13 @@ export const json = <T extends JsonObject>(name: string) =>
     // Only `toDriver` writes the column, from a T.
     fromDriver: (value) => value as T,
   })(name);
+
+/** As `json`, with numbers digit by digit, as the column keeps them: drivers make doubles of them. */
+export const exactJson = (column: PgColumn) =>
+  sql<JsonObject>`${column}::text`.mapWith(
+    // PostgreSQL writes exponents out: those numbers were doubles.
+    (text: string) => parseWritten(text, 0, EXACT_CHARS_MAX) as JsonObject,
+  );
 
 /** Text ordered byte by byte, so paging gives the same order on every server. */
 export const slug = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });

@@ -1,8 +1,8 @@
-import { sql } from "drizzle-orm";
+import { getTableColumns, sql } from "drizzle-orm";
 import { bigint, index, integer, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import type { ChannelName, SuppressionReason } from "../domain/job.ts";
 import type { Scope } from "../domain/tenant.ts";
-import { createdAt, json, slug, tenantId } from "../storage/tables.ts";
+import { createdAt, exactJson, json, slug, tenantId } from "../storage/tables.ts";
 
 /** API keys. The key itself is not stored: `hash` is its SHA-256 in hex. */
 export const keys = pgTable(
@@ -50,6 +50,9 @@ export const templates = pgTable(
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.slug] })],
 );
+
+/** A template as it is read. */
+export const TEMPLATE_COLUMNS = { ...getTableColumns(templates), body: exactJson(templates.body) };
 
 /** Recipients that must not be sent to, by normalized address or erased name. The queue keeps an index of this list. */
 export const suppressions = pgTable(

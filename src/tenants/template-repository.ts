@@ -17,7 +17,7 @@ import type { AnyDb, Database } from "../storage/database.ts";
 import { listOfTenant, readOfTenant } from "../storage/of-tenant.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import { ownLimits } from "./limits.ts";
-import { templates } from "./tables.ts";
+import { TEMPLATE_COLUMNS, templates } from "./tables.ts";
 
 export interface TemplateRepositoryOptions {
   readonly database: Database;
@@ -76,7 +76,7 @@ export class TemplateRepository {
   one(tenantId: string, slug: string): Promise<Done<TemplateRecord> | Missing<"tenant" | "template">> {
     return readOfTenant(this.options.database, tenantId, async (db) => {
       if (!TEMPLATE_SLUG.test(slug)) return missing("template");
-      const [row] = await db.select().from(templates).where(templateOf(tenantId, slug));
+      const [row] = await db.select(TEMPLATE_COLUMNS).from(templates).where(templateOf(tenantId, slug));
       return row === undefined ? missing("template") : done(this.recordOf(row));
     });
   }
@@ -84,7 +84,7 @@ export class TemplateRepository {
   /** Ordered by slug. */
   all(tenantId: string): Promise<AllOfTenant<TemplateRecord>> {
     return listOfTenant(this.options.database, tenantId, {
-      rows: (db) => db.select().from(templates).where(eq(templates.tenantId, tenantId)).orderBy(asc(templates.slug)),
+      rows: (db) => db.select(TEMPLATE_COLUMNS).from(templates).where(eq(templates.tenantId, tenantId)).orderBy(asc(templates.slug)),
       item: (row) => this.recordOf(row),
     });
   }

@@ -7,7 +7,7 @@ import { type tenants } from "../storage/tables.ts";
 import type { OwnedRow, StoredTemplates, TenantPart, TenantRows, TenantTable } from "../storage/tenant-part.ts";
 import type { SecretPlace, Vault } from "../storage/vault.ts";
 import { steeringOf } from "./steering-columns.ts";
-import { credentials, templates } from "./tables.ts";
+import { credentials, TEMPLATE_COLUMNS, templates } from "./tables.ts";
 
 /**
  * The most that one statement reads: parsing this much JSON and opening its secrets blocks the thread for some milliseconds. A
@@ -173,7 +173,7 @@ const TEMPLATES: Pieces<typeof templates.$inferSelect> = {
   table: templates,
   key: { tenantId: templates.tenantId, name: templates.slug },
   sized: templates.body,
-  select: (db, where) => db.select().from(templates).where(where),
+  select: (db, where) => db.select(TEMPLATE_COLUMNS).from(templates).where(where),
 };
 
 const CREDENTIALS: Pieces<typeof credentials.$inferSelect> = {

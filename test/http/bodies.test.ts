@@ -179,7 +179,11 @@ describe("a body that is expensive to parse", () => {
     for (let length = 55; length <= 75; length += 1) {
       const text = `${"x".repeat(length)}"${",[{".repeat(20)}\\"]]]"xyz`;
       const bytes = Buffer.from(JSON.stringify([text, 1]));
-      expect([length, costOfParsing(bytes, 2), costOfParsing(bytes, 1)]).toEqual([length, 2, "values"]);
+      expect([length, costOfParsing(bytes, 2), costOfParsing(bytes, 1)]).toEqual([
+        length,
+        { values: 2, isExact: false },
+        "values",
+      ]);
     }
   });
 
@@ -204,7 +208,7 @@ describe("a body that is expensive to parse", () => {
       fc.property(tree, (value) => {
         const bytes = Buffer.from(JSON.stringify(value));
         const { values } = naive(value);
-        expect(costOfParsing(bytes, values)).toBe(values);
+        expect(costOfParsing(bytes, values)).toMatchObject({ values });
         if (values > 0) expect(costOfParsing(bytes, values - 1)).toBe("values");
       }),
       { numRuns: 500 },
@@ -217,7 +221,7 @@ describe("a body that is expensive to parse", () => {
     ["a long text whose quotes are all escaped", `"${'\\"'.repeat(100)}`],
     ["a text that ends behind an escaped backslash", `"${"x".repeat(100)}\\\\",[[`],
   ])("that is not JSON is left to the parser: %s", (_case, text) => {
-    expect(costOfParsing(Buffer.from(text), 3)).toBeNumber();
+    expect(costOfParsing(Buffer.from(text), 3)).toBeObject();
   });
 
   test("waits until the previous one is done and other requests have had three times as long", async () => {

@@ -1,6 +1,6 @@
 import type { StoredContent } from "../../domain/content-store.ts";
 import type { TrackingChoice } from "../../domain/email.ts";
-import { isJsonObject, type Json, type JsonObject, parseJsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJsonObject, parseWritten } from "../../domain/json.ts";
 
 /** What is queued of an e-mail. */
 export interface EmailPayload {
@@ -45,7 +45,9 @@ export function encodePayload(payload: { readonly [K in keyof EmailPayload]: Ema
 
 /** Parses what `encodePayload` wrote; null: it did not write this. */
 export function parsePayload(text: string): EmailPayload | null {
-  const parsed = parseJsonObject(text);
+  // Numbers are the caller's in `data` alone, whose name cannot stand in a text without a backslash before its quotes.
+  const dataAt = text.indexOf('"data":{');
+  const parsed = parseJsonObject(text, dataAt === -1 ? JSON.parse : () => parseWritten(text, dataAt));
   if (parsed === null || typeof parsed["to"] !== "string") return null;
   const { to, toName, subject, html, text: plain, template, data } = parsed;
   return {

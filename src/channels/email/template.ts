@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isExactNumber, isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 
 /** How a value is escaped for its surroundings. `html` is safe in text and inside quoted attribute values. */
 export type Escape = "html" | "none";
@@ -58,7 +58,7 @@ export class Template {
 
   /**
    * The values of the placeholders, in their order. Values are not searched for further placeholders. A missing
-   * variable is empty, objects and arrays are written as JSON. Throws `RenderTooLargeError` if the whole text would
+   * variable is empty, numbers are written as they were sent, objects and arrays as JSON. Throws `RenderTooLargeError` if the whole text would
    * have more than `charsMax` characters, before it produces more than that: `charsMax` and the length of the template
    * bound the time, whatever the data.
    */
@@ -150,7 +150,8 @@ function isNameCode(code: number): boolean {
 function valueAt(data: JsonObject, path: readonly string[]): Json | undefined {
   let value: Json | undefined = data;
   for (const name of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    if (typeof value !== "object" || value === null || isExactNumber(value) || !Object.hasOwn(value, name))
+      return undefined;
     // Guaranteed by hasOwn above; arrays are indexed by their decimal names.
     value = (value as JsonObject)[name];
   }
@@ -167,6 +168,7 @@ function write(value: Json | undefined, escape: Escape, room: number): string | 
 
 function asText(value: Json | undefined, room: number): string | null {
   if (value === undefined || value === null) return "";
+  if (isExactNumber(value)) return value.rawJSON;
   if (typeof value !== "object") return String(value);
   return isLongerThan(value, room) ? null : JSON.stringify(value);
 }

@@ -5,7 +5,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
-import { tenants, tokenMovements } from "../../storage/tables.ts";
+import { exactJson, tenants, tokenMovements } from "../../storage/tables.ts";
 import type { SecretPlace, Vault } from "../../storage/vault.ts";
 import { FailedPasses } from "./failed-passes.ts";
 import { walletLimits } from "./limits.ts";
@@ -46,7 +46,7 @@ const COLUMNS = {
   serial: passes.serial,
   state: passes.state,
   version: passes.version,
-  content: passes.content,
+  content: exactJson(passes.content),
   passTypeId: passes.passTypeId,
   authenticationToken: passes.authenticationToken,
   jobId: passes.jobId,

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { enumOf } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { complaintAboutFilled } from "./value-rules.ts";
@@ -91,7 +91,7 @@ export function buttonsOf(value: unknown): readonly MessageButton[] | null {
     const { index, sub_type, value: text } = isJsonObject(button) ? button : {};
     const type = BUTTON_TYPES.find((known) => known === sub_type);
     return isIndex(index) && type !== undefined && text !== undefined
-      ? [{ index, sub_type: type, value: String(text) }]
+      ? [{ index, sub_type: type, value: writtenOut(text) }]
       : [];
   });
   return buttons.length === value.length ? buttons : null;

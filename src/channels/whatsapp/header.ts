@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
@@ -162,7 +162,7 @@ export function headerOf(value: unknown): MessageHeader | null {
   if (type === "text") {
     const { text, parameter_name: name } = value;
     if (text === undefined || text === null) return null;
-    return { type, text: String(text), ...(typeof name === "string" ? { parameter_name: name } : null) };
+    return { type, text: writtenOut(text), ...(typeof name === "string" ? { parameter_name: name } : null) };
   }
   if (type === "location") return placeOf(value);
   const { link: address, id: mediaId, filename } = value;

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { chatLimits } from "./limits.ts";
 import { complaintAbout, TemplateValue } from "./value-rules.ts";
 
@@ -22,7 +22,7 @@ export const MessageParamsSchema = Type.Union(
   {
     description:
       "Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have " +
-      "names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four " +
+      "names. Numbers, digit by digit as they are sent, and booleans become text. No line breaks, tabs or other control characters, and at most four " +
       "blanks in a row: the provider takes no others.",
   },
 );
@@ -61,8 +61,8 @@ function quoted(name: string): string {
 
 /** The values that a checked request gives. */
 export function paramsOf(params: Json | undefined): MessageParams {
-  if (Array.isArray(params)) return params.map(String);
-  return isJsonObject(params) && Object.keys(params).length > 0 ? textsByName(params, String) : [];
+  if (Array.isArray(params)) return params.map(writtenOut);
+  return isJsonObject(params) && Object.keys(params).length > 0 ? textsByName(params, writtenOut) : [];
 }
 
 /** The values that were queued; null: they are in no known form. */

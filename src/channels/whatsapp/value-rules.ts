@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { EXACT_CHARS_MAX, isExactNumber, numberOf } from "../../domain/json.ts";
 import { CONTROL } from "../../domain/control-characters.ts";
 import { chatLimits } from "./limits.ts";
 
@@ -17,10 +18,12 @@ const BLANKS_IN_A_ROW = / {5}/;
  */
 export function complaintAbout(value: unknown, charsMax: number = chatLimits.chatParamCharsMax): string | null {
   if (typeof value === "boolean") return null;
-  if (typeof value === "number") {
-    // JSON.parse rounds such a number, and makes 1e999 infinite: the message would differ from the request.
-    const isExact = Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value);
-    return isExact ? null : "is too large for a number: send it as a string";
+  const number = numberOf(value);
+  if (number !== null) {
+    // The digits would arrive, but the caller's own JSON may have rounded them already.
+    const isSafe = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);
+    if (!isSafe) return "is too large for a number: send it as a string";
+    return isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX ? "has too many digits: send it as a string" : null;
   }
   if (typeof value !== "string") return "must be a string, a number or a boolean";
   if (isLonger(value, charsMax)) return `must not be longer than ${charsMax} characters`;

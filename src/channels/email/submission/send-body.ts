@@ -3,7 +3,7 @@ import { isRoutedOn, parseRecipient, recipientKey, type TrackingChoice } from ".
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
-import { parseJson } from "../../../http/parse-json.ts";
+import { parsePassedOn } from "../../../http/parse-json.ts";
 import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
 import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader, ROUTED_ON } from "../further-members.ts";
@@ -142,7 +142,7 @@ function dataOf(text: string | null): JsonObject | null {
 
 function jsonOf(text: string): unknown {
   try {
-    return parseJson(Buffer.from(text));
+    return parsePassedOn(Buffer.from(text));
   } catch (error) {
     if (error instanceof ApiError) return undefined;
     throw error;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../domain/clock.ts";
 import { TransportError } from "../../../domain/errors.ts";
 import { type Health, HealthWatch } from "../../../domain/health.ts";
-import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/json.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { GoogleIssuer, Unusable } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
@@ -172,7 +172,7 @@ export class GoogleApi {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
       return { kind: "refused", ...refusalOf(status, text), afterMs };
     }
-    return { kind: "done", body: parseJsonObject(text) ?? {} };
+    return { kind: "done", body: parseJsonObject(text, parseWritten) ?? {} };
   }
 
   private paceOf({ issuerId }: GoogleIssuer): IssuerPace {

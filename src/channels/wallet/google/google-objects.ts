@@ -101,7 +101,7 @@ export class GoogleObjects {
       if (held.kind === "refused" && held.cause === "missing") return retry("the object is not readable yet");
       return outcomeOf(held);
     }
-    const sent = (this.inserts.get(pass.passId) ?? []).map(parseJsonObject);
+    const sent = (this.inserts.get(pass.passId) ?? []).map((text) => parseJsonObject(text));
     const isAsWanted = isSameObject(content.object, held.body);
     const isOurs = isAsWanted || sent.some((each) => each !== null && isSameObject(each, held.body));
     // Nobody can save a pass before its job has returned the link.

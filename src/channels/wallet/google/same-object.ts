@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type Json, type JsonObject, numberOf, writtenOut } from "../../../domain/json.ts";
 
 /**
  * Whether the object that Google holds is the one that was sent: it has every member sent, and no others except those
@@ -22,7 +22,7 @@ function isGooglesOwn(name: string, value: Json): boolean {
 
 /** A default value written out. */
 function isEmpty(value: Json): boolean {
-  if (value === null || value === false || value === "" || value === 0) return true;
+  if (value === null || value === false || value === "" || numberOf(value) === 0) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
@@ -34,7 +34,9 @@ function isSame(sent: Json, held: Json): boolean {
   }
   if (typeof sent === "string" && typeof held === "string") return sent === held || isSameEnum(sent, held);
   // 64-bit numbers come back as strings.
-  return sent === held || (isScalar(sent) && isScalar(held) && String(sent) === String(held));
+  const number = numberOf(sent);
+  if (number !== null && number === numberOf(held)) return true;
+  return sent === held || (isScalar(sent) && isScalar(held) && writtenOut(sent) === writtenOut(held));
 }
 
 function areSameMembers(sent: JsonObject, held: JsonObject): boolean {
@@ -50,5 +52,5 @@ function isSameEnum(sent: string, held: string): boolean {
 }
 
 function isScalar(value: Json): boolean {
-  return typeof value === "string" || typeof value === "number";
+  return typeof value === "string" || numberOf(value) !== null;
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
 import type { PassStyle } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
@@ -6,6 +6,7 @@ import {
   type Checked,
   checkEach,
   checkMembers,
+  checkNumber,
   Fault,
   fault,
   MemberNames,
@@ -53,7 +54,8 @@ const MEMBERS: Readonly<Record<string, Reader>> = {
     return fault(field, "must be a code of ISO 4217, such as EUR");
   },
   row: (value, field) => {
-    if (value === 0 || value === 1) return value;
+    const row = numberOf(value);
+    if (row === 0 || row === 1) return row;
     return fault(field, "must be 0 or 1");
   },
   semantics: readAnyObject,
@@ -112,7 +114,7 @@ function readField(item: Json, path: string, keys: Set<string>): Checked<JsonObj
 }
 
 function readValue(value: Json, path: string): Checked<Json> {
-  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (numberOf(value) !== null) return checkNumber(value, path) ?? value;
   if (typeof value === "string") return readText(value, path);
   return fault(path, "must be a string or a number");
 }
@@ -124,7 +126,7 @@ function valueMisfit(field: JsonObject, path: string): Fault | null {
     const date = readDate(value, `${path}.value`);
     if (date instanceof Fault) return date;
   }
-  if ((numberStyle !== undefined || currencyCode !== undefined) && typeof value !== "number") {
+  if ((numberStyle !== undefined || currencyCode !== undefined) && numberOf(value) === null) {
     return fault(`${path}.value`, "must be a number where numberStyle or currencyCode is given");
   }
   return null;

@@ -1,5 +1,5 @@
 import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
-import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
+import { EXACT_CHARS_MAX, isExactNumber, isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
 import { parseUrl } from "../../../domain/parse-url.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
@@ -90,14 +90,16 @@ export function oneOf<T extends string>(allowed: readonly T[]): (value: Json, fi
 
 export function numberBetween(min: number, max: number): Reader {
   return (value, field) => {
-    if (typeof value === "number" && value >= min && value <= max) return value;
+    const number = numberOf(value) ?? Number.NaN;
+    if (number >= min && number <= max) return checkNumber(value, field) ?? value;
     return fault(field, `must be a number from ${min} to ${max}`);
   };
 }
 
 export function integerBetween(min: number, max: number): Reader {
   return (value, field) => {
-    if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
+    const number = numberOf(value) ?? Number.NaN;
+    if (Number.isInteger(number) && number >= min && number <= max) return number;
     return fault(field, `must be an integer from ${min} to ${max}`);
   };
 }
@@ -157,13 +159,20 @@ export const readGoogleColour: Reader = (value, field) => {
 /** Finds a text or number anywhere in the value that PostgreSQL or another JSON reader refuses; null: there is none. */
 export function checkJson(value: Json, field: string): Fault | null {
   if (typeof value === "string") return checkText(value, field);
-  if (typeof value === "number") return Number.isFinite(value) ? null : fault(field, "must be a smaller number");
+  if (numberOf(value) !== null) return checkNumber(value, field);
   if (isJsonArray(value)) return firstFault(value.entries(), ([i, item]) => checkJson(item, `${field}[${i}]`));
   if (!isJsonObject(value)) return null;
   return firstFault(
     Object.entries(value),
     ([name, member]) => checkText(name, `the name of a field in ${field}`) ?? checkJson(member, `${field}.${name}`),
   );
+}
+
+/** A number that PostgreSQL keeps digit by digit, without an exponent. */
+export function checkNumber(value: Json, field: string): Fault | null {
+  if (!Number.isFinite(numberOf(value))) return fault(field, "must be a smaller number");
+  const isLong = isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX;
+  return isLong ? fault(field, "has too many digits for a number: send it as a string") : null;
 }
 
 function firstFault<T>(items: Iterable<T>, check: (item: T) => Fault | null): Fault | null {

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Clock } from "../../../domain/clock.ts";
-import { type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
 import { MessageRing } from "../../../domain/sandbox.ts";
@@ -137,7 +137,7 @@ class Sandbox {
     if (!pathname.startsWith(`${BASE_PATH}/`) || !this.resources.isKind(kind) || rest.length > 0) {
       return failure(404, "notFound", "Not Found");
     }
-    const body = parseJsonObject(source);
+    const body = parseJsonObject(source, parseWritten);
     if (method !== "GET" && body === null) return failure(400, "parseError", "Parse Error");
     return this.decide({ method, kind, id, action, account, source }, body ?? {});
   }
