@@ -68,6 +68,14 @@ function openEmail(
     contents,
     clock: systemClock,
     ehloName: ehloNameOf(config),
+    onSwap: (relay: string, { code }: { readonly code: string | null }) => {
+      const how = code === "ETLS" ? "plain" : "encrypted";
+      telemetry.count("relay_encryption_changes", { to: how });
+      telemetry.log("warn", `connections to a mail server are ${how} for an hour`, {
+        relay,
+        why: code === "ETLS" ? "its TLS handshake fails, and nothing requires it" : "it demands STARTTLS on this machine",
+      });
+    },
   };
   const connectionsMax = Math.max(RELAY_CONNECTIONS_MIN, Math.floor(RELAY_CONNECTIONS_MAX / dispatchers));
   const email = new EmailChannel({ ...common, ownRelays, spam, connectionsMax });

@@ -46,7 +46,9 @@ const TRIES_FOR_COPIES = 3;
  * C3. A recipient whom the relay refuses does not keep the others from getting the message. One whom it puts off holds the
  *     message back for the first tries (a copy), or until the last one (the main recipient), because what was sent cannot be
  *     sent again to one of them alone.
- * C4. Events name copies by `recipient`, their first member; the main recipient's have none.
+ * C4. Recipients beyond those that the relay takes at a time get the message in further transactions of the same delivery, because
+ *     it cannot be sent to them alone later.
+ * C5. Events name copies by `recipient`, their first member; the main recipient's have none.
  */
 export class Copies {
   private readonly refused = new Map<string, SmtpFailure>();
@@ -88,10 +90,16 @@ export class Copies {
 
   parts(): Pick<MailParts, "cc" | "further"> {
     const addresses = this.envelope().map(({ mailbox }) => mailbox.address);
-    const judge = (refused: ReadonlyMap<string, SmtpFailure>) => this.judge(refused, addresses.length + 1);
+    const further = {
+      addresses,
+      judge: (refused: ReadonlyMap<string, SmtpFailure>) => this.judge(refused, addresses.length + 1),
+      missed: (missed: readonly string[], failure: SmtpFailure) => {
+        for (const address of missed) if (!this.refused.has(address)) this.refused.set(address, failure);
+      },
+    };
     return {
       cc: this.parties.cc.map(({ mailbox }) => mailbox),
-      ...(addresses.length > 0 && { further: { addresses, judge } }),
+      ...(addresses.length > 0 && { further }),
     };
   }
 
@@ -105,7 +113,8 @@ export class Copies {
       if (recipient === undefined && outcome.kind === "failed") return [];
       const said = shown(failure.reply ?? "");
       const bounce = bounceBy(failure, said);
-      const what = bounce ?? { error: `the mail server refused the recipient: ${said}` };
+      const why = said === "" ? "took the message for others, and then no more" : `refused the recipient: ${said}`;
+      const what = bounce ?? { error: `the mail server ${why}` };
       const type = bounce === null ? "failed" : "bounced";
       return [{ type, result: recipient === undefined ? what : { recipient, ...what } }];
     });

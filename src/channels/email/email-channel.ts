@@ -35,6 +35,7 @@ import {
   hasAskedServer,
   queueIdOf,
   quotable,
+  type SmtpFailure,
   type SmtpRelay,
   smtpOutcome,
 } from "./smtp-replies.ts";
@@ -61,6 +62,8 @@ export interface EmailChannelOptions {
   readonly timeouts?: SmtpTimeouts;
   /** How mail servers are greeted. */
   readonly ehloName: string;
+  /** Called when a relay is not encrypted as usual any more: plain, as its handshake fails, or on this machine, as it demands. */
+  readonly onSwap?: (relay: string, failure: SmtpFailure) => void;
   /** Scores inline HTML before it is sent; null or absent: no scoring. */
   readonly spam?: SpamScreen | null;
   /** Looks up copies' recipients; absent: none is suppressed. */
@@ -129,6 +132,7 @@ export class EmailChannel implements Channel {
       poolsMax: options.relaysMax ?? RELAYS_MAX_DEFAULT,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
       ehloName: options.ehloName,
+      ...(options.onSwap && { onSwap: options.onSwap }),
     });
   }
 

@@ -1,8 +1,8 @@
 import type { SmtpServer } from "../../domain/smtp-url.ts";
 import type { MailMessage } from "./mime/mail-message.ts";
 import type { RelayRoute } from "./relay-route.ts";
-import { CALLED_OFF, failureOf } from "./smtp-replies.ts";
-import { SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
+import { CALLED_OFF, failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { asksToSwap, SmtpError, SmtpSession, type SmtpTimeouts } from "./smtp-session.ts";
 
 export interface RelayPoolOptions {
   readonly server: SmtpServer;
@@ -17,7 +17,12 @@ export interface RelayPoolOptions {
   /** Called when a connection is about to be opened. */
   onOpen(): void;
   onEnd(): void;
+  /** Called when connections are encrypted the other way from now on: see `encryption`. */
+  onSwap?(failure: SmtpFailure): void;
 }
+
+/** After this time, a server is tried as usual again. */
+const SWAP_MS = 60 * 60_000;
 
 /**
  * The connections to one mail server.
@@ -26,7 +31,9 @@ export interface RelayPoolOptions {
  * R1. Each connection carries one message at a time, and no more messages are sent at once than the server's limit.
  * R2. A message waits at most `turnMs` for its turn, which leaves its caller's deadline to the message itself. Turns are taken
  *     in order of arrival.
- * R3. A message is submitted once, unless the server had closed a kept connection before reading any of it.
+ * R3. A message is submitted once, unless the server had closed a kept connection before reading any of it, or refused it for the
+ *     connection's encryption.
+ * R4. Recipients that the server leaves out of a transaction get the message in further ones, each with at least one of them.
  */
 export class RelayPool {
   /** Idle connections, the most recently used last. */
@@ -35,6 +42,7 @@ export class RelayPool {
   private readonly waiting = new Set<Waiter>();
   private turns = 0;
   private isProven = false;
+  private swappedUntilMs = 0;
   private closed = false;
 
   constructor(private readonly options: RelayPoolOptions) {}
@@ -47,15 +55,62 @@ export class RelayPool {
   /** Resolves to the server's last reply; rejects with `SmtpError`. */
   async send(mail: MailMessage, signal: AbortSignal): Promise<string> {
     await this.turn(signal);
-    let session = this.takeKept();
+    const line: Line = { session: this.takeKept() };
     try {
-      const reply = session === null ? null : await sendUnlessStale(session, mail, signal);
-      if (reply !== null) return this.proven(reply);
-      session = await this.opened(signal);
-      return this.proven(await session.send(mail, signal));
+      const reply = this.proven(await this.sendOver(line, mail, signal));
+      if (mail.further !== undefined) await this.sendRest(line, mail, signal);
+      return reply;
     } finally {
-      void this.endTurn(session);
+      void this.endTurn(line.session);
     }
+  }
+
+  /** Over the line's connection, or over a new one, which the line has then. */
+  private async sendOver(line: Line, mail: MailMessage, signal: AbortSignal): Promise<string> {
+    const kept = line.session === null ? null : await sendUnlessStale(line.session, mail, signal);
+    if (kept !== null) return kept;
+    const wasSwapped = this.isSwapped;
+    try {
+      line.session = await this.opened(signal);
+      return await line.session.send(mail, signal);
+    } catch (error) {
+      if (wasSwapped || !(error instanceof SmtpError) || !asksToSwap(this.options.server, error.failure)) throw error;
+      this.swap(error.failure);
+      line.session?.close();
+      line.session = await this.opened(signal);
+      return line.session.send(mail, signal);
+    }
+  }
+
+  /** The message to those whom the server left out, because it takes fewer recipients at a time. It never fails. */
+  private async sendRest(line: Line, mail: MailMessage, signal: AbortSignal): Promise<void> {
+    const { further } = mail;
+    let left = line.session?.left ?? [];
+    while (left.length > 0 && further !== undefined) {
+      const [to = "", ...addresses] = left;
+      const judge = (refused: ReadonlyMap<string, SmtpFailure>) => {
+        for (const [address, failure] of refused) further.missed([address], failure);
+        return refused.size === left.length ? (refused.get(to) ?? null) : null;
+      };
+      try {
+        if (line.session?.isOver) line.session = null;
+        await this.sendOver(line, { ...mail, to, further: { ...further, addresses, judge } }, signal);
+        left = line.session?.left ?? [];
+      } catch (error) {
+        return further.missed(left, error instanceof SmtpError ? error.failure : failureOf(error, "message"));
+      }
+    }
+  }
+
+  private get isSwapped(): boolean {
+    return performance.now() < this.swappedUntilMs;
+  }
+
+  private swap(failure: SmtpFailure): void {
+    if (!this.isSwapped) this.options.onSwap?.(failure);
+    this.swappedUntilMs = performance.now() + SWAP_MS;
+    // Those are as usual, which the server has just refused.
+    for (const { session } of this.kept.splice(0)) session.quit();
   }
 
   /** Closes the connection that has been idle longest. False: all are in use. */
@@ -94,7 +149,7 @@ export class RelayPool {
   private newSession(address: string): SmtpSession {
     const { server, timeouts, ehloName, onOpen, onEnd } = this.options;
     onOpen();
-    const session = new SmtpSession({ ...server, address, ehloName }, timeouts, () => {
+    const session = new SmtpSession({ ...server, address, ehloName, isSwapped: this.isSwapped }, timeouts, () => {
       this.sessions.delete(session);
       const at = this.kept.findIndex((each) => each.session === session);
       if (at !== -1) clearTimeout(this.kept.splice(at, 1)[0]?.timer);
@@ -166,6 +221,11 @@ export class RelayPool {
     clearTimeout(last?.timer);
     return last?.session ?? null;
   }
+}
+
+/** The connection of one turn. */
+interface Line {
+  session: SmtpSession | null;
 }
 
 interface Kept {

@@ -2,6 +2,7 @@ import type { OutboundGuard } from "../../domain/outbound.ts";
 import { parseSmtpUrl } from "../../domain/smtp-url.ts";
 import { RelayPool } from "./relay-pool.ts";
 import { RelayRoute } from "./relay-route.ts";
+import type { SmtpFailure } from "./smtp-replies.ts";
 import type { SmtpTimeouts } from "./smtp-session.ts";
 
 export interface SmtpPoolsOptions {
@@ -12,6 +13,8 @@ export interface SmtpPoolsOptions {
   readonly timeouts: SmtpTimeouts;
   /** How servers are greeted. */
   readonly ehloName: string;
+  /** Called when a server is not encrypted as usual any more. `relay`: its host and port. */
+  readonly onSwap?: (relay: string, failure: SmtpFailure) => void;
 }
 
 /** A mail server by its URL, and whether a tenant named it. */
@@ -70,7 +73,7 @@ export class SmtpPools {
   private open({ smtpUrl, guard }: MailServer): RelayPool | null {
     const server = parseSmtpUrl(smtpUrl);
     if (server === null || (this.pools.size >= this.options.poolsMax && !this.makeRoom())) return null;
-    const { connectionsMax, timeouts, ehloName } = this.options;
+    const { connectionsMax, timeouts, ehloName, onSwap } = this.options;
     return new RelayPool({
       server,
       route: new RelayRoute(server.host, guard, timeouts.connectMs),
@@ -79,6 +82,7 @@ export class SmtpPools {
       connectionsMax,
       unprovenMax: guard === null ? connectionsMax : UNPROVEN_MAX,
       onOpen: () => this.opened(),
+      onSwap: (failure) => onSwap?.(`${server.host}:${server.port}`, failure),
       onEnd: () => {
         this.connections -= 1;
       },

@@ -3,8 +3,8 @@ import type { Finding, RelayProbe } from "../../domain/domain.ts";
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import { boundUntilReady } from "./ready-socket.ts";
-import { quotable } from "./smtp-replies.ts";
-import { addressing, encryption } from "./smtp-session.ts";
+import { failureOf, quotable } from "./smtp-replies.ts";
+import { addressing, asksToSwap, encryption, type SmtpPlace } from "./smtp-session.ts";
 
 export interface SmtpProbeOptions {
   readonly guard: OutboundGuard;
@@ -47,11 +47,18 @@ export class SmtpProbe implements RelayProbe {
     const route = await this.options.guard.routeTo(server.host);
     if (route.kind === "refused") return failed(`the host of the tenant's mail server ${route.why}`);
     if (route.kind === "unanswered") return unanswered(`has a name that ${route.why}`);
+    const place = { ...server, address: route.address, ehloName: this.options.ehloName };
+    const found = (await this.tried(place, signal)) ?? (await this.tried({ ...place, isSwapped: true }, signal));
+    return found ?? unanswered("did not answer in time");
+  }
+
+  /** Null: as sending would, it is to be tried with the connection encrypted the other way. */
+  private async tried(place: SmtpPlace, signal: AbortSignal): Promise<Finding | null> {
     // The lookup may have taken all of the time.
     if (signal.aborted) return unanswered("did not answer in time");
     const connection = new SMTPConnection({
-      ...addressing({ ...server, address: route.address, ehloName: this.options.ehloName }),
-      ...encryption(server),
+      ...addressing(place),
+      ...encryption(place),
       connectionTimeout: this.deadlineMs,
       greetingTimeout: this.deadlineMs,
       socketTimeout: this.deadlineMs,
@@ -60,10 +67,12 @@ export class SmtpProbe implements RelayProbe {
     signal.addEventListener("abort", () => connection.close(), { once: true });
     try {
       await connected(connection);
-      if (server.user !== "") await authenticated(connection, server);
+      if (place.user !== "") await authenticated(connection, place);
       connection.quit();
       return { check: "smtp", result: "passed", why: null };
     } catch (error) {
+      connection.close();
+      if (place.isSwapped !== true && asksToSwap(place, failureOf(error, "session"))) return null;
       return findingOf(error);
     }
   }

@@ -1,4 +1,5 @@
 import type { Outcome } from "../../domain/outcome.ts";
+import type { SmtpReply } from "./reply-reader.ts";
 
 /**
  * How far the message had come: `waiting` for a connection; `session`, while one was being set up (look-up, connection,
@@ -166,6 +167,19 @@ export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailur
   if (stage !== "message") return false;
   if (command === null || !ENVELOPE_COMMANDS.has(command)) return false;
   return replyCode === 421 || ((replyCode === 450 || replyCode === 451) && /^45[01][ -]4\.7\.\d/.test(reply ?? ""));
+}
+
+/**
+ * Whether the answer to a recipient, others of whom were accepted, says that the server takes no more of them in one transaction:
+ * 452 4.5.3 (RFC 5321, 4.5.3.1.10; 552 in RFC 821), or words. Those about a full store, or about what is too many for an hour, do not.
+ */
+export function isTooMany({ code, text }: SmtpReply): boolean {
+  if (/storage|space|quota|full|per (?:\w+ )?(?:minute|hour|day)|(?:this|an|last) (?:hour|day)|rate/i.test(text)) return false;
+  if (/^\d{3}[ -][45]\.5\.3\b/.test(text)) return true;
+  if (code === 452 && !/^452[ -]\d\.\d/.test(text)) return true;
+  return /too many (?:\w+ )?(?:recipients|rcpts?|addresses|destinations)\b|(?:recipients?|rcpt) (?:count )?limit|max(?:imum)?(?: \w+){0,3} recipients/i.test(
+    text,
+  );
 }
 
 const ENVELOPE_COMMANDS = new Set(["RCPT TO", "DATA"]);

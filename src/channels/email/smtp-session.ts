@@ -42,6 +42,8 @@ export interface SmtpPlace extends SmtpServer {
   readonly address: string;
   /** How it is greeted (RFC 5321, 4.1.1.1): many servers refuse a client that has no name in the DNS. */
   readonly ehloName: string;
+  /** Whether it is encrypted the other way than usual: see `encryption`. Absent: no. */
+  readonly isSwapped?: boolean;
 }
 
 /** A submission that failed. */
@@ -92,6 +94,8 @@ export class SmtpSession {
   private hasEnded = false;
   /** Whether the rest of the message waits until the server has read the part before it. */
   private isPouring = false;
+  /** Recipients whom the last message did not go to, because the server takes fewer at a time. */
+  left: readonly string[] = [];
   private lastLifeMs = 0;
   private watch: ReturnType<typeof setTimeout> | null = null;
   private watchDueMs = 0;
@@ -136,8 +140,10 @@ export class SmtpSession {
     } catch (error) {
       // Nobody may be waiting any more; this keeps the rejection from counting as unhandled.
       promise.catch(() => {});
+      // However a handshake fails: by an alert, by a closed connection, by silence.
+      const isHandshake = Reflect.get(this.connection, "upgrading") === true && error !== CALLED_OFF;
       this.close();
-      throw new SmtpError(failureOf(error, "session"));
+      throw new SmtpError(failureOf(isHandshake ? { code: "ETLS" } : error, "session"));
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
@@ -157,6 +163,7 @@ export class SmtpSession {
       const done = (result: string | SmtpFailure) => {
         signal.removeEventListener("abort", onAbort);
         this.awaited = null;
+        this.left = transaction.left;
         if (typeof result === "string") return resolve(result);
         // While the rest of the message is still to come, the server would take a command for part of the message.
         this.isRefused = transaction.isSettled && !this.isPouring && isAnswer(result);
@@ -362,14 +369,25 @@ export function addressing({ host, address, port, secure, ehloName }: SmtpPlace)
 }
 
 /**
- * To this machine: no encryption, because its MTA's certificate names nobody. With credentials: always, with a valid
- * certificate; otherwise anybody could get the password. Without credentials: whatever the server offers, unverified
- * (RFC 7435), because the alternative is plain text.
+ * To this machine: no encryption, because its MTA's certificate names nobody, unless the server demands it. With credentials:
+ * always, with a valid certificate; otherwise anybody could get the password. Without credentials: whatever the server offers,
+ * unverified (RFC 7435), because the alternative is plain text, which follows where the handshake fails.
  */
-export function encryption({ host, secure, user }: SmtpServer): SMTPPoolOptions {
+export function encryption({ host, secure, user, isSwapped = false }: SmtpServer & Pick<SmtpPlace, "isSwapped">) {
+  const unverified: SMTPPoolOptions = { opportunisticTLS: true, tls: { rejectUnauthorized: false } };
+  const plain: SMTPPoolOptions = { ignoreTLS: true };
   if (secure) return {};
-  if (isThisMachine(host)) return { ignoreTLS: true };
-  return user === "" ? { opportunisticTLS: true, tls: { rejectUnauthorized: false } } : { requireTLS: true };
+  if (isThisMachine(host)) return isSwapped ? unverified : plain;
+  if (user !== "") return { requireTLS: true };
+  return isSwapped ? plain : unverified;
+}
+
+/** Whether the server may take the message the other way: it demands encryption, or its handshake fails where it is not required. */
+export function asksToSwap({ host, secure, user }: SmtpServer, { code, replyCode, reply }: SmtpFailure): boolean {
+  if (secure) return false;
+  if (!isThisMachine(host)) return user === "" && code === "ETLS" && replyCode === null;
+  // RFC 3207, 4, and RFC 4954, 6: also "authentication required", where it is offered behind STARTTLS alone.
+  return replyCode === 530 || replyCode === 538 || (replyCode !== null && /STARTTLS/i.test(reply ?? ""));
 }
 
 const LOOPBACK = new BlockList();

@@ -1,6 +1,6 @@
 import type { MailMessage } from "./mime/mail-message.ts";
 import { isPositive, type SmtpReply } from "./reply-reader.ts";
-import { failureOf, type SmtpFailure } from "./smtp-replies.ts";
+import { failureOf, isTooMany, type SmtpFailure } from "./smtp-replies.ts";
 
 interface Line {
   write(text: string, encoding: "latin1" | "utf8"): void;
@@ -33,7 +33,9 @@ const WAITS: Readonly<Record<Awaited, ReplyWait>> = {
  * M1. The message is written only once sender and recipient are accepted and the server has asked for it.
  * M2. A server that asks for the message although it refused the recipient gets an empty one, which goes to nobody. One that
  *     has taken any of several recipients is not asked to take the message unless all of it is to be sent.
- * M3. The first refusal decides the message's outcome, whatever the server says or does afterwards.
+ * M3. Recipients that are too many for the server at a time are neither refused nor sent to: they are `left`
+ *     (RFC 5321, 4.5.3.1.10).
+ * M4. The first refusal decides the message's outcome, whatever the server says or does afterwards.
  */
 export class SmtpTransaction {
   /** Whether any of the message was written. */
@@ -48,6 +50,9 @@ export class SmtpTransaction {
   /** Recipients whose RCPT is not answered yet, if there are several. */
   private readonly asked: string[] = [];
   private readonly refused = new Map<string, SmtpFailure>();
+  private accepted = 0;
+  /** Recipients beyond those that the server takes at a time. */
+  readonly left: string[] = [];
 
   constructor(
     private readonly mail: MailMessage,
@@ -119,7 +124,9 @@ export class SmtpTransaction {
       return this.onEnd(null);
     }
     const address = asked.shift() ?? "";
-    if (refusal !== null) this.refused.set(address, refusal);
+    if (refusal === null) this.accepted += 1;
+    else if (this.accepted > 0 && isTooMany(reply)) this.left.push(address);
+    else this.refused.set(address, refusal);
     const [next] = asked;
     if (next !== undefined) return this.isPipelined ? undefined : this.say(rcptTo(next), 1);
     if (this.refused.size > 0) this.refusal ??= this.mail.further?.judge(this.refused) ?? null;

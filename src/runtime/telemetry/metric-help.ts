@@ -114,6 +114,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Messages that arrived as bounces or complaints: taken; nothing, where they report nothing about our mail; or unreadable.",
   ],
   ["mail_log_up", "Whether the mail log can be read: 1, or 0 while it cannot."],
+  [
+    "relay_encryption_changes",
+    "Times that connections to a mail server were made plain, because its TLS handshake fails, or encrypted, because it demands it.",
+  ],
   ["spam_filter_up", "Whether the spam filter answers: 1, or 0 while it does not and e-mail waits for it."],
   ["mail_log_lag_bytes", "Bytes of the mail log that were not read yet."],
   ["mail_log_lag_seconds", "Time since the end of the mail log was last reached, in seconds; 0 while there."],

@@ -11,6 +11,7 @@ import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type Script, startScriptedSmtp } from "../../support/scripted-smtp.ts";
+import { startSmtpServer } from "../../support/smtp-server.ts";
 import { aTenant } from "../../support/tenants.ts";
 import { emailJob, headersOf, LINKS } from "./email-world.ts";
 
@@ -250,5 +251,75 @@ describe("addresses beyond ASCII", () => {
       error: "the mail server takes no addresses with letters beyond ASCII (SMTPUTF8)",
     });
     expect(server.reached.get("MAIL")).toBeUndefined();
+  });
+});
+
+describe("recipients who are too many for a relay at a time", () => {
+  const many = Array.from({ length: 7 }, (_, at) => ({ address: `copy-${at}@example.test` }));
+  const payload: EmailPayload = { ...MAIL, cc: many.slice(0, 3), bcc: many.slice(3) };
+  const everybody = [TO, ...many.map(({ address }) => address)].toSorted();
+
+  async function limited(max: number, reply: string, onMessage: (nth: number) => string | null = () => null) {
+    const messages: string[][] = [];
+    let open_ = 0;
+    const { url, stop } = await startSmtpServer({
+      onRcptTo({ address }, session, done) {
+        void address;
+        if (session.envelope.rcptTo.length < max) return done();
+        const [code = "452", ...words] = reply.split(" ");
+        done(Object.assign(new Error(words.join(" ")), { responseCode: Number(code) }));
+      },
+      onConnect(_session, done) {
+        open_ += 1;
+        done();
+      },
+      onData(stream, { envelope }, done) {
+        stream.resume();
+        stream.on("end", () => {
+          const refusal = onMessage(messages.length + 1);
+          if (refusal !== null) return done(Object.assign(new Error(refusal), { responseCode: 451 }));
+          messages.push(envelope.rcptTo.map(({ address }) => address));
+          done(null, "queued as A1");
+        });
+      },
+    });
+    open.push(stop);
+    return { url, messages, connections: () => open_ };
+  }
+
+  test.each([
+    ["452 4.5.3 Error: too many recipients"],
+    ["452 Too many recipients"],
+    ["452 come again"],
+    ["451 4.5.3 too many rcpts"],
+    ["450 4.2.1 maximum number of recipients exceeded"],
+    ["552 5.5.3 recipient limit reached"],
+    ["550 too many recipients for this message"],
+  ])("get it in further transactions, each once: %s", async (reply) => {
+    const relay = await limited(3, reply);
+    const outcome = await deliver(channelTo(relay.url), payload);
+    expect(outcome).toMatchObject({ kind: "delivered" });
+    expect(outcome).not.toHaveProperty("further");
+    expect(relay.messages.map(({ length }) => length)).toEqual([3, 3, 2]);
+    expect(relay.messages.flat().toSorted()).toEqual(everybody);
+  });
+
+  test("nobody gets it twice if the relay stops in the middle, and events name the others", async () => {
+    const relay = await limited(3, "452 4.5.3 too many recipients", (nth) => (nth === 2 ? "4.3.0 no more now" : null));
+    const outcome = await deliver(channelTo(relay.url), payload);
+    expect(relay.messages.flat()).toEqual(everybody.filter((address) => relay.messages.flat().includes(address)));
+    const missed = outcome.kind === "delivered" ? (outcome.further ?? []) : [];
+    expect(missed.map(({ type, result }) => [type, result["recipient"]])).toEqual(
+      everybody.filter((address) => !relay.messages.flat().includes(address)).map((address) => ["failed", address]),
+    );
+    expect(missed).toHaveLength(5);
+  });
+
+  test("an hour's limit and a full mailbox are no such thing: the message waits", async () => {
+    for (const reply of ["452 4.2.2 mailbox full", "450 4.7.1 too many recipients this hour"]) {
+      const relay = await limited(3, reply);
+      expect(await deliver(channelTo(relay.url), payload)).toMatchObject({ kind: "retry" });
+      expect(relay.messages).toEqual([]);
+    }
   });
 });

@@ -28,6 +28,8 @@ export interface FurtherRecipients {
    * it; otherwise it is not sent, for this reason.
    */
   judge(refused: ReadonlyMap<string, SmtpFailure>): SmtpFailure | null;
+  /** Told when the server has taken the message for others, and did not take it for these in a further transaction. */
+  missed(addresses: readonly string[], failure: SmtpFailure): void;
 }
 
 export interface MailParts {
