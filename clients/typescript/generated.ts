@@ -443,7 +443,10 @@ export type EmailSend = {
         filename: string;
         /** The file in base64. */
         content: string;
-        /** By default what the filename's ending says, else application/octet-stream. */
+        /**
+         * With its parameters. By default what the filename's ending says, else application/octet-stream. A
+         * message/rfc822 in ASCII is attached as a message, any other as a file.
+         */
         content_type?: string | null;
         /** The HTML shows the file as `cid:<content_id>`. One file each. */
         content_id?: string | null;
@@ -536,7 +539,10 @@ export type EmailSendInBatch = {
         filename: string;
         /** The file in base64. */
         content: string;
-        /** By default what the filename's ending says, else application/octet-stream. */
+        /**
+         * With its parameters. By default what the filename's ending says, else application/octet-stream. A
+         * message/rfc822 in ASCII is attached as a message, any other as a file.
+         */
         content_type?: string | null;
         /** The HTML shows the file as `cid:<content_id>`. One file each. */
         content_id?: string | null;
@@ -682,8 +688,8 @@ export type ChatSend = {
   language_code?: string | null;
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
-   * blanks in a row: the provider takes no others.
+   * names. Numbers, digit by digit as they are sent, and booleans become text. No line breaks, tabs or other
+   * control characters, and at most four blanks in a row: the provider takes no others.
    */
   params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
   header?: ChatHeader | null;
@@ -708,8 +714,8 @@ export type ChatSendInBatch = {
   language_code?: string | null;
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers and booleans become text. No line breaks, tabs or other control characters, and at most four
-   * blanks in a row: the provider takes no others.
+   * names. Numbers, digit by digit as they are sent, and booleans become text. No line breaks, tabs or other
+   * control characters, and at most four blanks in a row: the provider takes no others.
    */
   params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
   header?: ChatHeader | null;

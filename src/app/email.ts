@@ -73,7 +73,8 @@ function openEmail(
       telemetry.count("relay_encryption_changes", { to: how });
       telemetry.log("warn", `connections to a mail server are ${how} for an hour`, {
         relay,
-        why: code === "ETLS" ? "its TLS handshake fails, and nothing requires it" : "it demands STARTTLS on this machine",
+        why:
+          code === "ETLS" ? "its TLS handshake fails, and nothing requires it" : "it demands STARTTLS on this machine",
       });
     },
   };

@@ -14,7 +14,10 @@ export interface ExactNumber {
 
 /** ECMAScript's "JSON.parse source text access", which TypeScript does not know yet. */
 const WITH_SOURCE = JSON as unknown as {
-  parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown;
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
   rawJSON(text: string): ExactNumber;
   isRawJSON(value: unknown): value is ExactNumber;
 };

@@ -84,7 +84,12 @@ export class TemplateRepository {
   /** Ordered by slug. */
   all(tenantId: string): Promise<AllOfTenant<TemplateRecord>> {
     return listOfTenant(this.options.database, tenantId, {
-      rows: (db) => db.select(TEMPLATE_COLUMNS).from(templates).where(eq(templates.tenantId, tenantId)).orderBy(asc(templates.slug)),
+      rows: (db) =>
+        db
+          .select(TEMPLATE_COLUMNS)
+          .from(templates)
+          .where(eq(templates.tenantId, tenantId))
+          .orderBy(asc(templates.slug)),
       item: (row) => this.recordOf(row),
     });
   }

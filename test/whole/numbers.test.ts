@@ -9,7 +9,12 @@ let key = "";
 
 useWaybill(async (started) => {
   waybill = started;
-  const tenant = { id: "acme", name: "Acme", channels: ["email", "whatsapp", "wallet"], permissions: ["allow_raw_html"] };
+  const tenant = {
+    id: "acme",
+    name: "Acme",
+    channels: ["email", "whatsapp", "wallet"],
+    permissions: ["allow_raw_html"],
+  };
   await waybill.operator("POST", "/tenants", { ...tenant, tokens: 10 });
   key = (await waybill.operator("POST", "/tenants/acme/keys")).body.api_key;
 });
@@ -58,7 +63,12 @@ test(
     expect(single).toContain(`Subject: ${ID}`);
     const batch = { defaults: { subject: "s", text, data }, messages: [{ to_address: "two@example.com" }] };
     expect((await call("POST", "/v1/send/email/batch", batch)).status).toBe(202);
-    await queued("/v1/send/email", { to_address: "three@example.com", subject: "s", text: "{{.n}}", data: { n: n("5.0") } });
+    await queued("/v1/send/email", {
+      to_address: "three@example.com",
+      subject: "s",
+      text: "{{.n}}",
+      data: { n: n("5.0") },
+    });
     expect(await sources("two@example.com")).toContain(filled);
     // A number where a text belongs is refused as ever.
     const wrong = await call("POST", "/v1/send/email", { to_address: "x@example.com", subject: "s", text: n("1.50") });

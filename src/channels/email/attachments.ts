@@ -21,7 +21,11 @@ export const Attachments = optional(
         }),
         content: Type.String({ description: "The file in base64.", contentEncoding: "base64" }),
         content_type: optional(
-          Type.String({ description: "By default what the filename's ending says, else application/octet-stream." }),
+          Type.String({
+            description:
+              "With its parameters. By default what the filename's ending says, else application/octet-stream. A message/rfc822 in " +
+              "ASCII is attached as a message, any other as a file.",
+          }),
         ),
         content_id: optional(
           Type.String({
@@ -77,28 +81,68 @@ export function readAttachments(given: Json): ReadAttachments | string {
 }
 
 const MEMBERS = ["filename", "content", "content_type", "content_id"];
-/** Neither a path nor invisible or direction-turning characters, which disguise a file's ending. */
-const FILENAME = /^[^\p{C}\p{Zl}\p{Zp}/\\]+$/u;
-const CONTENT_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?:; ?[\w-]{1,32}=[\w.+-]{1,64}){0,4}$/;
-/** Their bodies are messages and parts, which must not be encoded (RFC 2046, 5.1 and 5.2.1). */
-const STRUCTURED = /^(?:multipart|message)\//i;
+/**
+ * Neither a path, nor controls, nor characters that turn the direction of those behind them, which disguise a file's ending.
+ * Joiners, marks and tags are part of words and emoji.
+ */
+const FILENAME = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069/\\]+$/u;
+const VISIBLE = /[^\p{Default_Ignorable_Code_Point}\p{Z}]/u;
+/** Their bodies are parts, which must not be encoded (RFC 2046, 5.1), or not what a file holds. */
+const STRUCTURED = /^(?:multipart|message)\/(?!rfc822\b)/i;
+const CONTENT_TYPE_CHARS_MAX = 500;
+const MEDIA_TYPE = /^[\w!#$&^.+-]{1,64}\/[\w!#$&^.+-]{1,64}(?=[ \t]*(?:;|$))/;
+/** RFC 2045, 5.1: a token, or a quoted string. An empty one between two semicolons is nothing. */
+const PARAMETER =
+  /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)[ \t]*=[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[ !#-[\]-~]|\\[ -~])*)"))?/y;
+
+/** The type with its parameters, as it is written: lower case but for values, which are quoted where they must be. Null: it is none. */
+function contentTypeOf(given: string): string | null {
+  const text = given.trim();
+  const [type] = MEDIA_TYPE.exec(text) ?? [];
+  if (type === undefined || text.length > CONTENT_TYPE_CHARS_MAX || STRUCTURED.test(type)) return null;
+  const parameters = new Map<string, string>();
+  PARAMETER.lastIndex = type.length;
+  for (let at = type.length; at < text.length; at = PARAMETER.lastIndex) {
+    const read = PARAMETER.exec(text);
+    if (read === null) return null;
+    const [, name = "", token, quoted = ""] = read;
+    if (name === "") continue;
+    const key = name.toLowerCase();
+    if (parameters.has(key)) return null;
+    parameters.set(key, token ?? quoted.replace(/\\(.)/g, "$1"));
+  }
+  const written = [...parameters].map(
+    ([name, value]) => `; ${name}=${/^[\w.+-]+$/.test(value) ? value : quotedText(value)}`,
+  );
+  return `${type.toLowerCase()}${written.join("")}`;
+}
+
+function quotedText(value: string): string {
+  return `"${value.replace(/["\\]/g, "\\$&")}"`;
+}
 
 function readName(where: string, value: JsonObject): Omit<AttachedFile, "sha256" | "bytes"> | string {
   const unknown = complaintAboutMembers(value, MEMBERS, where);
   if (unknown !== null) return unknown;
   const { filename, content_type, content_id } = value;
-  if (typeof filename !== "string" || filename.length > FILENAME_CHARS_MAX || !FILENAME.test(filename)) {
+  if (
+    typeof filename !== "string" ||
+    filename.length > FILENAME_CHARS_MAX ||
+    !FILENAME.test(filename) ||
+    !VISIBLE.test(filename)
+  ) {
     return `${where}.filename must be 1 to ${FILENAME_CHARS_MAX} characters without slashes and control characters`;
   }
-  const type = content_type ?? undefined;
-  if (type !== undefined && (typeof type !== "string" || !CONTENT_TYPE.test(type) || STRUCTURED.test(type))) {
-    return `${where}.content_type must be a media type such as application/pdf, not multipart or message`;
+  const given = content_type ?? undefined;
+  const type = typeof given === "string" ? contentTypeOf(given) : null;
+  if (given !== undefined && type === null) {
+    return `${where}.content_type must be a media type such as application/pdf or text/calendar; method=REQUEST, not multipart or message (but message/rfc822)`;
   }
   const id = content_id ?? undefined;
   if (id !== undefined && (typeof id !== "string" || !CONTENT_ID.test(id))) {
     return `${where}.content_id must be 1 to 128 of A-Z a-z 0-9 . _ @ + -`;
   }
-  return { filename, ...(type !== undefined && { contentType: type }), ...(id !== undefined && { contentId: id }) };
+  return { filename, ...(type !== null && { contentType: type }), ...(id !== undefined && { contentId: id }) };
 }
 
 function decoded(content: Json | undefined): Uint8Array | null {

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../domain/json.ts";
 import { Template } from "./template.ts";
 
 const QUOTED_CHARS_MAX = 40;
@@ -18,4 +19,21 @@ export function placeholderFault(field: string, text: string): string | null {
       ? "write braces that are meant literally as &#123;&#123;"
       : "braces that are meant literally come from a variable";
   return `${field} has a broken placeholder at line ${line}, column ${column}: ${quoted}; placeholders look like {{.name}} or {{.user.name}}, and ${literal}`;
+}
+
+/** As other services write placeholders: `{{name}}`, `{{ user.name }}`, `{{{name}}}`. */
+const UNDOTTED = /\{\{[ \t]{0,9}([A-Za-z_][\w-]{0,99})(?:[.[][\w.[\]-]{0,100})?[ \t]{0,9}\}\}/g;
+
+/**
+ * A placeholder without its dot, of a variable that a message's data has, in one sentence; null: there is none. It would be sent as
+ * it stands. Other braces in a message are its own.
+ */
+export function undottedPlaceholder(field: string, text: string, data: JsonObject): string | null {
+  if (!text.includes("{{")) return null;
+  for (const [whole, name = ""] of text.matchAll(UNDOTTED)) {
+    if (!Object.hasOwn(data, name)) continue;
+    const meant = whole.replace(/\{\{[ \t]*/, "{{.");
+    return `${field} has ${JSON.stringify(whole)}, which is no placeholder: write ${meant} for the value that data has`;
+  }
+  return null;
 }

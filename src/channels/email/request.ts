@@ -22,6 +22,7 @@ import { violationOf } from "./html-rules.ts";
 import { emailLimits } from "./limits.ts";
 import { ownSenderOf } from "./own-sender.ts";
 import { encodePayload } from "./payload.ts";
+import { undottedPlaceholder } from "./placeholder-faults.ts";
 
 /** The body of `POST /v1/send/email`. */
 export const EmailSend = Type.Object(
@@ -101,6 +102,7 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
     badTopic(body) ??
     (typeof more === "string" ? malformed(more) : null) ??
     noContent(body) ??
+    undotted(body) ??
     unknownTemplate(tenant, body) ??
     rawHtmlNotPermitted(tenant, body) ??
     unsoundHtml(body) ??
@@ -177,6 +179,15 @@ function badTopic({ topic }: JsonObject): Refusal | null {
 function noContent(body: JsonObject): Refusal | null {
   if (body["html"] !== undefined || body["text"] !== undefined || (body["template_id"] ?? "") !== "") return null;
   return malformed("template_id, html or text is required");
+}
+
+function undotted({ subject, html, text, data }: JsonObject): Refusal | null {
+  if (!isJsonObject(data)) return null;
+  for (const [field, written] of Object.entries({ subject, html, text })) {
+    const fault = typeof written === "string" ? undottedPlaceholder(field, written, data) : null;
+    if (fault !== null) return malformed(fault);
+  }
+  return null;
 }
 
 /** HTML takes precedence over a template, which may still supply the subject. */

@@ -174,7 +174,8 @@ export function asksForSlowness({ stage, replyCode, reply, command }: SmtpFailur
  * 452 4.5.3 (RFC 5321, 4.5.3.1.10; 552 in RFC 821), or words. Those about a full store, or about what is too many for an hour, do not.
  */
 export function isTooMany({ code, text }: SmtpReply): boolean {
-  if (/storage|space|quota|full|per (?:\w+ )?(?:minute|hour|day)|(?:this|an|last) (?:hour|day)|rate/i.test(text)) return false;
+  if (/storage|space|quota|full|per (?:\w+ )?(?:minute|hour|day)|(?:this|an|last) (?:hour|day)|rate/i.test(text))
+    return false;
   if (/^\d{3}[ -][45]\.5\.3\b/.test(text)) return true;
   if (code === 452 && !/^452[ -]\d\.\d/.test(text)) return true;
   return /too many (?:\w+ )?(?:recipients|rcpts?|addresses|destinations)\b|(?:recipients?|rcpt) (?:count )?limit|max(?:imum)?(?: \w+){0,3} recipients/i.test(

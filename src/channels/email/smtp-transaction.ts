@@ -67,10 +67,9 @@ export class SmtpTransaction {
   }
 
   begin(): void {
-    const { from, to, further } = this.mail;
+    const { to, further } = this.mail;
     if (further !== undefined) this.asked.push(to, ...further.addresses);
-    if (!this.offers.has("SMTPUTF8") && NOT_ASCII.test(from + to + this.asked.join("")))
-      return this.settle(NO_SMTPUTF8);
+    if (!this.offers.has("SMTPUTF8") && this.isUtf8()) return this.settle(NO_SMTPUTF8);
     const mailFrom = this.mailFrom();
     if (this.isPipelined && this.asked.length > 0) {
       const recipients = this.asked.map(rcptTo).join("");
@@ -151,11 +150,17 @@ export class SmtpTransaction {
     this.say(".\r\n", 1);
   }
 
+  /** RFC 6531, 3.4: an address beyond ASCII in the envelope or in a header. */
+  private isUtf8(): boolean {
+    const { from, to, isUtf8 = false } = this.mail;
+    return isUtf8 || NOT_ASCII.test(from + to + this.asked.join(""));
+  }
+
   private mailFrom(): string {
-    const { from, to, text, rest } = this.mail;
+    const { from, text, rest } = this.mail;
     const bytes = Buffer.byteLength(text, "utf8") + (rest?.bytes ?? 0);
     const size = this.offers.has("SIZE") ? ` SIZE=${bytes}` : "";
-    const utf8 = this.offers.has("SMTPUTF8") && NOT_ASCII.test(from + to + this.asked.join("")) ? " SMTPUTF8" : "";
+    const utf8 = this.offers.has("SMTPUTF8") && this.isUtf8() ? " SMTPUTF8" : "";
     return `MAIL FROM:<${from}>${utf8}${size}\r\n`;
   }
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { EXACT_CHARS_MAX, isExactNumber, numberOf } from "../../domain/json.ts";
 import { CONTROL } from "../../domain/control-characters.ts";
+import { EXACT_CHARS_MAX, isExactNumber, numberOf } from "../../domain/json.ts";
 import { chatLimits } from "./limits.ts";
 
 /** A value that fills a place in a template. */
@@ -23,7 +23,9 @@ export function complaintAbout(value: unknown, charsMax: number = chatLimits.cha
     // The digits would arrive, but the caller's own JSON may have rounded them already.
     const isSafe = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number);
     if (!isSafe) return "is too large for a number: send it as a string";
-    return isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX ? "has too many digits: send it as a string" : null;
+    return isExactNumber(value) && value.rawJSON.length > EXACT_CHARS_MAX
+      ? "has too many digits: send it as a string"
+      : null;
   }
   if (typeof value !== "string") return "must be a string, a number or a boolean";
   if (isLonger(value, charsMax)) return `must not be longer than ${charsMax} characters`;

@@ -122,7 +122,10 @@ describe("a relay whose TLS handshake fails", () => {
   });
 
   test("never gets plain mail where credentials require encryption", async () => {
-    const server = await startScriptedSmtp({ EHLO: "250-here\r\n250-AUTH PLAIN\r\n250 STARTTLS", STARTTLS: "220 go\r\nno" });
+    const server = await startScriptedSmtp({
+      EHLO: "250-here\r\n250-AUTH PLAIN\r\n250 STARTTLS",
+      STARTTLS: "220 go\r\nno",
+    });
     open.push(() => server.stop());
     const port = Number(new URL(server.url).port);
     const { pool, swaps } = aPool({ host: "mail.test", port, user: "shop", password: "secret" });

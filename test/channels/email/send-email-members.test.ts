@@ -228,8 +228,8 @@ test.each<[what: string, members: object, error: string]>([
     "attachments[0].filename must be 1 to 255",
   ],
   [
-    "a message as a file",
-    { attachments: [{ ...FILE, content_type: "message/rfc822" }] },
+    "a part of a message as a file",
+    { attachments: [{ ...FILE, content_type: "message/partial" }] },
     "attachments[0].content_type must be a media type",
   ],
   [

@@ -18,9 +18,12 @@ export interface Mailbox {
  * words is encoded itself, so it arrives as it was written; nodemailer would pass it through as encoded by its caller.
  */
 export function subjectValue(subject: string): string {
-  if (PLAIN_TEXT.test(subject) && !subject.includes("=?")) return subject;
+  if (PLAIN_TEXT.test(subject) && !subject.includes("=?") && !UNFOLDABLE.test(subject)) return subject;
   return MimeNode.encodeHeaderValue("Subject", literalText(subject));
 }
+
+/** A word, or a gap, that makes a line of more than 78 characters (RFC 5322, 2.1.1): encoded words can be folded anywhere. */
+const UNFOLDABLE = /[^ ]{60}| {60}/;
 
 /** Printable ASCII without quotation marks, which nodemailer encodes. */
 const PLAIN_TEXT = /^[ !#-~]*$/;
@@ -29,7 +32,7 @@ const PLAIN_TEXT = /^[ !#-~]*$/;
 export function mailboxOf({ address, name }: NamedAddress): Mailbox | null {
   if (PLAIN_ADDRESS.test(address) && !address.includes("@xn--") && !address.includes(".xn--")) {
     if (name === null || name === "") return { value: address, address };
-    if (PLAIN_NAME.test(name)) return { value: `${name} <${address}>`, address };
+    if (PLAIN_NAME.test(name) && !UNFOLDABLE.test(name)) return { value: `${name} <${address}>`, address };
   }
   const [inEnvelope = ""] = new MimeNode("text/plain").setEnvelope({ to: { address, name: "" } }).getEnvelope().to;
   // Characters that would end the address in a command.
@@ -43,20 +46,26 @@ const PLAIN_ADDRESS =
   /^[\w!#$%&'*+\-/=?^`{|}~]+(?:\.[\w!#$%&'*+\-/=?^`{|}~]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$/;
 
 function literalText(text: string): string {
-  return text.includes("=?") ? encodeWord(text, "Q", WORD_CHARS_MAX) : text;
+  return text.includes("=?") || (ASCII.test(text) && UNFOLDABLE.test(text))
+    ? encodeWord(text, "Q", WORD_CHARS_MAX)
+    : text;
 }
+
+/** Other texts become encoded words anyhow. */
+const ASCII = /^[ -~]*$/;
 
 /** The length at which nodemailer starts a new encoded word. */
 const WORD_CHARS_MAX = 52;
 
 /**
- * Also encodes names that look like encoded words. nodemailer quotes them, but many readers decode inside quotes
+ * Also encodes names with words that no line takes, and those that look like encoded words. nodemailer quotes them, but many readers decode inside quotes
  * although they should not (RFC 2047, 5).
  */
 function withoutQuotes(value: string): string {
-  const [, quoted, address] = QUOTED_NAME.exec(value) ?? [];
-  const name = quoted?.replace(/\\(.)/g, "$1");
-  return name?.includes("=?") ? `${literalText(name)} ${address}` : value;
+  const [, quoted, plain = "", address] = NAMED.exec(value) ?? [];
+  const name = quoted?.replace(/\\(.)/g, "$1") ?? plain;
+  const literal = literalText(name);
+  return literal === name ? value : `${literal} ${address}`;
 }
 
-const QUOTED_NAME = /^"((?:[^"\\]|\\.)*)" (<[^<>]*>)$/;
+const NAMED = /^(?:"((?:[^"\\]|\\.)*)"|([\w ]+)) (<[^<>]*>)$/;

@@ -14,6 +14,8 @@ export interface MailMessage {
   readonly to: string;
   /** Absent: it goes to `to` alone. */
   readonly further?: FurtherRecipients;
+  /** Whether an address in its headers has letters beyond ASCII, which only relays with SMTPUTF8 take (RFC 6532). Absent: no. */
+  readonly isUtf8?: boolean;
   /** Headers and body (RFC 5322), with CRLF line ends. ASCII, except for non-ASCII addresses. */
   readonly text: string;
   /** The rest of the body, if the message has attachments. */
@@ -74,7 +76,15 @@ export async function mailMessage(parts: MailParts): Promise<MailMessage> {
   for (const [name, value] of fields) head += `${name}:${value}\r\n`;
   const signature = signer === null ? "" : await dkimSignature(fields, { text: body, rest }, signer);
   const text = `${signature}${head}\r\n${body}`;
-  return { from: envelopeFrom, to: to.address, text, ...(further && { further }), ...(rest && { rest }) };
+  const isUtf8 = [from, to, ...(cc ?? []), ...(replyTo ?? [])].some(({ value }) => NOT_ASCII.test(value));
+  return {
+    from: envelopeFrom,
+    to: to.address,
+    text,
+    ...(further && { further }),
+    ...(rest && { rest }),
+    ...(isUtf8 && { isUtf8 }),
+  };
 }
 
 interface Body {
@@ -103,6 +113,7 @@ function bodyOf(
   return { body };
 }
 
+const NOT_ASCII = /[^\0-\x7f]/;
 const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
 const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];
 const TEXT_ALONE: HeaderField = ["Content-Type", " text/plain; charset=utf-8"];

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import MimeNode from "nodemailer/lib/mime-node";
-import type { EncodedBody } from "./body-encoding.ts";
+import { type EncodedBody, withCrlf } from "./body-encoding.ts";
 import type { HeaderField } from "./dkim-signature.ts";
+import { typeByName } from "./file-types.ts";
 import { MessageRest } from "./message-rest.ts";
 
 /** A file that a message carries. */
@@ -93,13 +94,33 @@ function addFile(
   { filename, contentType, contentId, body }: Attachment,
   pieces: (string | Uint8Array)[],
 ) {
+  const type = contentType ?? typeByName(filename);
+  const message = MESSAGE.test(type) ? messageLines(body) : null;
   // A part and not a message, which would get a date.
-  const node = new MimeNode("multipart/mixed").createChild(contentType, { filename });
+  const node = new MimeNode("multipart/mixed").createChild(
+    message === null && MESSAGE.test(type) ? "application/octet-stream" : type,
+    { filename },
+  );
   const isShownImage = contentId !== undefined && /^image\//i.test(String(node.getHeader("Content-Type")));
   if (contentId !== undefined) node.setHeader("Content-ID", `<${contentId}>`);
-  node.setHeader("Content-Transfer-Encoding", "base64");
+  node.setHeader("Content-Transfer-Encoding", message === null ? "base64" : "7bit");
   node.setHeader("Content-Disposition", isShownImage ? "inline" : "attachment");
-  pieces.push(`\r\n--${boundary}\r\n${strictlyNamed(node.buildHeaders())}\r\n\r\n`, body);
+  pieces.push(`\r\n--${boundary}\r\n${strictlyNamed(node.buildHeaders())}\r\n\r\n`, message ?? body);
+}
+
+const MESSAGE = /^message\/rfc822\b/i;
+/** RFC 5322, 2.1.1. */
+const LONG_LINE = /[^\r\n]{999}/;
+const NOT_7BIT = /[\0\x80-\xff]/;
+
+/**
+ * A file as an attached message, which must not be encoded (RFC 2046, 5.2.1); null: it needs to be, or is none, and is a file like
+ * any other. Not all relays take 8bit.
+ */
+function messageLines(body: Uint8Array): string | null {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
+  if (NOT_7BIT.test(text) || LONG_LINE.test(text) || !/^[!-9;-~]+:/.test(text)) return null;
+  return withCrlf(text);
 }
 
 /** Encoded words have no place within quotes (RFC 2047, 5): the type names the file as its disposition does (RFC 2231). */

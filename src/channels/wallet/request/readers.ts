@@ -1,5 +1,13 @@
 import { CONTROL_IN_LINES } from "../../../domain/control-characters.ts";
-import { EXACT_CHARS_MAX, isExactNumber, isJsonArray, isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
+import {
+  EXACT_CHARS_MAX,
+  isExactNumber,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  numberOf,
+} from "../../../domain/json.ts";
 import { parseUrl } from "../../../domain/parse-url.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
