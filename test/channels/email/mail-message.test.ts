@@ -242,7 +242,13 @@ test(
         (text) => text.length > 76 && !/[ \t]$/.test(text) && !LONG_LINE.test(text),
       );
       if (isShort) identical += 1;
-      expect(isShort ? ours : withoutSoftBreaks(ours)).toBe(isShort ? theirs : withoutSoftBreaks(theirs));
+      // Words that no line takes are encoded, which nodemailer leaves as they are.
+      const compared = (text: string) =>
+        /^[ !#-~]*$/.test(mail.subject) && /[^ ]{60}| {60}/.test(mail.subject)
+          ? text.replace(/^Subject: [^]*?(?=^Message-ID: |(?<=\?)Message-ID: )/m, "")
+          : text;
+      const [mine, their] = [compared(ours), compared(theirs)];
+      expect(isShort ? mine : withoutSoftBreaks(mine)).toBe(isShort ? their : withoutSoftBreaks(their));
     }
     expect(identical).toBeGreaterThan(MAILS / 20);
   },

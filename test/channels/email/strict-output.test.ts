@@ -56,7 +56,9 @@ describe("an attached message", () => {
     const { attachments } = await PostalMime.parse(raw);
     const [file] = attachments;
     expect([file?.filename, file?.mimeType]).toEqual(["note.eml", "application/octet-stream"]);
-    expect(Buffer.from(file?.content ?? "")).toEqual(Buffer.from(body as string));
+    const content = file?.content;
+    const bytes = content instanceof ArrayBuffer ? Buffer.from(content) : null;
+    expect(bytes).toEqual(typeof body === "string" ? Buffer.from(body) : body);
   });
 
   test("may be named by its type, and a web archive is none", async () => {
