@@ -1472,7 +1472,10 @@ export type EmailJobContent = {
   bcc?: readonly string[];
   reply_to?: readonly string[];
   headers?: { readonly [name: string]: string };
-  /** Names and sizes; the files themselves are not shown. */
+  /**
+   * Names and sizes; the files themselves are not shown. A message that came by SMTP and is sent as it came is one
+   * file, `message.eml`: `subject`, `html` and `text` are what people see of it.
+   */
   attachments?: readonly { filename: string; bytes: number; content_type: string | null; content_id: string | null }[];
 };
 

@@ -43,6 +43,7 @@ import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
 import { openDomains, senderDomainOf } from "./email.ts";
 import { eraseTask } from "./erase.ts";
+import { jobOwners } from "./job-owners.ts";
 import { freePorts, startListener, startReadiness } from "./listener.ts";
 import { startMailLog } from "./mail-log.ts";
 import { MainProcess } from "./main-process.ts";
@@ -229,7 +230,7 @@ async function openBase(
   const webhooks = () => webhookSender(hooks, queue);
   startRecorder(options, shutdown, { queue, eventStore: writer, owner, status, webhooks });
   const away = new AwayParts(systemClock);
-  startMailLog(options, shutdown, { reports, away });
+  startMailLog(options, shutdown, { reports, away, queue, eventStore, registry });
   return {
     late,
     owner,
@@ -277,14 +278,6 @@ function historyOf(
   const { questions } = queue;
   const asked = { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, questions };
   return { ...asked, reads, retries, schedule };
-}
-
-/** Whose job an id is, in the queue or in the event store. */
-function jobOwners({ queue, eventStore, registry }: Awaited<ReturnType<typeof openBase>>, shards: number) {
-  const finished = eventStore.finishedJobs(registry.recipients);
-  const ownerOf = async (jobId: string) =>
-    (await queue.ownerOf(shards, jobId))?.tenantId ?? (await finished.ownerOf(jobId));
-  return { ownerOf };
 }
 
 function machineOf(telemetry: ProcessTelemetry) {

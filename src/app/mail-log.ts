@@ -5,6 +5,7 @@ import type { DeliveryReports } from "../engine/reports/delivery-reports.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
 import type { AwayParts } from "./away-parts.ts";
+import { jobOwners, type OwnersPorts } from "./job-owners.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 interface Parts {
@@ -16,12 +17,13 @@ interface Parts {
 export function startMailLog(
   { config, telemetry }: Parts,
   shutdown: Shutdown,
-  { reports, away }: { readonly reports: DeliveryReports; readonly away: AwayParts },
+  { reports, away, ...stores }: OwnersPorts & { readonly reports: DeliveryReports; readonly away: AwayParts },
 ): void {
   if (!config.roles.includes("maillog") || config.mailLog === null) return;
   // The metrics of e-mail count what it reports.
   const onReport = (report: DeliveryReport) => reports.take(report, "email");
-  const mailLog = new MailLog({ path: config.mailLog, home: config.home, onReport, clock: systemClock, telemetry });
+  const common = { onReport, owners: jobOwners(stores, config.shards), clock: systemClock, telemetry };
+  const mailLog = new MailLog({ path: config.mailLog, home: config.home, ...common });
   mailLog.start();
   away.addPart("mail log", () => mailLog.health());
   // Stopped before the reports: those that they give up must not count as taken.

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { sendEmail } from "../channels/email/routes.ts";
+import { KeptMails } from "../channels/email/submission/kept-mails.ts";
 import {
   type ServerCertificate,
   type SubmissionPorts,
@@ -50,23 +51,24 @@ export async function startSubmission(config: Config, shutdown: Shutdown, ports:
 }
 
 /** A door of its own, with room for bodies of its own: each recipient is a request like the API's. */
-export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "holderOf" | "admit" | "send"> {
+export function mailDoor(ports: DoorPorts): Pick<SubmissionPorts, "holderOf" | "admit" | "send" | "kept"> {
+  const kept = new KeptMails();
+  // Mail that comes by SMTP carries no passes.
+  const endpoint = sendEmail(null, (tenant, body) => kept.accept(tenant, body));
+  // Requests by SMTP, in metrics and traces.
+  const route = { name: "smtp", path: endpoint.path };
   const door = new FrontDoor({ ...ports, wrongTokens: null });
   return {
+    kept,
     holderOf: (apiKey) => ports.directory.byApiKey(apiKey),
     admit: (tenant) => door.admit({ isCounted: false, rate: null }, tenant),
     send: (request, isCounted) =>
-      door.serve(ROUTE, request, (exchange) => {
+      door.serve(route, request, (exchange) => {
         exchange.isCounted = isCounted;
-        return SEND.serve(door, exchange, {});
+        return endpoint.serve(door, exchange, {});
       }),
   };
 }
-
-/** Mail that comes by SMTP carries no passes. */
-const SEND = sendEmail(null);
-/** Requests by SMTP, in metrics and traces. */
-const ROUTE = { name: "smtp", path: SEND.path };
 
 interface CertificateFiles {
   readonly cert: string;

@@ -1,4 +1,4 @@
-import type { ContentStore } from "../../domain/content-store.ts";
+import type { ContentStore, StoredContent } from "../../domain/content-store.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { Attachment } from "./mime/multipart.ts";
 import type { AttachedFile } from "./payload.ts";
@@ -6,6 +6,22 @@ import type { AttachedFile } from "./payload.ts";
 /** An attachment that was accepted cannot be had any more: the message must not be sent without it. */
 export class LostContentError extends Error {
   override readonly name = "LostContentError";
+}
+
+/** The message that the job sends as it came. Throws and rejects as `attachedFiles` does. */
+export async function keptBytes(
+  job: QueuedJob,
+  { sha256 }: StoredContent,
+  contents: Pick<ContentStore, "get"> | undefined,
+): Promise<Buffer> {
+  const body = await contents?.get(job, sha256);
+  if (!body) throw new LostContentError("the message could not be sent: its content is gone");
+  if (digestOf(body) !== sha256) throw new LostContentError("the message could not be sent: its content is damaged");
+  return Buffer.from(body.buffer, body.byteOffset, body.length);
+}
+
+function digestOf(body: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(body).digest("hex");
 }
 
 /**
@@ -22,7 +38,7 @@ export async function attachedFiles(
   for (const { filename, contentType, contentId, sha256 } of files) {
     const body = found.get(sha256) ?? (await contents?.get(job, sha256)) ?? null;
     if (body === null) throw new LostContentError(`the message could not be sent: its attachment ${filename} is gone`);
-    if (!found.has(sha256) && new Bun.CryptoHasher("sha256").update(body).digest("hex") !== sha256) {
+    if (!found.has(sha256) && digestOf(body) !== sha256) {
       throw new LostContentError(`the message could not be sent: its attachment ${filename} is damaged`);
     }
     found.set(sha256, body);

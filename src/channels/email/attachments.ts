@@ -7,7 +7,7 @@ import { emailLimits } from "./limits.ts";
 import type { AttachedFile } from "./payload.ts";
 
 export const FILENAME_CHARS_MAX = 255;
-const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
+export const CONTENT_ID = /^[A-Za-z0-9._@+-]{1,128}$/;
 const MIB = 1024 * 1024;
 
 export const Attachments = optional(
@@ -85,7 +85,8 @@ const MEMBERS = ["filename", "content", "content_type", "content_id"];
  * Neither a path, nor controls, nor characters that turn the direction of those behind them, which disguise a file's ending.
  * Joiners, marks and tags are part of words and emoji.
  */
-const FILENAME = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069/\\]+$/u;
+export const UNNAMEABLE = String.raw`\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069`;
+const FILENAME = new RegExp(String.raw`^[^${UNNAMEABLE}/\\]+$`, "u");
 const VISIBLE = /[^\p{Default_Ignorable_Code_Point}\p{Z}]/u;
 /** Their bodies are parts, which must not be encoded (RFC 2046, 5.1), or not what a file holds. */
 const STRUCTURED = /^(?:multipart|message)\/(?!rfc822\b)/i;
@@ -96,7 +97,7 @@ const PARAMETER =
   /[ \t]*;[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)[ \t]*=[ \t]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[ !#-[\]-~]|\\[ -~])*)"))?/y;
 
 /** The type with its parameters, as it is written: lower case but for values, which are quoted where they must be. Null: it is none. */
-function contentTypeOf(given: string): string | null {
+export function contentTypeOf(given: string): string | null {
   const text = given.trim();
   const [type] = MEDIA_TYPE.exec(text) ?? [];
   if (type === undefined || text.length > CONTENT_TYPE_CHARS_MAX || STRUCTURED.test(type)) return null;

@@ -21,7 +21,11 @@ const EmailJobContent = Type.Object(
           content_type: Type.Union([Type.String(), Type.Null()]),
           content_id: Type.Union([Type.String(), Type.Null()]),
         }),
-        { description: "Names and sizes; the files themselves are not shown." },
+        {
+          description:
+            "Names and sizes; the files themselves are not shown. A message that came by SMTP and is sent as it came is one " +
+            "file, `message.eml`: `subject`, `html` and `text` are what people see of it.",
+        },
       ),
     ),
     subject: Type.String(),
@@ -67,7 +71,7 @@ export const emailContentKind: ContentKind = {
 };
 
 /** What few messages have. */
-function furtherMembers({ cc, bcc, replyTo, headers, attachments }: EmailPayload): JsonObject {
+function furtherMembers({ cc, bcc, replyTo, headers, attachments, kept }: EmailPayload): JsonObject {
   const addresses = (list: readonly Addressee[]) => list.map(({ address }) => address);
   return {
     ...(cc && { cc: addresses(cc) }),
@@ -81,6 +85,9 @@ function furtherMembers({ cc, bcc, replyTo, headers, attachments }: EmailPayload
         content_type: contentType ?? null,
         content_id: contentId ?? null,
       })),
+    }),
+    ...(kept && {
+      attachments: [{ filename: "message.eml", bytes: kept.bytes, content_type: "message/rfc822", content_id: null }],
     }),
   };
 }

@@ -12,7 +12,7 @@ import { remember } from "../../domain/remember.ts";
 import { parseSmtpUrl, type SmtpServer } from "../../domain/smtp-url.ts";
 import type { SuppressionLookup } from "../../domain/suppressions.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import { attachedFiles, LostContentError } from "./attached-files.ts";
+import { attachedFiles, keptBytes, LostContentError } from "./attached-files.ts";
 import { type BouncedAddresses, suppressBounced } from "./bounced-addresses.ts";
 import { Copies, mailboxesOf, named } from "./copies.ts";
 import { type DestinationAnswer, DestinationPace } from "./destination-pace.ts";
@@ -24,6 +24,7 @@ import { domainOf, isMailAddress, returnPathOf } from "./mail-address.ts";
 import { messageIdOf } from "./message-id.ts";
 import { encodedText } from "./mime/body-encoding.ts";
 import { type Mailbox, mailboxOf, type NamedAddress } from "./mime/header-values.ts";
+import { keptMail } from "./mime/kept-mail.ts";
 import { type MailMessage, type MailParts, mailMessage } from "./mime/mail-message.ts";
 import type { Attachment } from "./mime/multipart.ts";
 import { type OwnSender, ownSenderOf } from "./own-sender.ts";
@@ -147,6 +148,7 @@ export class EmailChannel implements Channel {
     const html = writtenHtml(content);
     const text = content.text === null ? null : content.text.template.text(content.text.values);
     const raw = async () => {
+      if (payload.kept !== undefined) return keptBytes(job, payload.kept, this.options.contents);
       const bodies = {
         html: content.html === null ? null : encodedText(html),
         text: text === null ? null : encodedText(text),
@@ -170,8 +172,8 @@ export class EmailChannel implements Channel {
     try {
       const letter = this.compose(job, tenant);
       if ("kind" in letter) return letter;
-      const { cc, bcc, attachments } = letter.payload;
-      if (cc !== undefined || bcc !== undefined || attachments !== undefined) {
+      const { cc, bcc, attachments, kept } = letter.payload;
+      if (cc !== undefined || bcc !== undefined || attachments !== undefined || kept !== undefined) {
         const { outcome, answer: said } = await this.deliverMore(letter, job, tenant, signal);
         answer = said;
         return await this.suppressed(this.counted(job, outcome), job, tenant);
@@ -195,14 +197,15 @@ export class EmailChannel implements Channel {
     return { ...outcome, attemptsMax: Math.min(attempts + UNCERTAIN_TRIES_MAX - earlier, limits.attemptsMax) };
   }
 
-  /** A message with further recipients or attachments. */
+  /** A message with further recipients or attachments, or one that is sent as it came. */
   private async deliverMore(letter: Letter, job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Submission> {
     const { suppressions, contents } = this.options;
-    const { cc = [], bcc = [], attachments = [] } = letter.payload;
+    const { cc = [], bcc = [], attachments = [], kept } = letter.payload;
     let more: More;
     try {
       const copies = await Copies.of(job, { tenant, cc, bcc, to: letter.payload.to }, suppressions);
-      more = { copies, attachments: await attachedFiles(job, attachments, contents) };
+      const bytes = kept === undefined ? null : await keptBytes(job, kept, contents);
+      more = { copies, attachments: await attachedFiles(job, attachments, contents), bytes };
     } catch (error) {
       if (error instanceof LostContentError) return unanswered({ kind: "failed", error: error.message });
       if (isOutage(error)) return unanswered(NOT_NOW);
@@ -240,19 +243,31 @@ export class EmailChannel implements Channel {
     const { own, content } = letter;
     const { html, text } = content;
     const signing = this.signingOf(own);
-    return mailMessage({
-      ...this.partsOf(letter, job, more?.copies.mark),
-      ...more?.copies.parts(),
-      ...(more !== undefined && { attachments: more.attachments }),
+    const envelope = {
       envelopeFrom: this.returnPathOf(signing, job, tenant)?.address ?? letter.from.address,
       headers: this.links.headers(job),
+      signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
+    };
+    const parts = this.partsOf(letter, job, more?.copies.mark);
+    if (more !== undefined && more.bytes !== null) {
+      return keptMail({
+        ...parts,
+        ...envelope,
+        bytes: more.bytes,
+        isEightBit: letter.payload.kept?.isEightBit === true,
+      });
+    }
+    return mailMessage({
+      ...parts,
+      ...envelope,
+      ...more?.copies.parts(),
+      ...(more !== undefined && { attachments: more.attachments }),
       html:
         html === null
           ? null
           : html.template.encodeTracked(html.values, this.links.tracking(job, trackingOf(letter.payload, tenant))),
       // Keeps the message's own links.
       text: text === null ? null : text.template.encode(text.values),
-      signer: signing === null ? null : { domain: asciiDomain(domainOf(letter.sender.address)), key: signing },
     });
   }
 
@@ -385,6 +400,8 @@ function senderOf(own: OwnSender, defaultFrom: NamedAddress): NamedAddress {
 interface More {
   readonly copies: Copies;
   readonly attachments: readonly Attachment[];
+  /** The message as it came; null: it is composed. */
+  readonly bytes: Buffer | null;
 }
 
 /** A store is away. */

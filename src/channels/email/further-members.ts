@@ -217,6 +217,10 @@ const STEERING = new RegExp(`^x-(?:${[
   "envelope-.*", "return-path", "rcpt-to", "bcc",
 ].join("|")})$`);
 
+export function isSteeringHeader(key: string): boolean {
+  return STEERING.test(key);
+}
+
 /** Whether `headers` may have a header of this name. */
 export function isFurtherHeader(name: string): boolean {
   const key = name.toLowerCase();

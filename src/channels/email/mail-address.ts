@@ -1,3 +1,4 @@
+import { isJobId } from "../../domain/ids.ts";
 import { limits } from "../../domain/limits.ts";
 
 /**
@@ -27,4 +28,10 @@ export function domainOf(address: string): string {
  */
 export function returnPathOf(jobId: string, host: string): string {
   return `b+${jobId}@${host}`;
+}
+
+/** The job whose return path the address is, or null. */
+export function jobOfReturnPath(address: string): string | null {
+  const jobId = /^b\+([0-9a-f-]{36})@/i.exec(address)?.[1]?.toLowerCase() ?? "";
+  return isJobId(jobId) ? jobId : null;
 }

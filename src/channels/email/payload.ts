@@ -22,6 +22,14 @@ export interface EmailPayload {
   readonly attachments?: readonly AttachedFile[];
   /** Before what its template and its tenant say. */
   readonly tracking?: TrackingChoice;
+  /** The message as it came, which is sent; the other members are what people see of it. */
+  readonly kept?: KeptFile;
+}
+
+/** A message in the content store. */
+export interface KeptFile extends StoredContent {
+  /** Whether its body has bytes beyond ASCII: it is signed as it is. */
+  readonly isEightBit: boolean;
 }
 
 export interface Addressee {
@@ -63,7 +71,7 @@ export function parsePayload(text: string): EmailPayload | null {
 }
 
 /** Members that few messages have. */
-function furtherOf({ cc, bcc, replyTo, headers, attachments, tracking }: JsonObject): Partial<EmailPayload> {
+function furtherOf({ cc, bcc, replyTo, headers, attachments, tracking, kept }: JsonObject): Partial<EmailPayload> {
   return {
     ...(Array.isArray(cc) && { cc: cc.flatMap(addressee) }),
     ...(Array.isArray(bcc) && { bcc: bcc.flatMap(addressee) }),
@@ -71,6 +79,7 @@ function furtherOf({ cc, bcc, replyTo, headers, attachments, tracking }: JsonObj
     // Written by `encodePayload`, whose caller has checked every value.
     ...(isJsonObject(headers) && { headers: headers as Readonly<Record<string, string>> }),
     ...(Array.isArray(attachments) && { attachments: attachments.flatMap(attachedFile) }),
+    ...keptFile(kept),
     ...(isJsonObject(tracking) && { tracking: trackingChoice(tracking) }),
   };
 }
@@ -81,6 +90,13 @@ export function trackingChoice({ opens, clicks }: JsonObject): TrackingChoice {
     ...(typeof opens === "boolean" && { opens }),
     ...(typeof clicks === "boolean" && { clicks }),
   };
+}
+
+function keptFile(value: Json | undefined): Pick<EmailPayload, "kept"> {
+  if (!isJsonObject(value)) return {};
+  const { sha256, bytes, isEightBit } = value;
+  if (typeof sha256 !== "string" || typeof bytes !== "number") return {};
+  return { kept: { sha256, bytes, isEightBit: isEightBit === true } };
 }
 
 function addressee(value: Json): readonly Addressee[] {

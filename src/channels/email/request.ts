@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import type { Content } from "../../domain/content-store.ts";
 import { CONTROL } from "../../domain/control-characters.ts";
 import { isRoutedOn, normaliseAddress, parseRecipient } from "../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
@@ -87,8 +88,10 @@ export const EmailSend = Type.Object(
  * Turns the parsed body of `POST /v1/send/email` into a job, or into the first reason to refuse it. The order of the
  * rules is part of the contract: first malformed input (400), then missing permissions (403), then invalid content
  * (422).
+ *
+ * @param kept a message that is sent as it came: the body has what people see of it
  */
-export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
+export function acceptEmail(tenant: Tenant, given: unknown, kept?: KeptContent): Acceptance {
   if (!isJsonObject(given)) return refuse("the body must be a JSON object");
   const body = presentMembers(given);
   const to = readAddress(body["to_address"]);
@@ -105,11 +108,10 @@ export function acceptEmail(tenant: Tenant, given: unknown): Acceptance {
     undotted(body) ??
     unknownTemplate(tenant, body) ??
     rawHtmlNotPermitted(tenant, body) ??
-    unsoundHtml(body) ??
-    unsoundText(body) ??
+    (kept === undefined ? (unsoundHtml(body) ?? unsoundText(body)) : null) ??
     unverifiedDomain(tenant);
   if (refusal !== null || typeof more === "string") return { ok: false, refusal: refusal ?? malformed(String(more)) };
-  return toJob(tenant, body, to, more);
+  return toJob(tenant, body, to, kept === undefined ? more : { ...more, kept });
 }
 
 const STRING_FIELDS = ["to_address", "to_name", "subject", "template_id", "html", "text", "topic"] as const;
@@ -120,6 +122,13 @@ const MEMBERS = [...STRING_FIELDS, "data", ...MORE];
 interface More extends FurtherMembers {
   readonly attached: ReadAttachments | null;
   readonly tags: readonly Tag[];
+  readonly kept?: KeptContent;
+}
+
+/** A message as its delivery sends it, but for the fields that the delivery adds. */
+export interface KeptContent extends Content {
+  /** Whether its body has bytes beyond ASCII. */
+  readonly isEightBit: boolean;
 }
 
 const NO_MORE: More = { attached: null, tags: [] };
@@ -237,7 +246,12 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
  * Runs after all rules have passed, so the types of the fields are known. `data` is passed on unchanged; none of its
  * keys is ever assigned.
  */
-function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, tags, ...further }: More): Acceptance {
+function toJob(
+  tenant: Tenant,
+  body: JsonObject,
+  to: string | null,
+  { attached, tags, kept, ...further }: More,
+): Acceptance {
   const { to_name, subject, template_id, html, text, data } = body;
   const isInline = typeof html === "string" || (typeof text === "string" && (template_id ?? "") === "");
   const template = typeof template_id === "string" && !isInline ? template_id : undefined;
@@ -253,6 +267,7 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, 
     data: isJsonObject(data) ? data : undefined,
     ...further,
     attachments: attached === null || attached.attachments.length === 0 ? undefined : attached.attachments,
+    kept: kept && { sha256: kept.sha256, bytes: kept.body.length, isEightBit: kept.isEightBit },
   });
   const stored = template === undefined ? undefined : tenant.emailTemplates.get(template);
   if (stored !== undefined && wouldBeTooLarge(stored, isJsonObject(data) ? data : {}, payload.length)) {
@@ -268,9 +283,8 @@ function toJob(tenant: Tenant, body: JsonObject, to: string | null, { attached, 
     ...(tags.length > 0 && { tags }),
     ...(topic !== undefined && { topic }),
   };
-  return attached === null || attached.contents.length === 0
-    ? { ok: true, job }
-    : { ok: true, job, contents: attached.contents };
+  const contents = kept === undefined ? (attached?.contents ?? []) : [kept];
+  return contents.length === 0 ? { ok: true, job } : { ok: true, job, contents };
 }
 
 /** The message's own, or else its template's, even where that gives the subject alone. */

@@ -3,6 +3,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { batchEndpoint } from "../../http/sending/batch-endpoint.ts";
 import { acceptWithoutPass, carrying, type PassDesk } from "../../http/sending/carried-pass.ts";
 import { sendEndpoint } from "../../http/sending/send-endpoint.ts";
+import type { SendKind } from "../../http/sending/serve-send.ts";
 import { acceptEmailCarrying } from "./carried-pass.ts";
 import { emailLimits } from "./limits.ts";
 import { acceptEmail, EmailSend } from "./request.ts";
@@ -11,8 +12,9 @@ import { acceptEmail, EmailSend } from "./request.ts";
  * `POST /v1/send/email`.
  *
  * @param desk Takes passes that messages carry; null: none does.
+ * @param accept Checks bodies without a desk.
  */
-export function sendEmail(desk: PassDesk | null): Endpoint {
+export function sendEmail(desk: PassDesk | null, accept: SendKind["accept"] = acceptEmail): Endpoint {
   return sendEndpoint({
     path: "/v1/send/email",
     name: "send_email",
@@ -63,7 +65,7 @@ export function sendEmail(desk: PassDesk | null): Endpoint {
       },
     },
     ...(desk !== null && { fails: { 402: desk.noTokens } }),
-    accept: desk === null ? acceptEmail : acceptEmailCarrying(desk),
+    accept: desk === null ? accept : acceptEmailCarrying(desk),
   });
 }
 

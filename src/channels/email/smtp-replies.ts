@@ -46,6 +46,7 @@ type Cause =
   | "greeting"
   | "address"
   | "utf8"
+  | "eight_bit"
   | "forbidden";
 
 interface Rule {
@@ -64,6 +65,7 @@ const UNCERTAIN_WAIT_MS = 10 * 60_000;
 /** The first matching rule decides. If none matches, the cause is `temporary`. */
 const RULES: readonly Rule[] = [
   { cause: "utf8", codes: ["ESMTPUTF8"] },
+  { cause: "eight_bit", codes: ["E8BITMIME"] },
   // By a stop of this process, which may come with each release: its messages are not to be ten minutes late for that.
   { cause: "broken_off", codes: ["EABORT"], stages: ["end"] },
   { cause: "uncertain", stages: ["end"] },
@@ -116,6 +118,11 @@ export function smtpOutcome(failure: SmtpFailure, relay: SmtpRelay): Outcome {
       return { kind: "failed", error: "the sender's or the recipient's address cannot be sent to" };
     case "utf8":
       return { kind: "failed", error: `${server} takes no addresses with letters beyond ASCII (SMTPUTF8)` };
+    case "eight_bit":
+      return {
+        kind: "failed",
+        error: `${server} takes no bytes beyond ASCII (8BITMIME): encode the signed parts of the message before they are signed`,
+      };
     case "credentials":
       return relay.own
         ? { kind: "failed", error: `your mail server refused the credentials that are stored for it${said}` }

@@ -70,6 +70,7 @@ export class SmtpTransaction {
     const { to, further } = this.mail;
     if (further !== undefined) this.asked.push(to, ...further.addresses);
     if (!this.offers.has("SMTPUTF8") && this.isUtf8()) return this.settle(NO_SMTPUTF8);
+    if (this.mail.isEightBit === true && !this.offers.has("8BITMIME")) return this.settle(NO_8BITMIME);
     const mailFrom = this.mailFrom();
     if (this.isPipelined && this.asked.length > 0) {
       const recipients = this.asked.map(rcptTo).join("");
@@ -157,11 +158,12 @@ export class SmtpTransaction {
   }
 
   private mailFrom(): string {
-    const { from, text, rest } = this.mail;
+    const { from, text, rest, isEightBit } = this.mail;
     const bytes = Buffer.byteLength(text, "utf8") + (rest?.bytes ?? 0);
     const size = this.offers.has("SIZE") ? ` SIZE=${bytes}` : "";
     const utf8 = this.offers.has("SMTPUTF8") && this.isUtf8() ? " SMTPUTF8" : "";
-    return `MAIL FROM:<${from}>${utf8}${size}\r\n`;
+    const body = isEightBit === true ? " BODY=8BITMIME" : "";
+    return `MAIL FROM:<${from}>${utf8}${body}${size}\r\n`;
   }
 
   /** The message with its end marker. */
@@ -192,6 +194,7 @@ export class SmtpTransaction {
 const NOT_ASCII = /[^\0-\x7f]/;
 
 const NO_SMTPUTF8: SmtpFailure = { stage: "message", code: "ESMTPUTF8", replyCode: null, reply: null, command: null };
+const NO_8BITMIME: SmtpFailure = { ...NO_SMTPUTF8, code: "E8BITMIME" };
 
 function rcptTo(address: string): string {
   return `RCPT TO:<${address}>\r\n`;

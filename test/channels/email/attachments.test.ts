@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { EmailChannel } from "../../../src/channels/email/email-channel.ts";
 import type { MailMessage } from "../../../src/channels/email/mime/mail-message.ts";
-import { MessageRest } from "../../../src/channels/email/mime/message-rest.ts";
+import { LinesAndFiles } from "../../../src/channels/email/mime/message-rest.ts";
 import type { AttachedFile, EmailPayload } from "../../../src/channels/email/payload.ts";
 import { startSmtpSandbox } from "../../../src/channels/email/sandbox/smtp-sandbox.ts";
 import { SmtpSession } from "../../../src/channels/email/smtp-session.ts";
@@ -103,7 +103,7 @@ describe("to a relay that reads slowly", () => {
     await session.open(NEVER);
 
     let made = 0;
-    const rest = new MessageRest([new Uint8Array(30 * 1024 * 1024), "\r\n"]);
+    const rest = new LinesAndFiles([new Uint8Array(30 * 1024 * 1024), "\r\n"]);
     const chunks = rest.chunks.bind(rest);
     rest.chunks = function* (lines) {
       for (const chunk of chunks(lines)) {

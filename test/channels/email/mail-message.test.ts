@@ -6,7 +6,7 @@ import { headerText } from "../../../src/channels/email/header-text.ts";
 import { encodedText, withCrlf } from "../../../src/channels/email/mime/body-encoding.ts";
 import { mailboxOf } from "../../../src/channels/email/mime/header-values.ts";
 import { type MailParts, mailMessage } from "../../../src/channels/email/mime/mail-message.ts";
-import { MessageRest } from "../../../src/channels/email/mime/message-rest.ts";
+import { LinesAndFiles } from "../../../src/channels/email/mime/message-rest.ts";
 import type { Attachment } from "../../../src/channels/email/mime/multipart.ts";
 import { Template } from "../../../src/channels/email/template.ts";
 import { trackedHtml } from "../../../src/channels/email/tracked-html.ts";
@@ -353,7 +353,7 @@ describe("a message with copies, headers and files", () => {
   });
 
   test("a file is encoded while it is read: no more than a piece of it at a time", () => {
-    const rest = new MessageRest(["--b\r\n", new Uint8Array(10 * 1024 * 1024), "\r\n--b--\r\n"]);
+    const rest = new LinesAndFiles(["--b\r\n", new Uint8Array(10 * 1024 * 1024), "\r\n--b--\r\n"]);
     const sizes = Array.from(rest.chunks(), ({ length }) => length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(64 * 1024);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(rest.bytes);

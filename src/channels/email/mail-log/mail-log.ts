@@ -9,7 +9,7 @@ import { type FollowerNote, LogFollower } from "./log-follower.ts";
 import type { LogPlace } from "./log-place.ts";
 import { PlaceStore } from "./place-store.ts";
 import { type PostfixLogLine, parsePostfixLogLine } from "./postfix-log-line.ts";
-import { deferralsOf, PostfixQueue, type QueueChanges, type QueuedMail } from "./postfix-queue.ts";
+import { deferralsOf, PostfixQueue, type QueueChanges, type QueuedMail, UNKNOWN_TENANT } from "./postfix-queue.ts";
 
 export interface MailLogOptions {
   /** The path of Postfix's log. */
@@ -18,6 +18,8 @@ export interface MailLogOptions {
   readonly home: string;
   /** Resolves when the report need not be repeated. */
   onReport(report: DeliveryReport): Promise<void>;
+  /** Whose job it is; null: nobody's. Rejects with `UnavailableError` or `TransportError`. */
+  readonly owners: { ownerOf(jobId: string): Promise<string | null> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
 }
@@ -138,10 +140,12 @@ export class MailLog {
   }
 
   private async reportUntilTaken(report: DeliveryReport): Promise<void> {
-    const { onReport, clock, telemetry } = this.options;
+    const { onReport, owners, clock, telemetry } = this.options;
     while (true) {
       try {
-        return await onReport(report);
+        if (report.tenantId !== UNKNOWN_TENANT) return await onReport(report);
+        const tenantId = await owners.ownerOf(report.jobId);
+        return tenantId === null ? undefined : await onReport({ ...report, tenantId });
       } catch (error) {
         telemetry.log("error", "a report of the mail log was not taken and is repeated", { error: String(error) });
       }
@@ -182,6 +186,9 @@ export class MailLog {
     switch (line.kind) {
       case "named":
         postfixQueue.name(line, line.messageId, nowMs);
+        return null;
+      case "returns_to":
+        postfixQueue.returnsTo(line, line.jobId);
         return null;
       case "removed":
         postfixQueue.remove(line);

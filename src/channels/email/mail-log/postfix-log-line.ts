@@ -1,3 +1,5 @@
+import { jobOfReturnPath } from "../mail-address.ts";
+
 /** Identifies a line's message: queue ids are unique only within one instance of Postfix (`postfix`, `postfix-out`). */
 export interface QueueRef {
   readonly instance: string;
@@ -8,6 +10,7 @@ export interface QueueRef {
  * What a line of Postfix's log says about a message's delivery.
  *
  * - `named`: the message got its queue id; `messageId` is its Message-ID header. Always the first of these lines.
+ * - `returns_to`: the queue manager has it, and its return path names a job.
  * - `delivered`: an external server accepted it. `said` is the server's reply.
  * - `handed_over`: it went to a program or a mailbox store on this machine, which says nothing about its delivery.
  * - `bounced`: permanently refused. `deferred`: it stays in the queue.
@@ -19,6 +22,7 @@ export interface QueueRef {
 export type PostfixLogLine = QueueRef &
   (
     | { readonly kind: "named"; readonly messageId: string }
+    | { readonly kind: "returns_to"; readonly jobId: string }
     | { readonly kind: "delivered"; readonly recipient: string; readonly said: string }
     | { readonly kind: "handed_over"; readonly recipient: string }
     | ({ readonly kind: "bounced" } & RefusedMail)
@@ -54,7 +58,11 @@ export function parsePostfixLogLine(line: string): PostfixLogLine | null {
     return { ...ref, kind: "named", messageId: rest.slice("message-id=".length) };
   }
   if (rest === "removed") return { ...ref, kind: "removed" };
-  if (rest.startsWith("from=<") && program === "qmgr") return EXPIRED.test(rest) ? { ...ref, kind: "expired" } : null;
+  if (rest.startsWith("from=<") && program === "qmgr") {
+    if (EXPIRED.test(rest)) return { ...ref, kind: "expired" };
+    const jobId = jobOfReturnPath(/^from=<([^>]{1,320})>/.exec(rest)?.[1] ?? "");
+    return jobId === null ? null : { ...ref, kind: "returns_to", jobId };
+  }
   const notificationId = NOTIFIED.exec(rest)?.[1];
   return notificationId === undefined ? null : { ...ref, kind: "notified", notificationId };
 }

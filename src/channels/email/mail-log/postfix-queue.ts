@@ -48,6 +48,12 @@ export class PostfixQueue {
     this.forgetOldest(nowMs);
   }
 
+  /** A message that is sent as it came has a Message-ID of its own, and its return path names the job, but no tenant. */
+  returnsTo(ref: QueueRef, jobId: string): void {
+    const mail = this.entries.get(keyOf(ref));
+    if (mail?.job === null) this.put(keyOf(ref), { ...mail, job: { jobId, tenantId: UNKNOWN_TENANT } });
+  }
+
   find(ref: QueueRef): QueuedMail | null {
     const key = keyOf(ref);
     return this.entries.get(key) ?? this.departed.get(key) ?? null;
@@ -113,6 +119,9 @@ export class PostfixQueue {
     }
   }
 }
+
+/** Of a job that its return path names. */
+export const UNKNOWN_TENANT = "";
 
 /** Most recipients of a message that are put off, and the length of a reason among several. */
 const DEFERRALS_MAX = 50;

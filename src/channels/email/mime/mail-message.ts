@@ -18,8 +18,10 @@ export interface MailMessage {
   readonly isUtf8?: boolean;
   /** Headers and body (RFC 5322), with CRLF line ends. ASCII, except for non-ASCII addresses. */
   readonly text: string;
-  /** The rest of the body, if the message has attachments. */
+  /** The rest of the body, if the message has attachments or is sent as it came. */
   readonly rest?: MessageRest;
+  /** Whether the body has bytes beyond ASCII, which only servers with 8BITMIME take (RFC 6152). */
+  readonly isEightBit?: true;
 }
 
 /** Recipients of the envelope beside the main one. */
@@ -122,12 +124,12 @@ function listOf(mailboxes: readonly Mailbox[]): string {
   return mailboxes.map(({ value }) => value).join(", ");
 }
 
-function dateOf(dateMs: number): HeaderField {
+export function dateOf(dateMs: number): HeaderField {
   return ["Date", ` ${new Date(dateMs).toUTCString().replace("GMT", "+0000")}`];
 }
 
 /** Folds the field (RFC 5322, 2.2.3) if it is long, as nodemailer does. */
-function folded(name: string, value: string): HeaderField {
+export function folded(name: string, value: string): HeaderField {
   const line = `${name}: ${value}`;
   return [name, (line.length < LINE_MAX ? line : foldLines(line, LINE_MAX)).slice(name.length + 1)];
 }

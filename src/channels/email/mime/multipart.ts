@@ -3,7 +3,7 @@ import MimeNode from "nodemailer/lib/mime-node";
 import { type EncodedBody, withCrlf } from "./body-encoding.ts";
 import type { HeaderField } from "./dkim-signature.ts";
 import { typeByName } from "./file-types.ts";
-import { MessageRest } from "./message-rest.ts";
+import { LinesAndFiles, type MessageRest } from "./message-rest.ts";
 
 /** A file that a message carries. */
 export interface Attachment {
@@ -55,7 +55,7 @@ export function withAttachments(
 function cut({ type, head }: MessagePart, pieces: readonly (string | Uint8Array)[]) {
   const [first = "", ...others] = joined(pieces);
   const [end, ...lines] = typeof first === "string" ? [first.slice(0, 2), first.slice(2)] : ["", first];
-  return { type, head: head + end, rest: new MessageRest([...lines, ...others]) };
+  return { type, head: head + end, rest: new LinesAndFiles([...lines, ...others]) };
 }
 
 interface MessagePart {

@@ -1,3 +1,4 @@
+import { JOB_FIELD } from "../mime/kept-mail.ts";
 import { MimePart } from "./mime-part.ts";
 
 /** What a report says of the message that it is about. */
@@ -17,7 +18,9 @@ export function returnedMessage(report: MimePart): ReturnedMessage {
   const original = parts.find(({ mediaType }) => RETURNED.has(mediaType));
   const head = original === undefined ? null : MimePart.parse(original.content());
   const linkToken = LINK.exec(head?.field("list-unsubscribe") ?? "")?.[1] ?? null;
-  const messageId = OWN_ID.exec(head?.field("message-id") ?? "")?.[0] ?? null;
+  // A message that was sent as it came has a Message-ID of its own.
+  const named = head?.field(JOB_FIELD.toLowerCase()) ?? head?.field("message-id") ?? "";
+  const messageId = OWN_ID.exec(named)?.[0] ?? null;
   const returned = { linkToken, messageId, jobId: jobIn(report.head, ...parts.map(({ body }) => body)) };
   if (linkToken !== null || messageId !== null) return returned;
   // Returned as plain text, or only mentioned.

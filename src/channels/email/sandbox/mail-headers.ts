@@ -10,10 +10,14 @@ function headerBlock(source: Buffer): string {
 
 const HEADER_BYTES_MAX = 64 * 1024;
 
-/** The Message-ID with its angle brackets, or null. */
+/** What names the job, in angle brackets: a field of its own where the Message-ID is not ours. Or null. */
 export function messageIdIn(source: Buffer): string | null {
-  return /^message-id:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im.exec(headerBlock(source))?.[1] ?? null;
+  const block = headerBlock(source);
+  return (JOB.exec(block) ?? MESSAGE_ID.exec(block))?.[1] ?? null;
 }
+
+const JOB = /^x-waybill-job:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im;
+const MESSAGE_ID = /^message-id:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im;
 
 /** The subject as a person reads it: unfolded, with RFC 2047 words decoded. Empty if there is none. */
 export function subjectIn(source: Buffer): string {

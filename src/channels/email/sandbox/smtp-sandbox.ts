@@ -40,8 +40,8 @@ const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
 
 const MESSAGES_MAX_DEFAULT = 1_000;
 const BYTES_MAX_DEFAULT = 64 * 1024 * 1024;
-/** Attachments of 10 MiB in base64, and what is around them. */
-const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
+/** The largest mail that is taken by SMTP, in base64, and what is around it. */
+const MESSAGE_BYTES_MAX = 20 * 1024 * 1024;
 const CLIENTS_MAX = 1_000;
 const RECIPIENTS_MAX = 100;
 const SLOW_MS = 10_000;

@@ -1,4 +1,10 @@
-import { type Address, addressParser, decodeWords, type Header } from "postal-mime";
+import { type Address, addressParser, decodeWords } from "postal-mime";
+
+/** A header as text on one line; its name is in lower case. */
+interface Header {
+  readonly key: string;
+  readonly value: string;
+}
 
 /** An encoded word (RFC 2047, 2). */
 const WORD = /=\?([^?\s]+)\?([QqBb])\?([^?]*)\?=/g;

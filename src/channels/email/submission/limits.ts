@@ -31,7 +31,7 @@ export const submissionLimits = {
   dottedLinesMax: 10_000,
   dashedLinesMax: 10_000,
   nestingMax: 20,
+  /** Of one head, and of all of them together. */
   headerBytesMax: 256 * 1024,
-  /** Text and HTML of a message together, in their character sets. Either is refused above 512 KiB of UTF-8 once it is read. */
-  textBytesMax: 1280 * 1024,
+  headerLinesMax: 30_000,
 } as const;

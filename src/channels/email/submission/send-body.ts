@@ -1,14 +1,30 @@
-import type { Address, Attachment, Email, Mailbox } from "postal-mime";
+import type { Address, Mailbox } from "postal-mime";
 import { isRoutedOn, parseRecipient, recipientKey, type TrackingChoice } from "../../../domain/email.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { parsePassedOn } from "../../../http/parse-json.ts";
 import { isIdempotencyKey } from "../../../http/sending/idempotency.ts";
-import { FILENAME_CHARS_MAX } from "../attachments.ts";
 import { isFurtherHeader, ROUTED_ON } from "../further-members.ts";
+import { headerText } from "../header-text.ts";
+import { checkHtml } from "../html-rules.ts";
+import { emailLimits } from "../limits.ts";
 import { ownSenderOf } from "../own-sender.ts";
+import type { Field } from "./header-fields.ts";
 import { addressesIn, decodeHeader, firstAddressesIn, headerIn } from "./header-values.ts";
+import { type KeptMail, keptMail } from "./kept-mails.ts";
+import { isTraceHeader } from "./kept-message.ts";
+import { type Entity, leavesOf } from "./mime-tree.ts";
+import {
+  exactFiles,
+  exactTexts,
+  looseFiles,
+  looseTexts,
+  nameOf,
+  type OrdinaryParts,
+  ordinaryParts,
+} from "./ordinary-mail.ts";
+import { textIn } from "./part-content.ts";
 import { SmtpRefusal } from "./smtp-refusal.ts";
 
 /** A message as `POST /v1/send/email` takes it. */
@@ -17,19 +33,36 @@ export interface SendBodies {
   readonly idempotencyKey: string | null;
   /** Names this very message wherever it is sent again (RFC 5322, 3.6.4), or null. */
   readonly messageId: string | null;
+  /** Sent as it came; null: the body has all of it. */
+  readonly kept: KeptMail | null;
   /** The body for one recipient, as JSON. */
   bodyFor(recipient: string): string;
 }
 
-/** Throws an `SmtpRefusal`: the message is not one that the API takes, or is not from the tenant's own sender. */
-export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: string): SendBodies {
-  const sender = requireOwnSender(tenant, email, platformSender);
-  const own = ownHeadersOf(email);
-  const common = JSON.stringify(membersOf(email, own, sender)).slice(1);
-  const names = namesOf(email);
+/**
+ * A message that the API has members for becomes those, with all that the API does for mail (tracking, for example). Any other is
+ * kept as it came, and sent so.
+ *
+ * Rejects with an `SmtpRefusal`: the message cannot be sent, or is not from the tenant's own sender.
+ */
+export async function sendBodiesOf(tenant: Tenant, message: Entity, platformSender: string): Promise<SendBodies> {
+  const { fields } = message;
+  const sender = requireOwnSender(tenant, fields, platformSender);
+  const own = ownHeadersOf(fields);
+  const { kept, ...members } = await membersOf(message, own, sender);
+  const shared = {
+    ...members,
+    ...(own.tags.length > 0 && { tags: own.tags }),
+    ...(own.tracking !== null && { tracking: own.tracking }),
+    ...(own.topic !== null && { topic: own.topic }),
+    ...(kept && { kept_mail: kept.sha256 }),
+  };
+  const common = JSON.stringify(shared).slice(1);
+  const names = namesOf(fields);
   return {
     idempotencyKey: own.idempotencyKey,
-    messageId: headerIn(email.headers, "message-id") || null,
+    messageId: headerIn(fields, "message-id") || null,
+    kept,
     bodyFor(recipient) {
       const name = names.get(recipientKey(recipient));
       const to = { to_address: recipient, ...(name !== undefined && { to_name: name }) };
@@ -39,36 +72,135 @@ export function sendBodiesOf(tenant: Tenant, email: Email, platformSender: strin
   };
 }
 
-/** The members that all recipients share. One that the API does not know is refused there, with a sentence that names it. */
-function membersOf(email: Email, own: OwnHeaders, sender: string): JsonObject {
-  const replyTo = replyToOf(email, sender);
-  const headers = furtherHeadersOf(email);
-  const subject = oneLine(decodeHeader(headerIn(email.headers, "subject")));
+/** The members that all recipients share. */
+async function membersOf(message: Entity, own: OwnHeaders, sender: string) {
+  const parts = ordinaryParts(message);
+  if (own.template !== null || own.data !== null) return filledMembers(message, parts, own, sender);
+  const subject = subjectOf(message);
+  const headers = exactHeaders(message.fields, sender);
+  const texts =
+    parts === null || headers === null || subject.length > emailLimits.subjectCharsMax ? null : exactTexts(parts);
+  const files = parts === null || texts === null ? null : exactFiles(parts);
+  const braces = bracesIn(`${subject}${texts?.text ?? ""}${texts?.html ?? ""}`);
+  if (texts === null || files === null || braces > BRACES_MAX || /<[^\s/><{]*\{\{/.test(texts.html ?? ""))
+    return keptMembers(message, subject);
   return {
-    ...(subject !== "" && { subject }),
-    ...(own.template === null ? contentOf(email) : { template_id: own.template }),
-    ...(own.data !== null && { data: own.data }),
-    ...(own.tags.length > 0 && { tags: own.tags }),
-    ...(own.tracking !== null && { tracking: own.tracking }),
-    ...(own.topic !== null && { topic: own.topic }),
-    ...(replyTo.length > 0 && { reply_to: replyTo }),
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...(email.attachments.length > 0 && { attachments: email.attachments.map(attachmentOf) }),
+    ...literal({ ...(subject !== "" && { subject }), ...texts }),
+    ...headers,
+    ...filesMember(files),
+    kept: null,
   };
 }
 
-function contentOf({ html, text = "" }: Email): JsonObject {
-  if (html === undefined) return { text: text.trimEnd() };
-  return { html: html.trimEnd(), ...(text.trim() !== "" && { text: text.trimEnd() }) };
+/** Of a message whose placeholders are filled, the API may refuse a member, with a sentence that names it. */
+function filledMembers(message: Entity, parts: OrdinaryParts | null, own: OwnHeaders, sender: string) {
+  if (parts === null) {
+    const names = [TEMPLATE, DATA].map((name) => OWN + name).join(" and ");
+    throw refused(`a message with ${names} can have a text, HTML and files, and no other parts: leave the headers out`);
+  }
+  const subject = headerText(subjectOf(message), emailLimits.subjectCharsMax);
+  const members = {
+    ...(subject !== "" && { subject }),
+    ...(own.template === null ? looseTexts(parts) : { template_id: own.template }),
+  };
+  const filled = own.data === null ? literal(members) : { ...members, data: own.data };
+  return { ...filled, ...looseHeaders(message.fields, sender), ...filesMember(looseFiles(parts)), kept: null };
+}
+
+function filesMember(files: readonly JsonObject[]): JsonObject {
+  return files.length > 0 ? { attachments: files } : {};
+}
+
+/** What people see of a kept message: it is checked for spam, and shown in the job. */
+async function keptMembers(message: Entity, subject: string) {
+  const leaves = [...leavesOf(message)].filter(
+    (leaf) => leaf.disposition?.value !== "attachment" && nameOf(leaf) === "",
+  );
+  const shown = (type: string) => {
+    let text = "";
+    for (const leaf of leaves) {
+      if (leaf.type.value !== type || text.length > SHOWN_CHARS_MAX) continue;
+      text += `${text === "" ? "" : "\n"}${textIn(leaf, SHOWN_BYTES_MAX).text.trimEnd()}`;
+    }
+    return text;
+  };
+  const [text, html] = [shown("text/plain"), shown("text/html")];
+  const script = checkHtml(html).find(({ rule }) => rule === "script");
+  if (script !== undefined) throw refused(`the inline HTML cannot be sent: see violations: ${script.message}`);
+  const seen = {
+    subject: headerText(subject, emailLimits.subjectCharsMax),
+    ...(html !== "" && { html: cut(html) }),
+    ...((html === "" || text !== "") && { text: cut(text) }),
+  };
+  return { ...literal(seen), kept: await keptMail(message) };
+}
+
+const SHOWN_BYTES_MAX = 2 * emailLimits.inlineHtmlBytesMax;
+const SHOWN_CHARS_MAX = emailLimits.inspectedHtmlCharsMax;
+
+/** So much of a text as the API takes in any script. */
+function cut(text: string): string {
+  const isShort = Buffer.byteLength(text) <= emailLimits.inlineHtmlBytesMax / 2;
+  const shown = isShort ? text : text.slice(0, emailLimits.inlineHtmlBytesMax / 8);
+  return shown.split("{{", BRACES_MAX).join("{{").toWellFormed();
+}
+
+/** Of one message; each is written in more characters. */
+const BRACES_MAX = 1_000;
+
+function bracesIn(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("{{"); at !== -1; at = text.indexOf("{{", at + 2)) count += 1;
+  return count;
+}
+
+/** Nothing in it is a placeholder but those for its braces. */
+function literal(members: { readonly [name: string]: string }): JsonObject {
+  const entries = Object.entries(members);
+  if (!entries.some(([, text]) => text.includes("{{"))) return members;
+  const written = entries.map(([name, text]) => [name, text.replaceAll("{{", "{{.braces}}")]);
+  return { ...Object.fromEntries(written), data: { braces: "{{" } };
+}
+
+function subjectOf({ fields }: Entity): string {
+  return oneLine(decodeHeader(headerIn(fields, "subject")));
+}
+
+/** Null: the API has no place for one of them. */
+function exactHeaders(fields: readonly Field[], sender: string): JsonObject | null {
+  const addresses = addressesIn(fields, "reply-to");
+  if (addresses === null) return null;
+  const isOdd = (one: Mailbox) =>
+    parseRecipient(one.address) === null || one.name.length > emailLimits.displayNameCharsMax;
+  if (addresses.length > emailLimits.replyToMax || addresses.some((one) => one.group !== undefined)) return null;
+  if (mailboxesOf(addresses).some(isOdd)) return null;
+  const seen = new Set<string>();
+  for (const { name, key, value } of fields) {
+    if (!isFurtherHeader(key) || isTraceHeader(key)) continue;
+    const text = key === "references" ? shortened(value) : oneLine(decodeHeader(value));
+    const isLong = Buffer.byteLength(`${name}: ${text}`) > emailLimits.headerBytesMax;
+    const isEncoded = !key.startsWith("x-") && /[^\x20-\x7e]/.test(text);
+    if (isLong || isEncoded || seen.size === seen.add(key).size || seen.size > emailLimits.headersMax) return null;
+  }
+  return looseHeaders(fields, sender);
+}
+
+function looseHeaders(fields: readonly Field[], sender: string): JsonObject {
+  const replyTo = replyToOf(fields, sender);
+  const headers = furtherHeadersOf(fields);
+  return {
+    ...(replyTo.length > 0 && { reply_to: replyTo }),
+    ...(Object.keys(headers).length > 0 && { headers }),
+  };
 }
 
 /** Those that the API passes on: of each name the first. The others are dropped, as a program cannot act on a refusal of them. */
-function furtherHeadersOf({ headers }: Email): Readonly<Record<string, string>> {
+function furtherHeadersOf(fields: readonly Field[]): Readonly<Record<string, string>> {
   const further = new Map<string, readonly [string, string]>();
-  for (const { key, originalKey, value } of headers) {
-    if (!isFurtherHeader(key) || further.has(key)) continue;
+  for (const { key, name, value } of fields) {
+    if (!isFurtherHeader(key) || isTraceHeader(key) || further.has(key)) continue;
     const text = key === "references" ? shortened(value) : oneLine(decodeHeader(value));
-    if (text !== "") further.set(key, [originalKey, text]);
+    if (text !== "") further.set(key, [name, text]);
   }
   return Object.fromEntries(further.values());
 }
@@ -103,13 +235,16 @@ const [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY] = [
   "tracking",
   "idempotency-key",
 ] as const;
+/** Written into messages that are sent as they came: one that is sent on from a reader's mailbox has it. */
+const JOB = "job";
 const KNOWN: readonly string[] = [TEMPLATE, DATA, TAG, TOPIC, TRACKING, IDEMPOTENCY_KEY];
 
-function ownHeadersOf({ headers }: Email): OwnHeaders {
+function ownHeadersOf(headers: readonly Field[]): OwnHeaders {
   const values = new Map<string, string[]>();
   for (const { key, value } of headers) {
     if (!key.startsWith(OWN)) continue;
     const name = key.slice(OWN.length);
+    if (name === JOB) continue;
     if (!KNOWN.includes(name)) {
       const known = KNOWN.map((one) => OWN + one).join(", ");
       throw refused(`${key.slice(0, 80)} is not a header that is known here: known are ${known}`);
@@ -172,7 +307,7 @@ function tagOf(text: string): JsonObject {
  * The sender's address. Mail goes out from the tenant's own sender, or the platform's: a message that says otherwise is refused
  * rather than changed.
  */
-function requireOwnSender(tenant: Tenant, { headers }: Email, platformSender: string): string {
+function requireOwnSender(tenant: Tenant, headers: readonly Field[], platformSender: string): string {
   const sender = senderOf(tenant, platformSender);
   const [only, ...more] = addressesIn(headers, "from") ?? [];
   if (only?.address === undefined || more.length > 0) {
@@ -205,14 +340,14 @@ export function recipientOf(given: string): string {
 }
 
 /** Display names of recipients, by address: of as many as anybody reads. */
-function namesOf({ headers }: Email): ReadonlyMap<string, string> {
+function namesOf(headers: readonly Field[]): ReadonlyMap<string, string> {
   const addresses = ["to", "cc"].flatMap((key) => firstAddressesIn(headers, key));
   const named = mailboxesOf(addresses).filter(({ name }) => oneLine(name) !== "");
   return new Map(named.map(({ name, address }) => [recipientKey(address), oneLine(name)]));
 }
 
 /** Empty if answers go to the sender anyway. */
-function replyToOf({ headers }: Email, sender: string): readonly Json[] {
+function replyToOf(headers: readonly Field[], sender: string): readonly Json[] {
   const addresses = addressesIn(headers, "reply-to");
   if (addresses === null) throw refused("the header reply-to is too long");
   const mailboxes = mailboxesOf(addresses);
@@ -222,27 +357,6 @@ function replyToOf({ headers }: Email, sender: string): readonly Json[] {
 
 function mailboxesOf(addresses: readonly Address[]): readonly Mailbox[] {
   return addresses.flatMap((one) => (one.group === undefined ? [one] : one.group)).filter(({ address }) => address);
-}
-
-function attachmentOf({ filename, mimeType, contentId, content }: Attachment, at: number): JsonObject {
-  const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(new Uint8Array(content));
-  const id = contentId?.trim().replace(/^<(.*)>$/, "$1") ?? "";
-  return {
-    filename: fileName(filename ?? "") || `attachment-${at + 1}`,
-    content: bytes.toString("base64"),
-    content_type: mimeType,
-    ...(id !== "" && { content_id: id }),
-  };
-}
-
-/** The last part of a path, as programs of some systems name their files. */
-function fileName(given: string): string {
-  const last =
-    given
-      .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
-      .split(/[/\\]/)
-      .at(-1) ?? "";
-  return last.trim().slice(-FILENAME_CHARS_MAX);
 }
 
 /** Folding may leave tabs, and encoded words any character at all. */

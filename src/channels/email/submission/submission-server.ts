@@ -6,6 +6,7 @@ import {
 } from "smtp-server";
 import type { Clock, Timer } from "../../../domain/clock.ts";
 import { isOutage } from "../../../domain/errors.ts";
+import { FairTurns } from "../../../domain/fair-turns.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { KeyHolder, Tenant } from "../../../domain/tenant.ts";
 import { ApiError } from "../../../http/api-error.ts";
@@ -13,8 +14,9 @@ import { BodyRoom } from "../../../http/body-room.ts";
 import { requireSending } from "../../../http/endpoint.ts";
 import { OutageLog } from "../../../http/outage-log.ts";
 import { Connections } from "./connections.ts";
+import type { KeptMails } from "./kept-mails.ts";
 import { submissionLimits } from "./limits.ts";
-import { MessageParser } from "./parse-message.ts";
+import { mimeTree } from "./mime-tree.ts";
 import { ReceivedBytes } from "./received-bytes.ts";
 import { recipientOf, sendBodiesOf, senderOf } from "./send-body.ts";
 import { AWAY, overLimit, replyText, SmtpRefusal } from "./smtp-refusal.ts";
@@ -27,6 +29,8 @@ export interface SubmissionPorts {
   admit(tenant: Tenant): Promise<void>;
   /** Serves a request of `POST /v1/send/email` as the API does: checks, limits, answers, and counts what is not. Never rejects. */
   send(request: Request, isCounted: boolean): Promise<Response>;
+  /** Messages that are sent as they came, which requests of `send` name. */
+  readonly kept: Pick<KeptMails, "hold">;
   /** The address that tenants without a sender of their own send from. */
   readonly platformSender: string;
   readonly clock: Clock;
@@ -78,7 +82,8 @@ const ROOM_STEP_BYTES = 256 * 1024;
 export class SubmissionServer {
   private readonly server: SMTPServer;
   private readonly connections: Connections;
-  private readonly parser = new MessageParser();
+  /** Messages are read one at a time, and tenants take turns: none waits for all that another tenant sends. */
+  private readonly turns = new FairTurns({ all: 1, each: 1 });
   private readonly room = new BodyRoom(ROOM_PART);
   private readonly outages: OutageLog;
   private timer: Timer | null = null;
@@ -249,10 +254,21 @@ export class SubmissionServer {
     const { tenant, user } = await this.senderOf(session);
     const recipients = session.envelope.rcptTo.map(({ address }) => recipientOf(address));
     await this.admit(tenant);
-    const email = await this.parser.parse(tenant.tenantId, message);
-    const bodies = sendBodiesOf(tenant, email, this.options.platformSender);
-    const { send } = this.options;
-    return submit({ apiKey: user.apiKey, recipients, bodies, message, send: (...asked) => send(...asked) });
+    const { send, kept, platformSender } = this.options;
+    const bodies = await this.turns.inTurn(tenant.tenantId, async () => {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      return sendBodiesOf(
+        tenant,
+        mimeTree(Buffer.from(message.buffer, message.byteOffset, message.length)),
+        platformSender,
+      );
+    });
+    const release = bodies.kept === null ? null : kept.hold(bodies.kept);
+    try {
+      return await submit({ apiKey: user.apiKey, recipients, bodies, message, send: (...asked) => send(...asked) });
+    } finally {
+      release?.();
+    }
   }
 
   /** Counts the first recipient's request before the message is read: what cannot be read costs as much as what can. */

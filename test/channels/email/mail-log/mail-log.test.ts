@@ -73,6 +73,7 @@ class World {
       home: join(this.folder, "home"),
       clock: systemClock,
       telemetry: this.telemetry,
+      owners: { ownerOf: async (jobId) => (jobId === jobOf(1) ? "acme" : null) },
       onReport: async (report) => {
         await this.take(report);
         this.reports.push(report);
@@ -362,3 +363,22 @@ test("a log that is taken away and does not come back is missed, one that is rot
   rmSync(world.path);
   await eventually("it is missed", () => !world.mailLog.health().up, 15_000);
 }, 90_000);
+
+test("a message that keeps its own Message-ID is known by its return path, and its tenant by the job", async () => {
+  const world = new World();
+  world.mailLog.start();
+  for (const [queueId, job] of [
+    ["4jWcZx67mFzMCQZ", jobOf(1)],
+    ["4jWcZx67mFzMCQY", jobOf(2)],
+  ]) {
+    world.write(
+      `postfix/cleanup[1]: ${queueId}: message-id=<their@own.test>`,
+      `postfix/qmgr[1]: ${queueId}: from=<b+${job}@bounce.shop.test>, size=719, nrcpt=1 (queue active)`,
+      `postfix/smtp[1]: ${queueId}: to=<a@b.test>, relay=mx.b.test[192.0.2.1]:25, delay=1, delays=0/0/0/1, dsn=2.0.0, status=sent (250 ok)`,
+    );
+  }
+  await world.hasRead(6);
+  await eventually("it is reported", () => world.reports.length === 1);
+  // The other job is nobody's.
+  expect(world.reports).toMatchObject([{ jobId: jobOf(1), tenantId: "acme", type: "delivered" }]);
+});

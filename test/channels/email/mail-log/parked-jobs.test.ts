@@ -56,7 +56,14 @@ function follow(shard: number): string {
     telemetry,
   });
   const onReport = (report: Parameters<DeliveryReports["take"]>[0]) => reports.take(report);
-  const mailLog = new MailLog({ path, home: folder, onReport, clock: systemClock, telemetry });
+  const mailLog = new MailLog({
+    path,
+    home: folder,
+    onReport,
+    owners: { ownerOf: async () => null },
+    clock: systemClock,
+    telemetry,
+  });
   mailLog.start();
   stops.push(
     () => rmSync(folder, { recursive: true, force: true }),

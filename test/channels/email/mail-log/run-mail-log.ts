@@ -9,6 +9,7 @@ const [path = "", home = "", out = ""] = process.argv.slice(2);
 new MailLog({
   path,
   home,
+  owners: { ownerOf: async () => null },
   clock: systemClock,
   telemetry: new QuietTelemetry(),
   onReport: async ({ jobId, type }) => {

@@ -1,10 +1,22 @@
-import { MessageParser } from "../../../../src/channels/email/submission/parse-message.ts";
+import { mimeTree } from "../../../../src/channels/email/submission/mime-tree.ts";
+import { sendBodiesOf } from "../../../../src/channels/email/submission/send-body.ts";
+import { aTenant } from "../../../support/tenants.ts";
 
 export const [KIB, MIB] = [1024, 1024 * 1024];
-export const FROM = "From: no-reply@platform.test\r\n";
+const SENDER = "no-reply@platform.test";
+export const FROM = `From: ${SENDER}\r\n`;
 
-/** Each character is a byte. */
-export const parse = (message: string) => new MessageParser().parse("acme", Buffer.from(message, "latin1"));
+/** What becomes of a message, each character of which is a byte. */
+export const read = async (message: string) =>
+  sendBodiesOf(aTenant(), mimeTree(Buffer.from(message, "latin1")), SENDER);
+
+/** The members that the API gets. */
+export const members = async (message: string): Promise<Readonly<Record<string, unknown>>> =>
+  JSON.parse((await read(message)).bodyFor("ada@example.com")) as Readonly<Record<string, unknown>>;
+
+/** What is sent on of a message that is kept as it came; "": it is not kept. */
+export const kept = async (message: string): Promise<string> =>
+  Buffer.from((await read(message)).kept?.body ?? []).toString("latin1");
 
 /** A message of these parts, each with its own headers. */
 export function mixed(...parts: readonly string[]): string {

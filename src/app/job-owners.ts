@@ -1,0 +1,18 @@
+import type { RedisQueue } from "../engine/queue/redis-queue.ts";
+import type { OpenRegistry } from "./open-registry.ts";
+
+export interface OwnersPorts {
+  readonly queue: Pick<RedisQueue, "ownerOf">;
+  readonly eventStore: {
+    finishedJobs(recipients: OpenRegistry["recipients"]): { ownerOf(jobId: string): Promise<string | null> };
+  };
+  readonly registry: Pick<OpenRegistry, "recipients">;
+}
+
+/** Whose job an id is, in the queue or in the event store. */
+export function jobOwners({ queue, eventStore, registry }: OwnersPorts, shards: number) {
+  const finished = eventStore.finishedJobs(registry.recipients);
+  const ownerOf = async (jobId: string) =>
+    (await queue.ownerOf(shards, jobId))?.tenantId ?? (await finished.ownerOf(jobId));
+  return { ownerOf };
+}
