@@ -39,7 +39,10 @@ const MEANT: readonly Excuse[] = [
     /^(?:registerDevice|logDeviceComplaint) its body's type .*: unexpectedly 200/,
     "Apple does not say what devices send",
   ],
-  [/^(?:listUpdatedPasses|answerWhatsappChallenge) an unknown parameter: unexpectedly 200/, "its caller may add some"],
+  [
+    /^(?:listUpdatedPasses|answerWhatsappChallenge|unsubscribe) an unknown parameter: unexpectedly 200/,
+    "its caller may add some",
+  ],
   [/^listUpdatedPasses an unknown passType: unexpectedly 204/, "nothing changed"],
   [
     /^\w+(?:Device|Passes) an unknown device: unexpectedly 20[01]/,

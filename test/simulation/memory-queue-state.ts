@@ -38,6 +38,7 @@ import { retry } from "./memory-queue-retry.ts";
 import { cancel, reschedule } from "./memory-queue-schedule.ts";
 import { type SettleCall, settle, settleLent } from "./memory-queue-settle.ts";
 import {
+  alive,
   type Expiring,
   emptyShard,
   isBeyond,
@@ -273,6 +274,15 @@ export class QueueState {
     for (const [key, job] of references) this.references.set(key, job);
     for (const [number, shard] of shards) this.shards.set(number, shard);
     for (const [role, beats] of members) this.members.set(role, new Map(beats));
+  }
+
+  /** Removes what is kept for less than a clock may be set back by, as Redis does when the time comes. */
+  expire(): void {
+    const nowMs = this.clock.nowMs();
+    for (const shard of this.shards.values()) {
+      shard.estimatedSkew = alive(shard.estimatedSkew ?? undefined, nowMs);
+      shard.clocksAhead = alive(shard.clocksAhead ?? undefined, nowMs);
+    }
   }
 
   /** A shard's state, for inspection. */

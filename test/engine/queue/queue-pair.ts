@@ -95,6 +95,7 @@ export class QueuePair {
       return this.redis.setTime(this.nowMs);
     }
     await this.redis.expire();
+    this.memory.expire();
     await this.perform(command);
     expect(await this.redis.mailHeard()).toEqual([...this.mail].toSorted((a, b) => a - b));
     this.mail.clear();

@@ -168,10 +168,6 @@ const NOT_IN_NAMES = new RegExp(`[${UNNAMEABLE}]+`, "gu");
 
 /** The last part of a path, as programs of some systems name their files. */
 function fileName(given: string): string {
-  const last =
-    given
-      .replace(NOT_IN_NAMES, " ")
-      .split(/[/\\]/)
-      .at(-1) ?? "";
+  const last = given.replace(NOT_IN_NAMES, " ").split(/[/\\]/).at(-1) ?? "";
   return last.trim().slice(-FILENAME_CHARS_MAX);
 }

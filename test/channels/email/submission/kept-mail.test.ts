@@ -215,11 +215,11 @@ describe("a job of such a message", () => {
 
 describe("placeholders in mail by SMTP", () => {
   const both = (head: string) =>
-    `${FROM}${head}Subject: {{.name}} {{x}}\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n\r\n{{ .name }} {{{.name}}\r\n--b\r\nContent-Type: text/html\r\n\r\n<p title="{{.name}}">{{name}}</p>\r\n--b--\r\n`;
+    `${FROM}${head}Subject: {{.name}} {{x}}\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n\r\n{{ .name }} {{{.name}}\r\n--b\r\nContent-Type: text/html\r\n\r\n<p title="{{.name}}">{{nom}}</p>\r\n--b--\r\n`;
 
   test("are text, unless X-Waybill-Data is there", async () => {
     const source = await passed(both(""));
-    for (const text of ["Subject: {{.name}} {{x}}", "{{ .name }} {{{.name}}", '<p title=3D"{{.name}}">{{name}}</p>'])
+    for (const text of ["Subject: {{.name}} {{x}}", "{{ .name }} {{{.name}}", '<p title=3D"{{.name}}">{{nom}}</p>'])
       expect(source).toContain(text);
     const filled = await passed(both('X-Waybill-Data: {"name":"Ada"}\r\n'));
     for (const text of ["Subject: Ada {{x}}", "Ada {Ada", '<p title=3D"Ada">']) expect(filled).toContain(text);
