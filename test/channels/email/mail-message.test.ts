@@ -246,7 +246,7 @@ test(
       if (isShort) identical += 1;
       expect(isShort ? ours : withoutSoftBreaks(ours)).toBe(isShort ? theirs : withoutSoftBreaks(theirs));
     }
-    expect(identical).toBeGreaterThan(MAILS / 20);
+    expect(identical).toBeGreaterThan(MAILS / 50);
   },
   TIMEOUT_MS,
 );
