@@ -688,8 +688,8 @@ export type ChatSend = {
   language_code?: string | null;
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers, digit by digit as they are sent, and booleans become text. No line breaks, tabs or other
-   * control characters, and at most four blanks in a row: the provider takes no others.
+   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
+   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others.
    */
   params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
   header?: ChatHeader | null;
@@ -714,8 +714,8 @@ export type ChatSendInBatch = {
   language_code?: string | null;
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers, digit by digit as they are sent, and booleans become text. No line breaks, tabs or other
-   * control characters, and at most four blanks in a row: the provider takes no others.
+   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
+   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others.
    */
   params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
   header?: ChatHeader | null;

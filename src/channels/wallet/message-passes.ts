@@ -53,7 +53,12 @@ export class MessagePasses implements CarriedPasses {
     const { google, passes } = this.ports;
     const { passId } = pass;
     if (pass.isMade !== true && pass.state === "creating") {
-      const outcome = await google.deliver(pass, { action: "create", passId, version: 1 }, tenant, signal);
+      const outcome = await google.deliver(
+        pass,
+        { action: "create", passId, version: 1, jobId: pass.jobId },
+        tenant,
+        signal,
+      );
       if (outcome.kind !== "delivered") return beforeMessage(outcome);
       await passes.noteMade(passId);
     }

@@ -288,10 +288,11 @@ export class PassRepository implements PassStore {
       if (row === undefined || row.passTypeId === null) return null;
       const kept = bundleOf(row);
       if (kept !== null && kept.version >= version) return kept;
-      const nowSeconds = Math.floor(this.options.clock.nowMs() / 1000);
+      const nowMs = this.options.clock.nowMs();
+      const nowSeconds = Math.floor(nowMs / 1000);
       // Of a bundle that went with a failed try, too.
       const modifiedAt = Math.max(nowSeconds, (row.modifiedAt ?? 0) + 1);
-      const updateTag = await nextTag(transaction, row.passTypeId);
+      const updateTag = await nextTag(transaction, row.passTypeId, nowMs);
       await transaction
         .update(passes)
         .set({ bundle: bytes, bundleVersion: version, bundleModifiedAt: modifiedAt, updateTag })
@@ -383,11 +384,18 @@ async function forgetVersions(transaction: AnyDb, passId: string, latest: number
   await transaction.delete(passVersions).where(and(eq(passVersions.passId, passId), isOld));
 }
 
-async function nextTag(transaction: AnyDb, passTypeId: string): Promise<number> {
+/**
+ * Never behind the time: phones remember tags for years, and a registry that was restored from a backup must not give out
+ * those again that it gave out after the backup.
+ */
+async function nextTag(transaction: AnyDb, passTypeId: string, nowMs: number): Promise<number> {
   const [row] = await transaction
     .insert(passTypes)
-    .values({ passTypeId, lastTag: 1 })
-    .onConflictDoUpdate({ target: passTypes.passTypeId, set: { lastTag: sql`${passTypes.lastTag} + 1` } })
+    .values({ passTypeId, lastTag: nowMs })
+    .onConflictDoUpdate({
+      target: passTypes.passTypeId,
+      set: { lastTag: sql`greatest(${passTypes.lastTag} + 1, ${nowMs}::bigint)` },
+    })
     .returning({ lastTag: passTypes.lastTag });
   if (row === undefined) throw new Error("a pass type's tag did not move");
   return row.lastTag;

@@ -24,3 +24,6 @@ export function parsePayload(text: string): WalletPayload | null {
   if (typeof passId !== "string" || typeof version !== "number") return null;
   return { action, passId, version, ...(typeof notifyMessage === "string" ? { notifyMessage } : {}) };
 }
+
+/** What is asked of Google, and by which job. */
+export type GoogleTask = WalletPayload & { readonly jobId: string };

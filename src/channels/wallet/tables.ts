@@ -97,8 +97,8 @@ export const googleClasses = pgTable(
 );
 
 /**
- * `lastTag` numbers the bundles of a pass type: storing one adds 1, which locks the row until the commit, so tags become
- * visible in order and no device's "what changed since" skips one.
+ * `lastTag` numbers the bundles of a pass type by the time (unix ms), or one more than the last: storing one locks the row until
+ * the commit, so tags become visible in order and no device's "what changed since" skips one.
  */
 export const passTypes = pgTable("pass_types", {
   passTypeId: slug("pass_type_id").primaryKey(),

@@ -9,11 +9,11 @@ import type { AppleBundles } from "./apple/apple-bundles.ts";
 import type { PassPusher } from "./apple/push/pass-pusher.ts";
 import { walletLimits } from "./limits.ts";
 import type { Pass, PassStore } from "./passes.ts";
-import { parsePayload, type WalletPayload } from "./payload.ts";
+import { type GoogleTask, parsePayload, type WalletPayload } from "./payload.ts";
 
 /** Delivers passes to Google's wallet. Rejects only if the registry is unreachable. */
 export interface GooglePassDeliverer {
-  deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
+  deliver(pass: Pass, payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome>;
 }
 
 export interface WalletChannelOptions {
@@ -52,7 +52,7 @@ export class WalletChannel implements Channel {
     return this.turns.take(payload.passId, async () => {
       if (signal.aborted) return { kind: "retry", why: "the pass was busy for too long", isUncounted: true };
       try {
-        return await this.bring(payload, tenant, signal);
+        return await this.bring({ ...payload, jobId: job.jobId }, tenant, signal);
       } catch (error) {
         if (isOutage(error)) return AWAY;
         throw error;
@@ -75,7 +75,7 @@ export class WalletChannel implements Channel {
     this.options.pusher.stop();
   }
 
-  private async bring(payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+  private async bring(payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const { passes, google } = this.options;
     const pass = await passes.find(tenant.tenantId, payload.passId);
     if (pass === null || pass.state === "failed") return { kind: "failed", error: "the pass does not exist any more" };

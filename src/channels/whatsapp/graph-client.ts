@@ -70,8 +70,7 @@ export class GraphClient {
     const waitMs = Math.max(retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs()), regainMs(headers));
     const messageId = ok ? messageIdIn(answer) : null;
     if (messageId !== null) return { kind: "accepted", messageId, waitMs };
-    const error = answer?.["error"];
-    const said = isJsonObject(error) ? errorOf(status, error) : { status, code: null, message: "", details: null };
+    const said = errorIn(status, answer);
     // Something accepted the request, but it may not have been the provider: only the code of an error says that
     // the message was not sent.
     return ok && said.code === null ? { kind: "unanswered" } : { kind: "refused", error: said, waitMs };
@@ -98,15 +97,29 @@ function messageIdIn(answer: JsonObject | null): string | null {
   return typeof id === "string" && id !== "" && id.length <= chatLimits.chatMessageIdCharsMax ? id : null;
 }
 
-function errorOf(status: number, error: JsonObject): GraphError {
-  const { code, message, error_data } = error;
-  const details = isJsonObject(error_data) ? error_data["details"] : null;
-  return {
-    status,
-    code: typeof code === "number" && Number.isSafeInteger(code) ? code : null,
-    message: typeof message === "string" ? message : "",
-    details: typeof details === "string" && details !== "" ? details : null,
-  };
+/**
+ * The error of a reply in the provider's form, `{error: {…}}`, or in one that gateways before the API use: `{errors: [{…}]}`,
+ * `{error: "…"}`, or the members of the error by themselves.
+ */
+function errorIn(status: number, answer: JsonObject | null): GraphError {
+  const named = answer?.["error"] ?? answer?.["errors"];
+  const first: unknown = Array.isArray(named) ? named[0] : named;
+  if (typeof first === "string") return { status, code: null, message: first, details: null };
+  const error = isJsonObject(first) ? first : (answer ?? {});
+  const { code, message, title, error_data, details, error_user_msg, error_description } = error;
+  const words = [message, title, error_description].find(isText) ?? "";
+  const more = [isJsonObject(error_data) ? error_data["details"] : null, details, error_user_msg].find(isText);
+  return { status, code: codeOf(code), message: words, details: more ?? null };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** Some gateways hand the number on as a text. */
+function codeOf(code: unknown): number | null {
+  const number = typeof code === "string" && /^\d{1,9}$/.test(code) ? Number(code) : code;
+  return typeof number === "number" && Number.isSafeInteger(number) ? number : null;
 }
 
 /** Seconds or an HTTP date (RFC 9110, 10.2.3). 0 if absent or unreadable. */
@@ -118,16 +131,22 @@ function retryAfterMs(value: string | null, nowMs: number): number {
 }
 
 /**
- * `{"<business id>": [{"estimated_time_to_regain_access": <minutes>, …}]}`; the estimate is 0 while there is access.
+ * `{"<business id>": [{"type": "…", "estimated_time_to_regain_access": <minutes>, …}]}`; the estimate is 0 while there is
+ * access. Other types are the limits of advertising, pages and so on, which the same app may have used up.
  */
 function regainMs(headers: Headers): number {
   const usage = parseObject(headers.get("x-business-use-case-usage"));
   let minutesMax = 0;
   for (const cases of Object.values(usage ?? {})) {
     for (const one of Array.isArray(cases) ? cases : []) {
-      const minutes: unknown = isJsonObject(one) ? one["estimated_time_to_regain_access"] : null;
+      if (!isJsonObject(one) || !isOfChat(one["type"])) continue;
+      const minutes = one["estimated_time_to_regain_access"];
       if (typeof minutes === "number" && minutes > minutesMax) minutesMax = minutes;
     }
   }
   return minutesMax * 60_000;
+}
+
+function isOfChat(type: unknown): boolean {
+  return type === undefined || (typeof type === "string" && /whatsapp/i.test(type));
 }

@@ -25,7 +25,7 @@ export interface GraphError {
  * | `lock_account` | fails | pauses: the account is locked |
  * | `refuse_sender` | fails | pauses until its credentials change, for a bounded time |
  * | `unknown_outcome` | waits for callbacks, then is retried | |
- * | `away` | waits until the whole API is back, at no cost | |
+ * | `away` | is retried at no cost | pauses if that repeats; if several numbers fail, all wait until the API is back |
  */
 export type Consequence =
   | "retry"
@@ -47,19 +47,20 @@ export interface ErrorRule {
   readonly attemptsMax?: number;
 }
 
-/** All errors that the provider documents for sending templates, by their effect here (Cloud API, "Error codes"). */
+/** All errors that the provider documents for sending, by their effect here (Cloud API, "Error codes"; Graph API, "Rate Limits"). */
 export const ERROR_RULES: readonly ErrorRule[] = [
   // The number's throughput.
   { codes: [130429], follows: "slow_number" },
-  // Calls by the app (4) or the business account (80007), counted over an hour: an immediate retry is useless.
-  { codes: [4, 80007], follows: "slow_number", pauseMs: 60_000 },
+  // Calls by the app (4), the user (17), a page (32) or the business account (80000 to 80014), or by another limit (341, 613),
+  // counted over an hour: an immediate retry is useless.
+  { codes: [4, 17, 32, 341, 613, ...range(80000, 80014)], follows: "slow_number", pauseMs: 60_000 },
   // One number to one recipient.
   { codes: [131056], follows: "space_recipient" },
   // "Unknown" covers both a passing fault and a request that never works.
   { codes: [1], follows: "retry", attemptsMax: 4 },
   // Something went wrong with this message, or the account is being upgraded.
   { codes: [131000, 131057], follows: "retry" },
-  // The service is down, unavailable or overloaded for all messages.
+  // The service is down, unavailable or overloaded, often for one account alone.
   { codes: [2, 131016, 133004], follows: "away" },
   // The provider could not fetch the header's media: the address may be wrong, or its server was briefly slow.
   { codes: [131053], follows: "retry", attemptsMax: 2 },
@@ -109,11 +110,14 @@ const BY_STATUS: readonly { readonly from: number; readonly to: number; readonly
   { from: 500, to: 599, rule: ruleOf({ follows: "away" }) },
 ];
 const OTHERWISE = ruleOf({ follows: "retry" });
+/** "Unknown", and the provider's own fault. */
+const UNKNOWN_FAULT = ruleOf({ follows: "retry" });
 /** A gateway that timed out knows no more than we do after a time-out. */
 const GATEWAY_TIMEOUT = ruleOf({ follows: "unknown_outcome" });
 
 /** The code decides; for unknown codes, the class of the HTTP status. */
 export function ruleFor({ code, status }: GraphError): ErrorRule {
+  if (code === 1 && status >= 500) return UNKNOWN_FAULT;
   const known = code === null ? undefined : BY_CODE.get(code);
   if (known !== undefined) return known;
   if (code === null && status === 504) return GATEWAY_TIMEOUT;

@@ -39,6 +39,13 @@ export const chatLimits = {
   chatLockedPauseMs: 15 * 60_000,
   /** Refused credentials are tried again after this. New ones are tried at once. */
   chatCredentialsPauseMs: 30_000,
+  /** First and longest pause of a number for which the provider fails time after time. */
+  chatFailingPauseMs: 1_000,
+  chatFailingPauseMsMax: 30_000,
+  /** The message that is to find out whether such a number works again has its verdict by then. */
+  chatProbeMsMax: 45_000,
+  /** The API counts as away once this many numbers have failed and nothing was answered in between. */
+  chatFailingNumbersMax: 3,
   /** No provider answer stops a number for longer, because no job lives longer. */
   chatPauseMsMax: 24 * 60 * 60_000,
   /** First wait for a recipient who got messages too often; the provider takes one message per six seconds. */
@@ -50,6 +57,8 @@ export const chatLimits = {
   chatNumbersMax: 10_000,
   /** A paced tenant asks again after this at the latest: the number may be free by then. */
   chatAskAgainMs: 30_000,
+  /** A tenant whose token was refused asks again after this: it may have stored a new one. */
+  chatNewTokenMs: 1_000,
   /** A tenant that is this late for a turn at a shared number loses the turn. */
   chatTurnLateMsMax: 1_000,
   chatAnswerBytesMax: 64 * 1024,

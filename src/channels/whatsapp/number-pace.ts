@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import { chatLimits } from "./limits.ts";
+import { NumberBreaker } from "./number-breaker.ts";
 import { NumberRate } from "./number-rate.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
@@ -12,7 +13,9 @@ import { TurnQueue } from "./turn-queue.ts";
  * P2. Tenants that share a number take turns, one message each, and learn when their turn comes: no tenant wakes up in
  *     vain because of another's messages.
  * P3. A paused number sends nothing; a pause for refused credentials ends when the credentials change.
- * P4. A number is remembered only as long as its state differs from the default.
+ * P4. A number for which the provider fails stops alone (`NumberBreaker`). The whole API fails once several numbers do, and
+ *     nothing is judged in between.
+ * P5. A number is remembered only as long as its state differs from the default.
  *
  * Processes do not know each other's pace. One process at a time delivers for a tenant with its own number; if several
  * share the platform's number, the provider's throttling divides it between them. A new process starts at full rate and
@@ -20,6 +23,8 @@ import { TurnQueue } from "./turn-queue.ts";
  */
 export class NumberPace {
   private readonly numbers = new Map<string, NumberState>();
+  /** Numbers for which the provider has failed since it last judged a message. */
+  private readonly failing = new Set<string>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -27,8 +32,11 @@ export class NumberPace {
   waitMs({ phoneNumberId, accessToken }: WhatsappSender, tenantId: string): number {
     const state = this.stateOf(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
-    const waitMs = pausedMs(state, accessToken, nowMs) || state.turns.waitMs(tenantId, nowMs, state.rate.at(nowMs));
-    return Math.min(waitMs, chatLimits.chatAskAgainMs);
+    const refusedMs = refusedFor(state, accessToken, nowMs);
+    const stoppedMs = Math.max(state.pausedUntilMs - nowMs, state.breaker.waitMs(nowMs), refusedMs);
+    const waitMs = stoppedMs > 0 ? stoppedMs : state.turns.waitMs(tenantId, nowMs, state.rate.at(nowMs));
+    // A new token is noticed when its tenant asks.
+    return Math.min(waitMs, refusedMs > 0 ? chatLimits.chatNewTokenMs : chatLimits.chatAskAgainMs);
   }
 
   /** The tenant sends a message. Returns the time of sending, by which `slow` identifies it. */
@@ -36,7 +44,26 @@ export class NumberPace {
     const state = this.stateOf(phoneNumberId);
     const nowMs = this.clock.monotonicMs();
     state.turns.take(tenantId, nowMs, state.rate.at(nowMs));
+    state.breaker.take(nowMs);
     return nowMs;
+  }
+
+  /** The provider judged a message, with any result. Returns whether the number was stopped by failures. */
+  judged({ phoneNumberId }: WhatsappSender): boolean {
+    this.failing.clear();
+    return this.stateOf(phoneNumberId).breaker.works();
+  }
+
+  /** The provider failed for a message sent at `sentAtMs`, and the message is not to blame. */
+  failed({ phoneNumberId }: WhatsappSender, sentAtMs: number): Failure {
+    if (this.failing.size < chatLimits.chatFailingNumbersMax) this.failing.add(phoneNumberId);
+    const isStopped = this.stateOf(phoneNumberId).breaker.failed(this.clock.monotonicMs(), sentAtMs);
+    return { isStopped, isApi: this.failing.size >= chatLimits.chatFailingNumbersMax };
+  }
+
+  /** Milliseconds that a number still pauses for failures. */
+  failingMs({ phoneNumberId }: WhatsappSender): number {
+    return this.stateOf(phoneNumberId).breaker.waitMs(this.clock.monotonicMs());
   }
 
   /** The provider accepted a message. */
@@ -79,13 +106,22 @@ export class NumberPace {
   private forgetUneventful(): void {
     const nowMs = this.clock.monotonicMs();
     for (const [phoneNumberId, state] of this.numbers) {
-      const isPaused = state.pausedUntilMs > nowMs || state.refusedUntilMs > nowMs;
+      const isPaused = state.pausedUntilMs > nowMs || state.refusedUntilMs > nowMs || state.breaker.isOpen;
       if (!isPaused && state.turns.isQuiet(nowMs) && state.rate.isUsual(nowMs)) this.numbers.delete(phoneNumberId);
     }
   }
 }
 
+/** What a failure of the provider shows. */
+export interface Failure {
+  /** The number stops now, and did not before. */
+  readonly isStopped: boolean;
+  /** The provider fails for every number. */
+  readonly isApi: boolean;
+}
+
 interface NumberState {
+  readonly breaker: NumberBreaker;
   readonly rate: NumberRate;
   readonly turns: TurnQueue;
   pausedUntilMs: number;
@@ -95,6 +131,7 @@ interface NumberState {
 
 function newState(): NumberState {
   return {
+    breaker: new NumberBreaker(),
     rate: new NumberRate(),
     turns: new TurnQueue(),
     pausedUntilMs: Number.NEGATIVE_INFINITY,
@@ -103,7 +140,7 @@ function newState(): NumberState {
   };
 }
 
-function pausedMs({ pausedUntilMs, refusedToken, refusedUntilMs }: NumberState, token: string, nowMs: number): number {
-  const untilMs = refusedToken === token ? Math.max(pausedUntilMs, refusedUntilMs) : pausedUntilMs;
-  return Math.max(0, untilMs - nowMs);
+/** Milliseconds for which the token counts as refused. */
+function refusedFor({ refusedToken, refusedUntilMs }: NumberState, token: string, nowMs: number): number {
+  return refusedToken === token ? Math.max(0, refusedUntilMs - nowMs) : 0;
 }

@@ -16,7 +16,7 @@ const BLANKS_IN_A_ROW = / {5}/;
  * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null: it is
  * fine.
  */
-export function complaintAbout(value: unknown, charsMax: number = chatLimits.chatParamCharsMax): string | null {
+function complaintAbout(value: unknown, charsMax: number): string | null {
   if (typeof value === "boolean") return null;
   const number = numberOf(value);
   if (number !== null) {

@@ -11,7 +11,7 @@ import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { CallbackSigner } from "./callback-keys.ts";
 import { chatErrorText } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
-import { type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
+import { type Consequence, type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { graphMessage } from "./graph-message.ts";
 import { chatLimits } from "./limits.ts";
 import { NumberPace } from "./number-pace.ts";
@@ -97,6 +97,7 @@ export class WhatsappChannel implements Channel {
     const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
     const reply = await this.client.send(sender, graphMessage(payload, callbackData), signal);
     const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
+    this.note(reply, sender, job.tenantId);
     const asked = reply.kind === "called_off" ? {} : { relay: this.relay.name, ...saidBy(reply, sender) };
     return { ...this.outcomeOf(reply, sent), ...asked };
   }
@@ -112,7 +113,7 @@ export class WhatsappChannel implements Channel {
       case "refused":
         return this.followError(reply.error, reply.waitMs, delivery);
       case "unanswered":
-        return this.unknownOutcome();
+        return this.unknownOutcome(delivery);
       case "unreachable":
         return { kind: "away", why: "WhatsApp could not be reached" };
       case "called_off":
@@ -148,10 +149,10 @@ export class WhatsappChannel implements Channel {
       case "refuse_sender":
         return this.refuseSender(said, pauseMs, delivery);
       case "unknown_outcome":
-        return this.unknownOutcome();
+        return this.unknownOutcome(delivery);
       case "away":
         if (pauseMs > 0) this.pace.pause(sender, pauseMs);
-        return { kind: "away", why: `WhatsApp is out of order: ${said}` };
+        return this.numberFailed(said, pauseMs, delivery);
       case "fail":
         return refusal(said);
     }
@@ -177,13 +178,46 @@ export class WhatsappChannel implements Channel {
     return { kind: "failed", error: `WhatsApp refused ${whose}: ${said}` };
   }
 
-  private unknownOutcome(): Outcome {
+  /** The verdict is about the number, until several fail: one account's trouble is nobody else's. */
+  private numberFailed(said: string, pauseMs: number, delivery: SentMessage): Outcome {
+    if (this.failed(delivery)) return { kind: "away", why: `WhatsApp is out of order: ${said}` };
+    const why = `WhatsApp is out of order for this phone number: ${said}`;
+    const afterMs = Math.max(pauseMs, this.pace.failingMs(delivery.sender));
+    return { ...THROTTLED, why, isUnsent: true, ...(afterMs > 0 && { afterMs }) };
+  }
+
+  /** Whether the whole API fails. Logs when the number stops. */
+  private failed({ sender, job, sentAtMs }: SentMessage): boolean {
+    const { telemetry } = this.options;
+    const { isStopped, isApi } = this.pace.failed(sender, sentAtMs);
+    if (isStopped) {
+      telemetry.count("chat_numbers_paused", { why: "failing" });
+      const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId };
+      telemetry.log("warn", "the chat provider fails for a phone number, which pauses", fields);
+    }
+    return isApi;
+  }
+
+  /** Whatever the provider judged, it works for the number. */
+  private note(reply: GraphReply, sender: WhatsappSender, tenant: string): void {
+    const isJudged =
+      reply.kind === "accepted" || (reply.kind === "refused" && !SAYS_NOTHING.includes(ruleFor(reply.error).follows));
+    if (!isJudged || !this.pace.judged(sender)) return;
+    const fields = { phone_number_id: sender.phoneNumberId, tenant };
+    this.options.telemetry.log("info", "the chat provider works for a phone number again", fields);
+  }
+
+  private unknownOutcome(delivery: SentMessage): Outcome {
     this.options.telemetry.count("chat_unanswered");
     const why = "WhatsApp did not answer in time, and whether it has the message is unknown";
     const { ambiguousWaitMs: afterMs, ambiguousAttemptsMax: attemptsMax } = chatLimits;
-    return { kind: "retry", why, afterMs, attemptsMax, isSilence: true, isUncertain: true };
+    const isApi = this.failed(delivery);
+    return { kind: "retry", why, afterMs, attemptsMax, isUncertain: true, ...(isApi && { isSilence: true }) };
   }
 }
+
+/** What follows from errors that judge neither the message nor its sender. */
+const SAYS_NOTHING: readonly Consequence[] = ["away", "unknown_outcome"];
 
 const THROTTLED = { kind: "retry", isUncounted: true, waitsFor: "throttled" } as const;
 
@@ -195,13 +229,13 @@ function spacedOut(afterMs: number): Outcome {
   return { ...THROTTLED, why: "this recipient was written to too often", afterMs };
 }
 
-/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
 /** What operators see of the reply. */
 function saidBy(reply: GraphReply, sender: WhatsappSender): { readonly reply?: string } {
   if (reply.kind === "accepted") return { reply: `accepted as ${reply.messageId}` };
   return reply.kind === "refused" ? { reply: sayingOf(reply.error, sender) } : {};
 }
 
+/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
 function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
   const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
   return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {

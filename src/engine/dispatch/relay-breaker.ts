@@ -38,7 +38,7 @@ export function verdictOf(outcome: Outcome, wasBrokenOff: boolean): Verdict {
     case "retry":
       if (outcome.isUncounted) return isAsked ? "nothing" : "unasked";
       if (outcome.isSilence) return "silence";
-      if (wasBrokenOff) return "nothing";
+      if (wasBrokenOff || outcome.isUncertain) return "nothing";
       return isAsked ? "answer" : "unasked";
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { OpenRegistry } from "../../../src/app/open-registry.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
-import { passDevices, passes, passRegistrations } from "../../../src/channels/wallet/tables.ts";
+import { passDevices, passes, passRegistrations, passTypes } from "../../../src/channels/wallet/tables.ts";
 import type { OpenDatabase } from "../../../src/storage/database.ts";
 import { must } from "../../support/must.ts";
 import type { TestDatabase } from "../../tenants/registry-conformance.ts";
@@ -174,6 +174,15 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
       expect(await since(0, "pass.test.other")).toEqual({ serials: ["S3"], tag: 200 });
       expect(await since(0, "pass.test.none")).toBeNull();
       expect(await first.devices.updatedSince(other, TYPE, 0)).toBeNull();
+    });
+
+    test("a tag that was never given out, as after a restore, counts as none", async () => {
+      const device = aDevice();
+      const passTypeId = "pass.test.restored";
+      await register(device, await aPass({ serial: "R1", tag: 100, passTypeId }), "aa", passTypeId);
+      await here.db.insert(passTypes).values({ passTypeId, lastTag: 100 });
+      expect(await first.devices.updatedSince(device, passTypeId, 100)).toBeNull();
+      expect(await first.devices.updatedSince(device, passTypeId, 101)).toEqual({ serials: ["R1"], tag: 100 });
     });
 
     test("a serial that two tenants have on the same pass type is named once", async () => {

@@ -76,6 +76,7 @@ class Keeper {
     const { action, message, version } = job;
     const payload = {
       action,
+      jobId: `job-${version}`,
       passId: this.pass.passId,
       version,
       ...(message === null ? {} : { notifyMessage: message }),

@@ -160,6 +160,19 @@ test("a message alerts the holder once, however often its update is delivered", 
   expect(world.messages(pass)).toEqual([["Play starts on court 3", "TEXT_AND_NOTIFY"]]);
 });
 
+test("a message alerts though a version repeats, because the registry was restored from before it", async () => {
+  const pass = aPass();
+  await world.create(pass);
+  const newer = ready(changed(pass, (object) => ({ ...object, header: text("Court 3") })));
+  await world.updateBy("before-the-restore", newer, "Play starts on court 3");
+  world.restart();
+  await world.updateBy("after-the-restore", newer, "Play starts on court 4");
+  expect(world.messages(pass).map(([message]) => message)).toEqual([
+    "Play starts on court 3",
+    "Play starts on court 4",
+  ]);
+});
+
 test("a message alerts once too where the pass has messages of its own", async () => {
   const own = { id: "own", header: "Hi", body: "Welcome", messageType: "TEXT" };
   const pass = aPass({ object: { messages: [own] } });
@@ -294,7 +307,7 @@ test("an abort ends a delivery that gets no answer", async () => {
     const url = `http://127.0.0.1:${silent.port}`;
     for (const urls of [{ apiUrl: url }, { tokenUrl: `${url}/token` }]) {
       const aborting = new AbortController();
-      const payload = { action: "create", passId: "p", version: 1 } as const;
+      const payload = { action: "create", passId: "p", version: 1, jobId: "j" } as const;
       const outcome = world.newWallet(urls).deliver(aPass(), payload, world.tenant, aborting.signal);
       aborting.abort();
       expect(await outcome).toMatchObject({ kind: "retry" });

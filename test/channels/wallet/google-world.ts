@@ -92,11 +92,24 @@ export class GoogleWorld {
   }
 
   create(pass: Pass, tenant: Tenant = this.tenant): Promise<Outcome> {
-    return this.wallet.deliver(pass, payloadOf(pass, "create"), tenant, new AbortController().signal);
+    return this.wallet.deliver(
+      pass,
+      { ...payloadOf(pass, "create"), jobId: pass.jobId },
+      tenant,
+      new AbortController().signal,
+    );
   }
 
   update(pass: Pass, notifyMessage?: string, tenant: Tenant = this.tenant): Promise<Outcome> {
-    const payload = { ...payloadOf(pass, "update"), ...(notifyMessage === undefined ? {} : { notifyMessage }) };
+    return this.updateBy(`job-of-${pass.passId}-${pass.version}`, pass, notifyMessage, tenant);
+  }
+
+  updateBy(jobId: string, pass: Pass, notifyMessage?: string, tenant: Tenant = this.tenant): Promise<Outcome> {
+    const payload = {
+      jobId,
+      ...payloadOf(pass, "update"),
+      ...(notifyMessage === undefined ? {} : { notifyMessage }),
+    };
     return this.wallet.deliver(pass, payload, tenant, new AbortController().signal);
   }
 

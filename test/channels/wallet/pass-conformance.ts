@@ -518,6 +518,24 @@ export function passConformance(name: string, create: () => Promise<TestDatabase
       expect(new Set(tags).size).toBe(10);
     });
 
+    test("a tag is never behind the time, also of a registry that was restored from long ago", async () => {
+      const tagOf = async (passId: string) => {
+        const rows = await here.db.execute(sql`select update_tag from passes where id = ${passId}`);
+        return Number(/update_tag":"?(\d+)/.exec(JSON.stringify(rows))?.[1]);
+      };
+      const pass = aPass({ passTypeId: "pass.test.restored" });
+      await passes.create(pass);
+      await here.db.execute("insert into pass_types values ('pass.test.restored', 7)");
+      const beforeMs = Date.now();
+      await passes.putBundle(pass.passId, 1, new Uint8Array([1]));
+      const first = await tagOf(pass.passId);
+      expect(first).toBeGreaterThanOrEqual(beforeMs);
+      // A clock that was set back moves no tag back.
+      await here.db.execute(sql`update pass_types set last_tag = ${first + 3_600_000}`);
+      await passes.putBundle(pass.passId, 2, new Uint8Array([2]));
+      expect(await tagOf(pass.passId)).toBe(first + 3_600_001);
+    });
+
     test("passes whose first job has not ended are found by their age, also where many are of one moment", async () => {
       const [open, done, undone] = [aPass(), aPass(), aPass()];
       for (const pass of [open, done, undone]) await passes.create(pass);

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { NumberPace } from "../../../src/channels/whatsapp/number-pace.ts";
 import { VirtualClock } from "../../support/virtual-clock.ts";
@@ -103,7 +103,7 @@ test("refused credentials stop the number until they change, and are reported on
   const pace = new NumberPace(clock);
   expect(pace.refuse(SENDER, 30_000)).toBe(true);
   expect(pace.refuse(SENDER, 30_000)).toBe(false);
-  expect(pace.waitMs(SENDER, "acme")).toBe(30_000);
+  expect(pace.waitMs(SENDER, "acme")).toBe(chatLimits.chatNewTokenMs);
   const renewed = { ...SENDER, accessToken: "new" };
   expect(pace.waitMs(renewed, "acme")).toBe(0);
   pace.succeeded(renewed);
@@ -156,4 +156,53 @@ test("a quiet tenant's message waits for one message of each waiting tenant, not
   const pace = new NumberPace(clock);
   while (pace.waitMs(SENDER, "busy") === 0) pace.take(SENDER, "busy");
   expect(pace.waitMs(SENDER, "quiet")).toBeLessThan(2 * 12.5 + 1);
+});
+
+describe("a number for which the provider fails", () => {
+  /** Sends as fast as it may for a time, to a provider that answers after 100 ms; answers when (virtual ms) calls were made. */
+  async function hammer(pace: NumberPace, clock: VirtualClock, forMs: number, works = false) {
+    const untilMs = clock.monotonicMs() + forMs;
+    const calls: number[] = [];
+    while (clock.monotonicMs() < untilMs) {
+      const waitMs = pace.waitMs(SENDER, "acme");
+      if (waitMs > 0) {
+        await clock.advance(Math.ceil(Math.min(waitMs, untilMs - clock.monotonicMs())));
+        continue;
+      }
+      const sentAtMs = pace.take(SENDER, "acme");
+      calls.push(sentAtMs);
+      clock.setTimer(100, () => void (works ? pace.judged(SENDER) : pace.failed(SENDER, sentAtMs)));
+    }
+    return calls;
+  }
+
+  test("is called less and less: what was under way at first, then one message at a time, half a minute apart in the end", async () => {
+    const clock = new VirtualClock();
+    const pace = new NumberPace(clock);
+    const calls = await hammer(pace, clock, 5 * 60_000);
+    expect(calls.filter((atMs) => atMs < 200).length).toBeLessThan(20);
+    expect(calls.filter((atMs) => atMs > 60_000 && atMs <= 120_000).length).toBeLessThan(4);
+    expect(calls.length).toBeLessThan(40);
+    expect(pace.waitMs(OTHER, "globex")).toBe(0);
+  });
+
+  test("sends at its usual rate once one message has passed", async () => {
+    const clock = new VirtualClock();
+    const pace = new NumberPace(clock);
+    await hammer(pace, clock, 60_000);
+    await hammer(pace, clock, 31_000, true);
+    expect((await hammer(pace, clock, 1_000, true)).length).toBeWithin(79, 82);
+  });
+
+  test("is tried again even if the message that was to find out never ends", async () => {
+    const clock = new VirtualClock();
+    const pace = new NumberPace(clock);
+    for (let i = 0; i < 3; i += 1) pace.failed(SENDER, pace.take(SENDER, "acme"));
+    await clock.advance(chatLimits.chatFailingPauseMs);
+    expect(pace.waitMs(SENDER, "acme")).toBe(0);
+    pace.take(SENDER, "acme");
+    expect(pace.waitMs(SENDER, "acme")).toBeGreaterThan(0);
+    await clock.advance(chatLimits.chatProbeMsMax);
+    expect(pace.waitMs(SENDER, "acme")).toBe(0);
+  });
 });

@@ -76,8 +76,8 @@ describe("a valid chat send", () => {
   });
 
   test("turns numbers and booleans into text and leaves text as it is", async () => {
-    await front.sendChat({ ...SEND, params: ["Ada 👋", 1042, 0.5, -3, true, false, "", "a    b"] });
-    expect(payload()).toMatchObject({ params: ["Ada 👋", "1042", "0.5", "-3", "true", "false", "", "a    b"] });
+    await front.sendChat({ ...SEND, params: ["Ada 👋", 1042, 0.5, -3, true, false, "a    b"] });
+    expect(payload()).toMatchObject({ params: ["Ada 👋", "1042", "0.5", "-3", "true", "false", "a    b"] });
   });
 
   test("takes values of 1,024 characters, whatever they are made of", async () => {
@@ -228,6 +228,8 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     [{ ...SEND, params: [{}] }, "params[0] must be a string, a number or a boolean"],
     [{ ...SEND, params: ["x".repeat(1025)] }, "params[0] must not be longer than 1024 characters"],
     [{ ...SEND, params: ["👋".repeat(1025)] }, "params[0] must not be longer than 1024 characters"],
+    [{ ...SEND, params: [""] }, "params[0] must not be empty"],
+    [{ ...SEND, params: { name: " " } }, "params.name must not be empty"],
     [{ ...SEND, params: ["a\nb"] }, "params[0] must not contain line breaks, tabs"],
     [{ ...SEND, params: ["a\tb"] }, "params[0] must not contain line breaks, tabs"],
     [{ ...SEND, params: ["\ud800"] }, "params[0] must not contain line breaks, tabs"],

@@ -4,6 +4,7 @@ import { chatLimits } from "../../../src/channels/whatsapp/limits.ts";
 import { encodePayload, type TemplatePayload, type WhatsappPayload } from "../../../src/channels/whatsapp/payload.ts";
 import { Reachability } from "../../../src/channels/whatsapp/reachability.ts";
 import { limits } from "../../../src/domain/limits.ts";
+import { verdictOf } from "../../../src/engine/dispatch/relay-breaker.ts";
 import { startDeafListener } from "../../support/deaf-listener.ts";
 import { eventually } from "../../support/eventually.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -268,7 +269,7 @@ const UNKNOWN = {
   kind: "retry",
   afterMs: chatLimits.ambiguousWaitMs,
   attemptsMax: chatLimits.ambiguousAttemptsMax,
-  isSilence: true,
+  isUncertain: true,
 };
 
 test("a provider that does not answer in time leaves a message's outcome unknown", async () => {
@@ -418,13 +419,67 @@ test("where requests go through a proxy, no connection goes before them", () => 
   }
 });
 
-test.each([500, 502, 503])("an API that answers %d without saying of what is away", async (status) => {
-  const { url } = provider(() => new Response("<html>", { status }));
-  expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({
-    kind: "away",
-    why: `WhatsApp is out of order: HTTP ${status}`,
-  });
-  expect(channelTo(url).relayOf()).toEqual({ key: url, name: new URL(url).host, isOwn: false });
+const numbered = (phoneNumberId: string) => chatTenant({}, { phoneNumberId, accessToken: "own" });
+
+test.each([
+  ["500 by a gateway", () => new Response("<html>", { status: 500 })],
+  ["502 by a gateway", () => new Response("<html>", { status: 502 })],
+  ["503", () => Response.json(graphError(131016, 503).body, { status: 503 })],
+  ["code 2", () => Response.json(graphError(2, 500).body, { status: 500 })],
+])("a number that the provider fails for (%s) pauses alone, and costs no attempt", async (_, answer) => {
+  const clock = new VirtualClock();
+  const telemetry = new CountingTelemetry();
+  const { url, calls } = provider(({ path }) => (path.includes("/777/") ? answer() : Response.json(ACCEPTED)));
+  const channel = channelTo(url, { clock, telemetry });
+  for (let i = 0; i < 3; i += 1) {
+    expect(channel.paceMs(numbered("777"))).toBe(0);
+    expect(await channel.deliver(chatJob(), numbered("777"), LIVE)).toMatchObject({
+      kind: "retry",
+      isUncounted: true,
+      isUnsent: true,
+      why: expect.stringContaining("WhatsApp is out of order for this phone number"),
+    });
+    await clock.advance(50);
+  }
+  expect(channel.paceMs(numbered("777"))).toBeGreaterThan(900);
+  expect(channel.paceMs(chatTenant())).toBe(0);
+  expect(await channel.deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({ kind: "delivered" });
+  expect(channel.paceMs(numbered("777"))).toBeGreaterThan(900);
+  expect(calls.length).toBe(4);
+  expect(telemetry.counted).toContain('chat_numbers_paused{"why":"failing"}');
+  expect(telemetry.lines.filter((line) => line.includes("fails for a phone number"))).toHaveLength(1);
+  expect(channel.relayOf()).toEqual({ key: url, name: new URL(url).host, isOwn: false });
+});
+
+test("the API counts as away once several numbers fail, with no answer in between", async () => {
+  let works = false;
+  const { url } = provider(() => (works ? Response.json(ACCEPTED) : new Response("<html>", { status: 503 })));
+  const channel = channelTo(url);
+  const outcomeOf = (number: string) => channel.deliver(chatJob(), numbered(number), LIVE);
+  expect([await outcomeOf("1"), await outcomeOf("1"), await outcomeOf("2")].map(({ kind }) => kind)).toEqual([
+    "retry",
+    "retry",
+    "retry",
+  ]);
+  works = true;
+  expect(await outcomeOf("3")).toMatchObject({ kind: "delivered" });
+  works = false;
+  expect([await outcomeOf("2"), await outcomeOf("1"), await outcomeOf("3")].map(({ kind }) => kind)).toEqual([
+    "retry",
+    "retry",
+    "away",
+  ]);
+});
+
+test("a number whose calls are not answered pauses alone, too, and is no outage of the API", async () => {
+  const { url } = provider(() => new Promise<Response>(() => {}));
+  const channel = channelTo(url, { timeoutMs: 20 });
+  for (let i = 0; i < 3; i += 1) {
+    const outcome = await channel.deliver(chatJob(), numbered("777"), LIVE);
+    expect(verdictOf(outcome, false)).toBe("nothing");
+  }
+  expect(channel.paceMs(numbered("777"))).toBeGreaterThan(0);
+  expect(channel.paceMs(numbered("778"))).toBe(0);
 });
 
 test("a redirect is not followed: the token is for the provider alone", async () => {
@@ -466,6 +521,7 @@ test("a temporary fault is retried, without a pause for other messages", async (
 test("an unknown fault is tried four times, and media that cannot be fetched twice", async () => {
   expect((await after({ code: 1, attempts: 2 })).outcome).toMatchObject({ kind: "retry" });
   expect((await after({ code: 1, attempts: 3 })).outcome).toMatchObject({ kind: "failed" });
+  expect((await after({ code: 1, status: 500, attempts: 3 })).outcome).toMatchObject({ kind: "retry" });
   expect((await after({ code: 131053 })).outcome).toMatchObject({ kind: "retry" });
   expect((await after({ code: 131053, attempts: 1 })).outcome).toMatchObject({ kind: "failed" });
 });
@@ -528,6 +584,8 @@ test.each([
   [{ "x-business-use-case-usage": '{"1":[{"estimated_time_to_regain_access":0}]}' }, 0],
   [{ "x-business-use-case-usage": '{"1":[null,{"estimated_time_to_regain_access":"9"}],"2":7}' }, 0],
   [{ "x-business-use-case-usage": "[nonsense" }, 0],
+  [{ "x-business-use-case-usage": '{"1":[{"type":"ads_management","estimated_time_to_regain_access":9}]}' }, 0],
+  [{ "x-business-use-case-usage": '{"1":[{"type":"whatsapp","estimated_time_to_regain_access":1}]}' }, 60_000],
   [{ "retry-after": "60", "x-business-use-case-usage": '{"1":[{"estimated_time_to_regain_access":2}]}' }, 120_000],
   [{ "retry-after": "999999999" }, chatLimits.chatPauseMsMax],
 ] as const)(
@@ -581,7 +639,7 @@ test("a number that was reported too often pauses for hours, and its message wai
 
 test("a provider that is out of order and names a time is asked again after it", async () => {
   const { outcome, channel } = await after({ code: 131016, status: 503, headers: { "retry-after": "20" } });
-  expect(outcome).toMatchObject({ kind: "away" });
+  expect(outcome).toMatchObject({ kind: "retry", isUncounted: true, afterMs: 20_000 });
   expect(channel.paceMs(chatTenant())).toBe(20_000);
   expect((await after({ code: 131016, status: 503 })).channel.paceMs(chatTenant())).toBe(0);
 });
@@ -600,7 +658,7 @@ test("refused credentials fail the message, are told of once, and stop the numbe
     kind: "failed",
     error: "WhatsApp refused the platform's WhatsApp credentials or account: error 190: Some title",
   });
-  expect(channel.paceMs(chatTenant())).toBe(chatLimits.chatCredentialsPauseMs);
+  expect(channel.paceMs(chatTenant())).toBe(chatLimits.chatNewTokenMs);
   await channel.deliver(chatJob(), chatTenant(), LIVE);
   expect(telemetry.lines.filter((line) => line.startsWith("error"))).toHaveLength(1);
   expect(telemetry.lines.join()).not.toContain(TOKEN);
@@ -612,5 +670,27 @@ test("a tenant is told that it is its own credentials that were refused", async 
   const tenant = chatTenant({}, { phoneNumberId: "777", accessToken: "own" });
   expect(await channelTo(url).deliver(chatJob(), tenant, LIVE)).toMatchObject({
     error: expect.stringContaining("your WhatsApp credentials"),
+  });
+});
+
+test.each([
+  [
+    { error: { code: "131026", message: "Undeliverable", error_data: { details: "No account" } } },
+    "error 131026: Undeliverable; No account",
+  ],
+  [
+    { errors: [{ code: 131026, title: "Undeliverable", details: "No account" }] },
+    "error 131026: Undeliverable; No account",
+  ],
+  [{ code: "131026", message: "Undeliverable" }, "error 131026: Undeliverable"],
+  [{ error: "Undeliverable" }, "HTTP 400: Undeliverable"],
+  [{ error: { code: 131026, error_user_msg: "No account", message: "" } }, "error 131026: No account"],
+  [{ errors: [] }, "HTTP 400"],
+  [{ errors: "no" }, "HTTP 400: no"],
+])("an error in the form of a gateway keeps its code and its words: %j", async (body, said) => {
+  const { url } = provider(() => Response.json(body, { status: 400 }));
+  expect(await channelTo(url).deliver(chatJob(), chatTenant(), LIVE)).toMatchObject({
+    kind: "failed",
+    error: `WhatsApp refused the message: ${said}`,
   });
 });

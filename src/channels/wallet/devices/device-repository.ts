@@ -4,7 +4,7 @@ import type { AnyDb, Database } from "../../../storage/database.ts";
 import { among } from "../../../storage/statement-texts.ts";
 import { walletLimits } from "../limits.ts";
 import type { PassDevices, PushTarget, Registration } from "../passes.ts";
-import { passDevices, passes, passRegistrations } from "../tables.ts";
+import { passDevices, passes, passRegistrations, passTypes } from "../tables.ts";
 
 /** A registration that is repeated sooner changes nothing. */
 const RENEWED_AFTER_MS = 60_000;
@@ -124,19 +124,24 @@ export class DeviceRepository implements PassDevices {
     since: number,
   ): Promise<{ readonly serials: readonly string[]; readonly tag: number } | null> {
     return this.database.read(async (db) => {
+      // A tag that was not given out yet is that of a registry which was restored from a backup since: the phone is ahead.
+      const last = db.select({ tag: passTypes.lastTag }).from(passTypes).where(eq(passTypes.passTypeId, passTypeId));
+      const known = sql`CASE WHEN ${since}::bigint > (${last}) THEN 0 ELSE ${since}::bigint END`;
       const changed = await db
         .select({ serial: passes.serial, tag: passes.updateTag })
         .from(passRegistrations)
         .innerJoin(passes, eq(passes.id, passRegistrations.passId))
         .where(
-          and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId), gt(passes.updateTag, since)),
+          and(eq(passRegistrations.deviceId, deviceId), eq(passes.passTypeId, passTypeId), gt(passes.updateTag, known)),
         )
         // Oldest first: the device gets changes beyond the bound when it asks again with the returned tag.
         .orderBy(asc(passes.updateTag))
         .limit(walletLimits.updatedSerialsMax);
-      const last = changed.at(-1);
+      const latest = changed.at(-1);
       // Tenants that share a pass type may each have a pass with this serial.
-      return last === undefined ? null : { serials: [...new Set(changed.map(({ serial }) => serial))], tag: last.tag };
+      return latest === undefined
+        ? null
+        : { serials: [...new Set(changed.map(({ serial }) => serial))], tag: latest.tag };
     });
   }
 

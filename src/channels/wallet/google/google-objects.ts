@@ -7,7 +7,7 @@ import type { Tenant } from "../../../domain/tenant.ts";
 import type { GoogleContent } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
 import type { Pass } from "../passes.ts";
-import type { WalletPayload } from "../payload.ts";
+import type { GoogleTask } from "../payload.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
@@ -16,7 +16,7 @@ import { isSameObject, leftovers } from "./same-object.ts";
 export interface GoogleDelivery {
   readonly pass: Pass;
   readonly content: GoogleContent;
-  readonly payload: WalletPayload;
+  readonly payload: GoogleTask;
   readonly tenant: Tenant;
   readonly caller: Caller;
 }
@@ -226,9 +226,12 @@ function pathOf({ content, pass }: GoogleDelivery): readonly string[] {
   return [`${content.kind}Object`, pass.serial];
 }
 
-/** The same for every delivery of this update, so a message that is already there is not added again. */
+/**
+ * The same for every delivery of this update, so a message that is already there is not added again, and never that of another:
+ * versions repeat after a restore, and Google shows no message whose id it knows.
+ */
 function messageIdOf({ payload }: GoogleDelivery): string {
-  return `waybill-v${payload.version}`;
+  return `waybill-${payload.jobId}`;
 }
 
 function hasMessage(held: JsonObject, delivery: GoogleDelivery): boolean {

@@ -7,7 +7,7 @@ import type { GoogleContent, GoogleIssuer, Unusable } from "../../../domain/wall
 import type { GoogleClasses, GoogleClassOwners } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
 import type { GooglePasses, GooglePassStatus, Pass, PassStore, SaveLinks } from "../passes.ts";
-import type { WalletPayload } from "../payload.ts";
+import type { GoogleTask } from "../payload.ts";
 import { ClassOwnership } from "./class-ownership.ts";
 import { type Caller, GoogleApi, type GoogleApiOptions, NO_CREDENTIALS, unusable } from "./google-api.ts";
 import { GoogleClassService } from "./google-class-service.ts";
@@ -46,7 +46,7 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
    * Delivers a Google pass to its holders. Deliveries of one pass must not overlap; a delivery may be repeated.
    * Aborting `signal` ends it with the outcome `retry`. Rejects if the registry is away.
    */
-  async deliver(pass: Pass, payload: WalletPayload, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
+  async deliver(pass: Pass, payload: GoogleTask, tenant: Tenant, signal: AbortSignal): Promise<Outcome> {
     const content = contentOf(pass);
     const issuer = googleIssuerOf(tenant, this.options.platform);
     if (issuer === null) return { kind: "failed", error: NO_CREDENTIALS.why };

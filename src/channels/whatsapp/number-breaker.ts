@@ -1,0 +1,59 @@
+import { chatLimits } from "./limits.ts";
+
+/** Failures in a row that stop a number: one or two are the message's. */
+const STRIKES_MAX = 3;
+/** Asks again this soon while another tenant's message finds out whether the number works again. */
+const PROBE_LOOK_MS = 1_000;
+
+/**
+ * Whether the provider fails for one phone number alone (monotonic ms). After three failures in a row the number pauses, for a
+ * second at first and twice as long each time; after each pause one message goes, and decides.
+ *
+ * N1. Messages that were under way when the pause began say nothing about the time after it.
+ * N2. A message without a verdict leaves its turn to the next one, after the longest time that it can take.
+ */
+export class NumberBreaker {
+  private strikes = 0;
+  private pauseMs: number = chatLimits.chatFailingPauseMs;
+  private pausedAtMs = Number.NEGATIVE_INFINITY;
+  private pausedUntilMs = Number.NEGATIVE_INFINITY;
+  private probedUntilMs = Number.NEGATIVE_INFINITY;
+
+  get isOpen(): boolean {
+    return this.strikes >= STRIKES_MAX;
+  }
+
+  /** Milliseconds until a message may go; 0: now. */
+  waitMs(nowMs: number): number {
+    if (!this.isOpen) return 0;
+    if (nowMs < this.pausedUntilMs) return this.pausedUntilMs - nowMs;
+    return nowMs < this.probedUntilMs ? PROBE_LOOK_MS : 0;
+  }
+
+  /** A message goes. */
+  take(nowMs: number): void {
+    if (this.isOpen) this.probedUntilMs = nowMs + chatLimits.chatProbeMsMax;
+  }
+
+  /** The provider judged a message. Returns whether the number was stopped. */
+  works(): boolean {
+    const wasOpen = this.isOpen;
+    this.strikes = 0;
+    this.pauseMs = chatLimits.chatFailingPauseMs;
+    this.probedUntilMs = Number.NEGATIVE_INFINITY;
+    return wasOpen;
+  }
+
+  /** The provider failed for a message sent at `sentAtMs`. Returns whether the number stops now, and did not before. */
+  failed(nowMs: number, sentAtMs: number): boolean {
+    const wasOpen = this.isOpen;
+    if (wasOpen && sentAtMs <= this.pausedAtMs) return false;
+    this.strikes += 1;
+    if (!this.isOpen) return false;
+    this.pausedAtMs = nowMs;
+    this.pausedUntilMs = nowMs + this.pauseMs;
+    this.pauseMs = Math.min(2 * this.pauseMs, chatLimits.chatFailingPauseMsMax);
+    this.probedUntilMs = Number.NEGATIVE_INFINITY;
+    return !wasOpen;
+  }
+}
