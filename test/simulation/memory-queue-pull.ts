@@ -83,7 +83,7 @@ function agree(
   // Who reckons with nothing yet goes on from the last pull at the earliest, and from what its predecessor left unsaid.
   const leftMs = reckoned === null ? alive(shard.estimatedSkew ?? undefined, nowMs)?.value : undefined;
   const knownMs = nowMs + (confirmedSkewMs ?? leftMs ?? shard.skewMs);
-  const newMs = Math.min(knownMs, callerMs);
+  const newMs = knownMs - callerMs > SLACK_MS ? callerMs : knownMs;
   const timeMs = reckoned === null ? Math.max(newMs, shard.agreedMs ?? newMs) : Math.max(knownMs, reckoned);
   // It may be the clock that was set forward, or this call that was long on its way: the owner says in its next one.
   const isBehind = reckoned !== null && timeMs - reckoned > SLACK_MS;

@@ -99,7 +99,8 @@ local function pull(prefix, at, readers)
   else
     local known = redis.call('GET', estimate_key)
     if confirmed or (known and not reckoned) then time = now_ms() + (confirmed or tonumber(known)) end
-    if is_new then time = math.min(time, caller_ms) end
+    -- No further ahead than calls take.
+    if is_new and time - caller_ms > slack then time = caller_ms end
     if reckoned or redis.call('EXISTS', prefix .. ':skew') == 1 then time = math.max(time, reckoned or agreed) end
     local skew = time - now_ms()
     if reckoned and time - reckoned > slack then time, estimated = reckoned, reckoned - now_ms() end
