@@ -61,7 +61,7 @@ export class NumberPace {
     return { isStopped, isApi: this.failing.size >= chatLimits.chatFailingNumbersMax };
   }
 
-  /** Milliseconds that a number still pauses for failures. */
+  /** Milliseconds that a number still pauses for failures; 0: it may send. */
   failingMs({ phoneNumberId }: WhatsappSender): number {
     return this.stateOf(phoneNumberId).breaker.waitMs(this.clock.monotonicMs());
   }
