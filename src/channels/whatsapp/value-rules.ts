@@ -1,11 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { CONTROL } from "../../domain/control-characters.ts";
 import { EXACT_CHARS_MAX, isExactNumber, numberOf } from "../../domain/json.ts";
+import { NOT_BLANK } from "../../http/schemas.ts";
 import { chatLimits } from "./limits.ts";
 
 /** A value that fills a place in a template. */
 export const TemplateValue = Type.Union([
-  Type.String({ maxLength: chatLimits.chatParamCharsMax }),
+  Type.String({ minLength: 1, maxLength: chatLimits.chatParamCharsMax, ...NOT_BLANK }),
   Type.Number(),
   Type.Boolean(),
 ]);

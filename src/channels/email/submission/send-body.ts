@@ -158,7 +158,7 @@ function bracesIn(text: string): number {
 function literal(members: { readonly [name: string]: string }): JsonObject {
   const entries = Object.entries(members);
   if (!entries.some(([, text]) => text.includes("{{"))) return members;
-  const written = entries.map(([name, text]) => [name, text.replaceAll("{{", "{{.braces}}")]);
+  const written = entries.map(([name, text]) => [name, text.replaceAll("{{", "{{.braces}}")] as const);
   return { ...Object.fromEntries(written), data: { braces: "{{" } };
 }
 
