@@ -61,7 +61,7 @@ const alias: fc.Arbitrary<WhatsappAlias> = fc.record({
   params: fc.constant([]),
   header: fc.option(media),
 });
-const chatValue = fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{0,9}$/u), fc.integer(), fc.boolean());
+const chatValue = fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{1,9}$/u), fc.integer(), fc.boolean());
 const filled = fc.stringMatching(/^[a-z{}"\\é漢]{1,9}$/u);
 const freeTexts = fc
   .oneof(filled, fc.record({ body: filled, preview_url: maybe(fc.boolean()) }))

@@ -148,10 +148,10 @@ test("the newest messages are kept, within a number and a size", async () => {
   expect(small.inbox.messages(null, 10)).toEqual([]);
 });
 
-test("a message over 16 MB is refused and not kept", async () => {
+test("a message over 20 MiB is refused and not kept", async () => {
   const sandbox = await start();
   const line = `${"x".repeat(998)}\r\n`;
-  expect(await hand(sandbox.url, "ana@example.test", letter("big") + line.repeat(17_000))).toStartWith("552 ");
+  expect(await hand(sandbox.url, "ana@example.test", letter("big") + line.repeat(21_000))).toStartWith("552 ");
   expect(sandbox.inbox.messages(null, 1)).toEqual([]);
 });
 
