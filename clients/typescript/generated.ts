@@ -28,7 +28,15 @@ export type ContentError = {
 
 export type PassBarcode = {
   message: string;
-  format: "PKBarcodeFormatQR" | "PKBarcodeFormatPDF417" | "PKBarcodeFormatAztec" | "PKBarcodeFormatCode128";
+  format:
+    | "PKBarcodeFormatQR"
+    | "PKBarcodeFormatPDF417"
+    | "PKBarcodeFormatAztec"
+    | "PKBarcodeFormatCode128"
+    | "PKBarcodeFormatCode39"
+    | "PKBarcodeFormatCodabar"
+    | "PKBarcodeFormatEAN13"
+    | "PKBarcodeFormatI2of5";
   /** By default iso-8859-1, or utf-8 where it takes that. */
   messageEncoding?: string | null;
   altText?: string | null;
@@ -111,12 +119,65 @@ export type PassBeacon = {
   relevantText?: string | null;
 };
 
+/** With either `url` or `placeIdentifier`. */
+export type PassFeaturedAction = {
+  identifier: string;
+  /** Such as `viewSchedule`, `call`, `shop` or `place`. */
+  type: string;
+  url?: string | null;
+  placeIdentifier?: string | null;
+};
+
+export type PassUpcomingImage = {
+  URLs?: readonly { URL: string; SHA256: string; scale?: number | null; size?: number | null }[] | null;
+  reuseExisting?: boolean | null;
+};
+
+export type PassUpcoming = {
+  identifier: string;
+  name: string;
+  /** `event`. */
+  type: string;
+  isActive?: boolean | null;
+  dateInformation?: {
+    /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
+    date?: string | null;
+    ignoreTimeComponents?: boolean | null;
+    isAllDay?: boolean | null;
+    isUnannounced?: boolean | null;
+    isUndetermined?: boolean | null;
+    timeZone?: string | null;
+  } | null;
+  additionalInfoFields?: readonly PassField[] | null;
+  backFields?: readonly PassField[] | null;
+  auxiliaryStoreIdentifiers?: readonly number[] | null;
+  images?: { headerImage?: PassUpcomingImage | null; venueMap?: PassUpcomingImage | null } | null;
+  /** As Apple's pass.json has it. */
+  semantics?: JsonObject | null;
+  URLs?: {
+    accessibilityURL?: string | null;
+    addOnURL?: string | null;
+    bagPolicyURL?: string | null;
+    contactVenueWebsite?: string | null;
+    directionsInformationURL?: string | null;
+    merchandiseURL?: string | null;
+    orderFoodURL?: string | null;
+    parkingInformationURL?: string | null;
+    purchaseParkingURL?: string | null;
+    sellURL?: string | null;
+    transferURL?: string | null;
+    transitInformationURL?: string | null;
+    contactVenueEmail?: string | null;
+    contactVenuePhoneNumber?: string | null;
+  } | null;
+};
+
 export type ApplePassData = {
   /** Used once. An update cannot change it. */
   serial_number: string;
   organization_name: string;
   description: string;
-  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
   /** boardingPass only. */
   transit_type?:
     | "PKTransitTypeGeneric"
@@ -131,13 +192,18 @@ export type ApplePassData = {
   foreground_color?: string | null;
   /** `rgb(11, 31, 58)` or `#0B1F3A`. */
   label_color?: string | null;
-  logo_text?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
   barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
   auxiliary_fields?: readonly PassField[] | null;
   back_fields?: readonly PassField[] | null;
+  additional_info_fields?: readonly PassField[] | null;
+  footer_fields?: readonly PassField[] | null;
   /** PNG in base64, 29x29; a placeholder where there is none. */
   icon_base64?: string | null;
   /** PNG in base64. */
@@ -174,6 +240,30 @@ export type ApplePassData = {
   footer_2x_base64?: string | null;
   /** PNG in base64. */
   footer_3x_base64?: string | null;
+  /** PNG in base64, 358x448, of poster passes. */
+  artwork_base64?: string | null;
+  /** PNG in base64. */
+  artwork_2x_base64?: string | null;
+  /** PNG in base64. */
+  artwork_3x_base64?: string | null;
+  /** PNG in base64, up to 126x30, of poster passes. */
+  primary_logo_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_3x_base64?: string | null;
+  /** PNG in base64, up to 135x12, of poster passes. */
+  secondary_logo_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_3x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_2x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -187,15 +277,54 @@ export type ApplePassData = {
   voided?: boolean | null;
   sharing_prohibited?: boolean | null;
   suppress_strip_shine?: boolean | null;
+  suppress_header_darkening?: boolean | null;
+  use_automatic_colors?: boolean | null;
+  logo_text?: string | null;
+  event_logo_text?: string | null;
+  logo_symbol_name?: string | null;
+  business_chat_identifier?: string | null;
+  transit_provider_email?: string | null;
+  transit_provider_phone_number?: string | null;
+  contact_venue_email?: string | null;
+  contact_venue_phone_number?: string | null;
+  accessibility_url?: string | null;
+  add_on_url?: string | null;
+  bag_policy_url?: string | null;
+  contact_venue_website?: string | null;
+  directions_information_url?: string | null;
+  merchandise_url?: string | null;
+  order_food_url?: string | null;
+  parking_information_url?: string | null;
+  purchase_parking_url?: string | null;
+  sell_url?: string | null;
+  transfer_url?: string | null;
+  transit_information_url?: string | null;
+  change_seat_url?: string | null;
+  entertainment_url?: string | null;
+  management_url?: string | null;
+  purchase_additional_baggage_url?: string | null;
+  purchase_lounge_access_url?: string | null;
+  purchase_wifi_url?: string | null;
+  register_service_animal_url?: string | null;
+  report_lost_bag_url?: string | null;
+  request_wheelchair_url?: string | null;
+  transit_provider_website_url?: string | null;
+  upgrade_url?: string | null;
   /** Needs `associated_store_identifiers` beside it. */
   app_launch_url?: string | null;
   associated_store_identifiers?: readonly number[] | null;
+  auxiliary_store_identifiers?: readonly number[] | null;
   /** As Apple's pass.json has it. */
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
   nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
+  extra?: JsonObject | null;
 };
 
 export type AppleCarriedPass = {
@@ -257,7 +386,7 @@ export type ApplePassPart = {
   serial_number?: string | null;
   organization_name?: string | null;
   description?: string | null;
-  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
   /** boardingPass only. */
   transit_type?:
     | "PKTransitTypeGeneric"
@@ -272,13 +401,18 @@ export type ApplePassPart = {
   foreground_color?: string | null;
   /** `rgb(11, 31, 58)` or `#0B1F3A`. */
   label_color?: string | null;
-  logo_text?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
   barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
   auxiliary_fields?: readonly PassField[] | null;
   back_fields?: readonly PassField[] | null;
+  additional_info_fields?: readonly PassField[] | null;
+  footer_fields?: readonly PassField[] | null;
   /** PNG in base64, 29x29; a placeholder where there is none. */
   icon_base64?: string | null;
   /** PNG in base64. */
@@ -315,6 +449,30 @@ export type ApplePassPart = {
   footer_2x_base64?: string | null;
   /** PNG in base64. */
   footer_3x_base64?: string | null;
+  /** PNG in base64, 358x448, of poster passes. */
+  artwork_base64?: string | null;
+  /** PNG in base64. */
+  artwork_2x_base64?: string | null;
+  /** PNG in base64. */
+  artwork_3x_base64?: string | null;
+  /** PNG in base64, up to 126x30, of poster passes. */
+  primary_logo_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_3x_base64?: string | null;
+  /** PNG in base64, up to 135x12, of poster passes. */
+  secondary_logo_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_3x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_2x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -328,15 +486,54 @@ export type ApplePassPart = {
   voided?: boolean | null;
   sharing_prohibited?: boolean | null;
   suppress_strip_shine?: boolean | null;
+  suppress_header_darkening?: boolean | null;
+  use_automatic_colors?: boolean | null;
+  logo_text?: string | null;
+  event_logo_text?: string | null;
+  logo_symbol_name?: string | null;
+  business_chat_identifier?: string | null;
+  transit_provider_email?: string | null;
+  transit_provider_phone_number?: string | null;
+  contact_venue_email?: string | null;
+  contact_venue_phone_number?: string | null;
+  accessibility_url?: string | null;
+  add_on_url?: string | null;
+  bag_policy_url?: string | null;
+  contact_venue_website?: string | null;
+  directions_information_url?: string | null;
+  merchandise_url?: string | null;
+  order_food_url?: string | null;
+  parking_information_url?: string | null;
+  purchase_parking_url?: string | null;
+  sell_url?: string | null;
+  transfer_url?: string | null;
+  transit_information_url?: string | null;
+  change_seat_url?: string | null;
+  entertainment_url?: string | null;
+  management_url?: string | null;
+  purchase_additional_baggage_url?: string | null;
+  purchase_lounge_access_url?: string | null;
+  purchase_wifi_url?: string | null;
+  register_service_animal_url?: string | null;
+  report_lost_bag_url?: string | null;
+  request_wheelchair_url?: string | null;
+  transit_provider_website_url?: string | null;
+  upgrade_url?: string | null;
   /** Needs `associated_store_identifiers` beside it. */
   app_launch_url?: string | null;
   associated_store_identifiers?: readonly number[] | null;
+  auxiliary_store_identifiers?: readonly number[] | null;
   /** As Apple's pass.json has it. */
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
   nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
+  extra?: JsonObject | null;
 };
 
 /** What is left out or null is the template's; in `object_data`, null removes what the template says. */
@@ -849,7 +1046,7 @@ export type ApplePassChange = {
   serial_number?: string;
   organization_name?: string;
   description?: string;
-  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+  style?: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
   /** boardingPass only. */
   transit_type?:
     | "PKTransitTypeGeneric"
@@ -864,13 +1061,18 @@ export type ApplePassChange = {
   foreground_color?: string | null;
   /** `rgb(11, 31, 58)` or `#0B1F3A`. */
   label_color?: string | null;
-  logo_text?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
   barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
   auxiliary_fields?: readonly PassField[] | null;
   back_fields?: readonly PassField[] | null;
+  additional_info_fields?: readonly PassField[] | null;
+  footer_fields?: readonly PassField[] | null;
   /** PNG in base64, 29x29; a placeholder where there is none. */
   icon_base64?: string | null;
   /** PNG in base64. */
@@ -907,6 +1109,30 @@ export type ApplePassChange = {
   footer_2x_base64?: string | null;
   /** PNG in base64. */
   footer_3x_base64?: string | null;
+  /** PNG in base64, 358x448, of poster passes. */
+  artwork_base64?: string | null;
+  /** PNG in base64. */
+  artwork_2x_base64?: string | null;
+  /** PNG in base64. */
+  artwork_3x_base64?: string | null;
+  /** PNG in base64, up to 126x30, of poster passes. */
+  primary_logo_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_3x_base64?: string | null;
+  /** PNG in base64, up to 135x12, of poster passes. */
+  secondary_logo_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_3x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_2x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -920,15 +1146,54 @@ export type ApplePassChange = {
   voided?: boolean | null;
   sharing_prohibited?: boolean | null;
   suppress_strip_shine?: boolean | null;
+  suppress_header_darkening?: boolean | null;
+  use_automatic_colors?: boolean | null;
+  logo_text?: string | null;
+  event_logo_text?: string | null;
+  logo_symbol_name?: string | null;
+  business_chat_identifier?: string | null;
+  transit_provider_email?: string | null;
+  transit_provider_phone_number?: string | null;
+  contact_venue_email?: string | null;
+  contact_venue_phone_number?: string | null;
+  accessibility_url?: string | null;
+  add_on_url?: string | null;
+  bag_policy_url?: string | null;
+  contact_venue_website?: string | null;
+  directions_information_url?: string | null;
+  merchandise_url?: string | null;
+  order_food_url?: string | null;
+  parking_information_url?: string | null;
+  purchase_parking_url?: string | null;
+  sell_url?: string | null;
+  transfer_url?: string | null;
+  transit_information_url?: string | null;
+  change_seat_url?: string | null;
+  entertainment_url?: string | null;
+  management_url?: string | null;
+  purchase_additional_baggage_url?: string | null;
+  purchase_lounge_access_url?: string | null;
+  purchase_wifi_url?: string | null;
+  register_service_animal_url?: string | null;
+  report_lost_bag_url?: string | null;
+  request_wheelchair_url?: string | null;
+  transit_provider_website_url?: string | null;
+  upgrade_url?: string | null;
   /** Needs `associated_store_identifiers` beside it. */
   app_launch_url?: string | null;
   associated_store_identifiers?: readonly number[] | null;
+  auxiliary_store_identifiers?: readonly number[] | null;
   /** As Apple's pass.json has it. */
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
   nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
+  extra?: JsonObject | null;
 };
 
 /**
@@ -1835,7 +2100,7 @@ export type Template =
       channel: "wallet";
       pass_type: "apple" | "google";
       /** Of passes of type apple; null: as the request says. */
-      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
       /** What requests leave out of theirs. */
       pass_data: ApplePassPart | GooglePassPart;
     };
@@ -1859,7 +2124,7 @@ export type TemplatePreview =
   | {
       channel: "wallet";
       pass_type: "apple" | "google";
-      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | null;
+      style: "eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric" | null;
       /** The given pass_data laid over the template's. */
       pass_data: JsonObject;
     };
@@ -3595,8 +3860,8 @@ export type Operations = {
           pass_type: "apple" | "google";
           /** an object: what requests leave out of their pass_data */
           pass_data: JsonObject;
-          /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
-          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic") | null;
+          /** one of eventTicket, boardingPass, coupon, storeCard, generic, posterGeneric; type apple only */
+          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric") | null;
         } & (
           | { pass_type?: "apple"; pass_data?: ApplePassPart }
           | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })
@@ -3659,8 +3924,8 @@ export type Operations = {
           pass_type: "apple" | "google";
           /** an object: what requests leave out of their pass_data */
           pass_data: JsonObject;
-          /** one of eventTicket, boardingPass, coupon, storeCard, generic; type apple only */
-          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic") | null;
+          /** one of eventTicket, boardingPass, coupon, storeCard, generic, posterGeneric; type apple only */
+          style?: ("eventTicket" | "boardingPass" | "coupon" | "storeCard" | "generic" | "posterGeneric") | null;
         } & (
           | { pass_type?: "apple"; pass_data?: ApplePassPart }
           | ({ pass_type?: "google"; pass_data?: GooglePassPart } & { style?: never })

@@ -4,7 +4,7 @@ export const PASS_TYPES = ["apple", "google"] as const;
 export type PassType = (typeof PASS_TYPES)[number];
 
 /** Styles of Apple's passes: the key of pass.json that holds the fields. */
-export const PASS_STYLES = ["eventTicket", "boardingPass", "coupon", "storeCard", "generic"] as const;
+export const PASS_STYLES = ["eventTicket", "boardingPass", "coupon", "storeCard", "generic", "posterGeneric"] as const;
 export type PassStyle = (typeof PASS_STYLES)[number];
 
 /** Kinds of Google's classes and objects: `eventTicketObject`, `genericObject`. */

@@ -9,6 +9,10 @@ export const walletLimits = {
   passFieldsMax: 100,
   /** The content of a pass as JSON, without its images. */
   passContentCharsMax: 256 * 1024,
+  /** Members of pass.json that are not known here, as JSON. */
+  passExtraCharsMax: 64 * 1024,
+  /** Entries of `upcomingPassInformation`: a season's. */
+  passUpcomingMax: 200,
   passImageBytesMax: 2 * 1024 * 1024,
   /** All files of a pass together: its bundle is read into memory whenever somebody fetches it. */
   passImagesBytesMax: 4 * 1024 * 1024,

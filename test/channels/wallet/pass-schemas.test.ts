@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { acceptGoogleClass } from "../../../src/channels/wallet/request/accept-google-class.ts";
@@ -11,6 +11,9 @@ import { Fault, snakeCase } from "../../../src/channels/wallet/request/readers.t
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
 import { DocumentSchemas } from "../../http/support/document-schemas.ts";
 import type { Schema } from "../../http/support/documented.ts";
+
+// Without names, every schema is compiled wherever it is used.
+setDefaultTimeout(30_000);
 
 const CONTEXT = {
   templates: new Map([

@@ -40,7 +40,10 @@ export async function signedBundle(
 
 /** The members that the service itself sets come last: nothing in a request can replace them. */
 function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
+  // Devices before iOS 27 do not know the style, and open no pass without one that they know.
+  const forOlder = content.style === "posterGeneric" ? { generic: content.pass["posterGeneric"] } : {};
   return {
+    ...forOlder,
     ...content.pass,
     formatVersion: 1,
     passTypeIdentifier: signer.passTypeId,

@@ -27,6 +27,8 @@ export const FIELD_PLACES = [
   "secondaryFields",
   "auxiliaryFields",
   "backFields",
+  "additionalInfoFields",
+  "footerFields",
 ] as const;
 
 export const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
@@ -78,12 +80,7 @@ export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle)
   const given = FIELD_PLACES.map((place) => [place, members.get(place) ?? []] as const);
   return checkMembers(given, (list, place) => {
     const path = `pass_data.${snakeCase(place)}`;
-    const value = namedFields(list, path, "absent");
-    if (value instanceof Fault) return value;
-    if (!Array.isArray(value)) return fault(path, "must be a list");
-    if (value.length > walletLimits.passFieldsMax)
-      return fault(path, `must not have more than ${walletLimits.passFieldsMax} items`);
-    const fields = checkEach(value, (item: Json, i) => readField(item, `${path}[${i}]`, keys));
+    const fields = readFieldList(list, path, keys);
     if (fields instanceof Fault) return fields;
     const rowed = fields.findIndex((field) => field["row"] !== undefined);
     if (rowed !== -1 && (style !== "eventTicket" || place !== "auxiliaryFields")) {
@@ -91,6 +88,17 @@ export function readFields(members: ReadonlyMap<string, Json>, style: PassStyle)
     }
     return fields.length === 0 ? undefined : fields;
   });
+}
+
+/** A list of fields. `keys`: those of the fields before it, to which it adds its own. */
+export function readFieldList(list: Json, path: string, keys: Set<string>): Checked<readonly JsonObject[]> {
+  const value = namedFields(list, path, "absent");
+  if (value instanceof Fault) return value;
+  if (!Array.isArray(value)) return fault(path, "must be a list");
+  if (value.length > walletLimits.passFieldsMax) {
+    return fault(path, `must not have more than ${walletLimits.passFieldsMax} items`);
+  }
+  return checkEach(value, (item: Json, i) => readField(item, `${path}[${i}]`, keys));
 }
 
 function readField(item: Json, path: string, keys: Set<string>): Checked<JsonObject> {

@@ -5,7 +5,18 @@ import { type Checked, Fault, fault, snakeCase } from "./readers.ts";
 
 /** Member name → file name in the bundle. */
 export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
-  ["icon", "logo", "strip", "thumbnail", "background", "footer"].flatMap((image) => [
+  [
+    "icon",
+    "logo",
+    "strip",
+    "thumbnail",
+    "background",
+    "footer",
+    "artwork",
+    "primaryLogo",
+    "secondaryLogo",
+    "venueMap",
+  ].flatMap((image) => [
     [`${image}Base64`, `${image}.png`],
     [`${image}2xBase64`, `${image}@2x.png`],
     [`${image}3xBase64`, `${image}@3x.png`],

@@ -3,27 +3,18 @@ import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
-import { readColour, readDate, readEncoding } from "./apple-values.ts";
+import { readBarcode, TOP } from "./apple-top.ts";
 import {
   type Checked,
+  checkJson,
   checkMembers,
   checkSize,
   Fault,
   fault,
-  integerBetween,
-  listOf,
   MemberNames,
   type NullMeans,
-  numberBetween,
   oneOf,
-  type Reader,
-  readAnyObject,
-  readCode,
   readFilledText,
-  readFlag,
-  readText,
-  readUrl,
-  recordOf,
   snakeCase,
 } from "./readers.ts";
 
@@ -40,76 +31,8 @@ export interface ReadApplePass {
   readonly images: ReadonlyMap<string, Uint8Array>;
 }
 
-export const BARCODE_FORMATS = ["QR", "PDF417", "Aztec", "Code128"].map((format) => `PKBarcodeFormat${format}`);
 export const TRANSIT_TYPES = ["Generic", "Air", "Boat", "Bus", "Train"].map((type) => `PKTransitType${type}`);
 const GROUPED: readonly PassStyle[] = ["eventTicket", "boardingPass"];
-
-const readBarcodeMembers = recordOf(
-  { message: readCode, format: oneOf(BARCODE_FORMATS), messageEncoding: readText, altText: readText },
-  ["message", "format"],
-);
-const readBarcode: Reader = (value, field) => {
-  const barcode = readBarcodeMembers(value, field);
-  if (barcode instanceof Fault) return barcode;
-  const { message, messageEncoding, ...others } = isJsonObject(barcode) ? barcode : {};
-  const text = String(message);
-  const encoding = readEncoding(messageEncoding, text, `${field}.messageEncoding`);
-  return encoding instanceof Fault ? encoding : { message: text, messageEncoding: encoding, ...others };
-};
-
-/** Members copied into pass.json unchanged (Apple, PassKit: Pass). */
-const TOP: Readonly<Record<string, Reader>> = {
-  organizationName: readFilledText,
-  description: readFilledText,
-  logoText: readText,
-  backgroundColor: readColour,
-  foregroundColor: readColour,
-  labelColor: readColour,
-  barcodes: listOf(readBarcode, 10),
-  relevantDate: readDate,
-  relevantDates: listOf(
-    recordOf({ date: readDate, relevantDate: readDate, startDate: readDate, endDate: readDate }),
-    50,
-  ),
-  expirationDate: readDate,
-  locations: listOf(
-    recordOf(
-      {
-        latitude: numberBetween(-90, 90),
-        longitude: numberBetween(-180, 180),
-        altitude: numberBetween(-100_000, 100_000),
-        relevantText: readText,
-      },
-      ["latitude", "longitude"],
-    ),
-    10,
-  ),
-  beacons: listOf(
-    recordOf(
-      {
-        proximityUUID: readFilledText,
-        major: integerBetween(0, 65_535),
-        minor: integerBetween(0, 65_535),
-        relevantText: readText,
-      },
-      ["proximityUUID"],
-    ),
-    10,
-  ),
-  maxDistance: numberBetween(0, 100_000_000),
-  groupingIdentifier: readText,
-  voided: readFlag,
-  sharingProhibited: readFlag,
-  suppressStripShine: readFlag,
-  appLaunchURL: readUrl,
-  associatedStoreIdentifiers: listOf(integerBetween(0, Number.MAX_SAFE_INTEGER), 100),
-  userInfo: readAnyObject,
-  semantics: readAnyObject,
-  nfc: recordOf({ message: readFilledText, encryptionPublicKey: readText, requiresAuthentication: readFlag }, [
-    "message",
-  ]),
-  preferredStyleSchemes: listOf(readFilledText, 20),
-};
 
 /** Members of `pass_data` by canonical name. */
 export const APPLE_MEMBERS: readonly string[] = [
@@ -117,11 +40,27 @@ export const APPLE_MEMBERS: readonly string[] = [
   "style",
   "transitType",
   "barcode",
+  "extra",
   ...Object.keys(TOP),
   ...FIELD_PLACES,
   ...IMAGE_FILES.keys(),
 ];
 const NAMES = new MemberNames(APPLE_MEMBERS);
+const KNOWN: ReadonlySet<string> = new Set(APPLE_MEMBERS);
+/** Members of pass.json that no request sets, because the service does. */
+const SET_HERE: ReadonlySet<string> = new Set([
+  ...PASS_STYLES,
+  "formatVersion",
+  "passTypeIdentifier",
+  "teamIdentifier",
+  "webServiceURL",
+  "authenticationToken",
+]);
+/** Schemes that are for passes of one style. Others are Apple's to judge. */
+const SCHEMES: ReadonlyMap<Json, PassStyle> = new Map([
+  ["posterEventTicket", "eventTicket"],
+  ["semanticBoardingPass", "boardingPass"],
+]);
 
 /** Defaults for a pass: the platform's design. */
 const DEFAULTS: Readonly<Record<string, string>> = {
@@ -165,10 +104,18 @@ function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>
 
 /** The members that would produce this content, without its images. */
 export function appleMembersOf({ style, pass }: AppleContent, serial: string): AppleMembers {
-  const inStyle = pass[style];
-  const { [style]: _, ...top } = pass;
+  const { [style]: inStyle, ...others } = pass;
+  const [top, extra] = [true, false].map((isKnown) =>
+    Object.fromEntries(Object.entries(others).filter(([name]) => KNOWN.has(name) === isKnown)),
+  );
   return new Map<string, Json>(
-    Object.entries({ ...top, ...(isJsonObject(inStyle) ? inStyle : {}), style, serialNumber: serial }),
+    Object.entries({
+      ...top,
+      ...(isJsonObject(inStyle) ? inStyle : {}),
+      style,
+      serialNumber: serial,
+      extra: extra ?? {},
+    }),
   );
 }
 
@@ -206,12 +153,41 @@ function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObje
   if (given.has("appLaunchURL") && !given.has("associatedStoreIdentifiers")) {
     return fault("pass_data.app_launch_url", "needs associated_store_identifiers beside it");
   }
+  const misplaced = schemeProblem(top["preferredStyleSchemes"], style);
+  if (misplaced !== null) return misplaced;
+  const extra = readExtra(given.get("extra"));
+  if (extra instanceof Fault) return extra;
   const fields = readFields(given, style);
   if (fields instanceof Fault) return fields;
   const transit = readTransitType(given, style);
   if (transit instanceof Fault) return transit;
-  const pass = { ...top, [style]: { ...fields, ...transit } };
+  const pass = { ...extra, ...top, [style]: { ...fields, ...transit } };
   return checkSize(pass) ?? pass;
+}
+
+/** What Apple adds to pass.json after this program was made: copied as it is, and never over what is known here. */
+function readExtra(value: Json | undefined): Checked<JsonObject> {
+  if (value === undefined) return {};
+  const field = "pass_data.extra";
+  if (!isJsonObject(value)) return fault(field, "must be an object");
+  const size = JSON.stringify(value).length;
+  if (size > walletLimits.passExtraCharsMax) {
+    return fault(field, `must not be larger than ${walletLimits.passExtraCharsMax} characters`);
+  }
+  const known = Object.keys(value).find((name) => NAMES.knows(name) || SET_HERE.has(name));
+  if (known !== undefined) {
+    const why = SET_HERE.has(known) ? "is set by this service" : "is a member of pass_data itself";
+    return fault(`${field}.${known}`, `${why}: extra is for what is not known here`);
+  }
+  return checkJson(value, field) ?? value;
+}
+
+function schemeProblem(schemes: Json | undefined, style: PassStyle): Fault | null {
+  for (const [scheme, only] of SCHEMES) {
+    if (style === only || !isJsonArray(schemes) || !schemes.includes(scheme)) continue;
+    return fault("pass_data.preferred_style_schemes", `has ${String(scheme)}, which is for the style ${only} only`);
+  }
+  return null;
 }
 
 /** Many JSON writers send unset members as null or as an empty string. */

@@ -4,7 +4,8 @@ import { enumOf, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
-import { BARCODE_FORMATS, TRANSIT_TYPES } from "./apple-pass.ts";
+import { TRANSIT_TYPES } from "./apple-pass.ts";
+import { BARCODE_FORMATS, EVENT_CONTACTS, EVENT_LINKS, PLAIN_FLAGS, PLAIN_TEXTS, TRANSIT_LINKS } from "./apple-top.ts";
 import { partOf } from "./part-of.ts";
 import { snakeCase } from "./readers.ts";
 
@@ -20,6 +21,8 @@ const AnyObject = Type.Record(Type.String(), Type.Unknown(), { description: "As 
 
 const colour = (otherwise: string) =>
   Type.String({ description: "`rgb(11, 31, 58)` or `#0B1F3A`.", default: otherwise });
+
+const Colour = Type.String({ description: "`rgb(11, 31, 58)` or `#0B1F3A`." });
 
 const PassField = Type.Object(
   {
@@ -84,9 +87,69 @@ const PassDates = Type.Object(
   { $id: "PassDates" },
 );
 
+const Link = Type.String({ format: "uri" });
+const StoreIds = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 100 });
+
+const FeaturedAction = Type.Object(
+  {
+    identifier: FilledText,
+    type: Type.String({ minLength: 1, description: "Such as `viewSchedule`, `call`, `shop` or `place`." }),
+    url: optional(Link),
+    placeIdentifier: optional(FilledText),
+  },
+  { $id: "PassFeaturedAction", description: "With either `url` or `placeIdentifier`." },
+);
+
 const PassFields = Type.Array(PassField, { maxItems: walletLimits.passFieldsMax });
 
+const UpcomingImage = Type.Object(
+  {
+    URLs: optional(
+      Type.Array(
+        Type.Object({
+          URL: Link,
+          SHA256: Type.String({ pattern: "^[0-9a-fA-F]{64}$" }),
+          scale: optional(Type.Integer({ minimum: 1, maximum: 3 })),
+          size: optional(Type.Integer({ minimum: 0, maximum: 2 * 1024 * 1024 })),
+        }),
+        { maxItems: 10 },
+      ),
+    ),
+    reuseExisting: optional(Type.Boolean()),
+  },
+  { $id: "PassUpcomingImage" },
+);
+
+const UpcomingPass = Type.Object(
+  {
+    identifier: FilledText,
+    name: FilledText,
+    type: Type.String({ minLength: 1, description: "`event`." }),
+    isActive: optional(Type.Boolean()),
+    dateInformation: optional(
+      Type.Object({
+        date: optional(DateTime),
+        ignoreTimeComponents: optional(Type.Boolean()),
+        isAllDay: optional(Type.Boolean()),
+        isUnannounced: optional(Type.Boolean()),
+        isUndetermined: optional(Type.Boolean()),
+        timeZone: optional(FilledText),
+      }),
+    ),
+    additionalInfoFields: optional(PassFields),
+    backFields: optional(PassFields),
+    auxiliaryStoreIdentifiers: optional(StoreIds),
+    images: optional(Type.Object({ headerImage: optional(UpcomingImage), venueMap: optional(UpcomingImage) })),
+    semantics: optional(AnyObject),
+    URLs: optional(Type.Object(membersAs(optional, { ...all(EVENT_LINKS, Link), ...all(EVENT_CONTACTS, Text) }))),
+  },
+  { $id: "PassUpcoming" },
+);
+
 const SIZES: Readonly<Record<string, string>> = {
+  artwork_base64: "358x448, of poster passes",
+  primary_logo_base64: "up to 126x30, of poster passes",
+  secondary_logo_base64: "up to 135x12, of poster passes",
   icon_base64: "29x29; a placeholder where there is none",
   logo_base64: "160x50",
   strip_base64: "375x144",
@@ -119,13 +182,16 @@ const OPTIONAL: TProperties = {
   background_color: colour("#0B1F3A"),
   foreground_color: colour("#FFFFFF"),
   label_color: colour("#FFFFFF"),
-  logo_text: Text,
+  strip_color: Colour,
+  footer_background_color: Colour,
   barcodes: Type.Array(PassBarcode, { maxItems: 10 }),
   header_fields: PassFields,
   primary_fields: PassFields,
   secondary_fields: PassFields,
   auxiliary_fields: PassFields,
   back_fields: PassFields,
+  additional_info_fields: PassFields,
+  footer_fields: PassFields,
   ...IMAGES,
   relevant_date: DateTime,
   relevant_dates: Type.Array(PassDates, { maxItems: 50 }),
@@ -134,11 +200,12 @@ const OPTIONAL: TProperties = {
   beacons: Type.Array(PassBeacon, { maxItems: 10 }),
   max_distance: Type.Number({ minimum: 0, maximum: 100_000_000 }),
   grouping_identifier: Type.String({ description: "eventTicket and boardingPass only." }),
-  voided: Type.Boolean(),
-  sharing_prohibited: Type.Boolean(),
-  suppress_strip_shine: Type.Boolean(),
+  ...snakeNames(all(PLAIN_FLAGS, Type.Boolean())),
+  ...snakeNames(all(PLAIN_TEXTS, Text)),
+  ...snakeNames(all([...EVENT_LINKS, ...TRANSIT_LINKS], Link)),
   app_launch_url: Type.String({ format: "uri", description: "Needs `associated_store_identifiers` beside it." }),
-  associated_store_identifiers: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 100 }),
+  associated_store_identifiers: StoreIds,
+  auxiliary_store_identifiers: StoreIds,
   user_info: AnyObject,
   semantics: AnyObject,
   nfc: Type.Object({
@@ -146,7 +213,17 @@ const OPTIONAL: TProperties = {
     encryptionPublicKey: optional(Text),
     requiresAuthentication: optional(Type.Boolean()),
   }),
-  preferred_style_schemes: Type.Array(FilledText, { maxItems: 20 }),
+  preferred_style_schemes: Type.Array(FilledText, {
+    maxItems: 20,
+    description: "Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass.",
+  }),
+  featured_actions: Type.Array(FeaturedAction, { maxItems: 2 }),
+  upcoming_pass_information: Type.Array(UpcomingPass, { maxItems: walletLimits.passUpcomingMax }),
+  extra: Type.Record(Type.String(), Type.Unknown(), {
+    description:
+      "Members of Apple's pass.json that are not known here, copied into it as they are; " +
+      `at most ${walletLimits.passExtraCharsMax} characters.`,
+  }),
 };
 
 /** All members of a pass. */
@@ -166,4 +243,12 @@ export const ApplePassChange = Type.Object(
 
 function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {
   return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]));
+}
+
+function all(names: readonly string[], member: TSchema): TProperties {
+  return Object.fromEntries(names.map((name) => [name, member]));
+}
+
+function snakeNames(members: TProperties): TProperties {
+  return Object.fromEntries(Object.entries(members).map(([name, member]) => [snakeCase(name), member]));
 }

@@ -51,3 +51,26 @@ export function readEncoding(value: Json | undefined, message: string, field: st
   if (LATIN_1.test(value) && !isLatin) return fault(field, "must be one that the message can be written in: use utf-8");
   return value;
 }
+
+/** What the linear formats of iOS 27 can hold; the others take any text. */
+const FITS: Readonly<Record<string, readonly [RegExp, string]>> = {
+  PKBarcodeFormatCode39: [
+    /^[0-9A-Z .$/+%-]+$/,
+    "must have only digits, capital letters, spaces and . $ / + % - in Code 39",
+  ],
+  PKBarcodeFormatCodabar: [/^[A-D]?[0-9.$/+:-]+[A-D]?$/i, "must have only digits and . $ / + : - in Codabar"],
+  PKBarcodeFormatEAN13: [/^\d{12,13}$/, "must have 12 or 13 digits in EAN-13"],
+  PKBarcodeFormatI2of5: [/^\d+$/, "must have only digits in Interleaved 2 of 5"],
+};
+
+/** Why a barcode of the format cannot hold the message, so that no device would show it; null: it can. */
+export function barcodeMisfit(format: string, message: string): string | null {
+  const [pattern, why] = FITS[format] ?? [];
+  if (pattern !== undefined && why !== undefined && !pattern.test(message)) return why;
+  const isWhole = format === "PKBarcodeFormatEAN13" && message.length === 13;
+  return isWhole && ean13Sum(message) % 10 !== 0 ? "must end with the check digit of EAN-13" : null;
+}
+
+function ean13Sum(digits: string): number {
+  return Array.from(digits, Number).reduce((sum, digit, i) => sum + digit * (i % 2 === 0 ? 1 : 3), 0);
+}

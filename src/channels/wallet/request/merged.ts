@@ -17,7 +17,8 @@ const GOOGLE_LISTS: KeyedLists = {
 export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembers {
   const result = merged(under, over, APPLE_LISTS);
   if ((result.get("style") ?? "generic") === (under.get("style") ?? "generic")) return result;
-  for (const name of ["transitType", "groupingIdentifier"]) if (!over.has(name)) result.delete(name);
+  for (const name of ["transitType", "groupingIdentifier", "preferredStyleSchemes"])
+    if (!over.has(name)) result.delete(name);
   return result;
 }
 

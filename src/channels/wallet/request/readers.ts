@@ -230,6 +230,11 @@ export class MemberNames {
     for (const name of names) this.canonical.set(name, name);
   }
 
+  /** Whether an object may have a member spelled so. */
+  knows(given: string): boolean {
+    return this.canonical.has(given);
+  }
+
   /**
    * The members by camelCase name; without those of null if it means `absent`. An unknown name is a fault, and so is a member
    * in both spellings: one of them would otherwise be lost silently.
