@@ -1038,7 +1038,13 @@ export type TemplatePassRequest = {
 
 export type PassRequest = ApplePassRequest | GooglePassRequest | TemplatePassRequest;
 
-export type UpdatingPass = { pass_id: string; job_id: string; status: "updating" };
+export type UpdatingPass = {
+  pass_id: string;
+  job_id: string;
+  status: "updating";
+  /** True: the pass is so already and keeps its version, and who was told of it is not told again. */
+  unchanged?: boolean;
+};
 
 /** What is left out stays as it is; null removes it. */
 export type ApplePassChange = {
@@ -2920,11 +2926,13 @@ export type Operations = {
   createPass: { body: PassRequest; answer: PendingJob };
   /**
    * Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
-   * modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing, and a
-   * pass cannot get more than 4 MiB of images. A field with `changeMessage` shows a banner, and so does
-   * `notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are accepted.
-   * Where a 429 says that the share of the queue is used up, the pass may be changed already: repeat the request,
-   * and its holders are told. Needs a key with the scope `send`.
+   * modules by their `id`), every other key is replaced, null removes it. A field whose `value` is null is taken
+   * off, and one that is named in another group of fields moves there. An update that changes nothing makes no
+   * version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field
+   * with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
+   * Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is used
+   * up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the scope
+   * `send`.
    */
   updatePass: {
     path: {

@@ -118,9 +118,16 @@ async function takesConnections(at: { readonly host: string; readonly port: numb
 
 /** What the certificate says. Only a push shows whether Apple still accepts it. */
 async function tryApple(config: Config): Promise<string> {
-  if (config.appleCertificate === null)
-    return config.providers === "live" ? "tenants' own credentials only" : "sandbox";
+  const isLive = config.providers === "live";
+  const isReached = !isLive || config.publicUrl?.startsWith("https:") === true;
+  const unreached =
+    "PUBLIC_URL is not https: Apple's devices ask for updates over https alone, so that no pass would ever change";
+  if (config.appleCertificate === null) {
+    if (!isLive) return "sandbox";
+    return `tenants' own credentials only${isReached ? "" : `\nWARNING, ${unreached}`}`;
+  }
   await platformApple(config);
+  if (!isReached) throw new ConfigurationError(unreached);
   return "the certificate is in order";
 }
 

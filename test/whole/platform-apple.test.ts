@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { platformApple } from "../../src/app/apple.ts";
 import { checkAppleSigner } from "../../src/channels/wallet/apple/check-apple-signer.ts";
+import { providerParts } from "../../src/commands/check.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { AppleSigner } from "../../src/domain/wallet.ts";
 import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
@@ -63,4 +64,17 @@ test("the sandbox creates a signer per data folder, readable by nobody else", as
 test("with live providers and no configuration there is no signer", async () => {
   const config = loadConfig({ WAYBILL_HOME: home, PROVIDERS: "live", SMTP_URL: "smtp://127.0.0.1:25" });
   expect(await platformApple(config)).toBeNull();
+});
+
+test("check fails where phones could never ask for updates, and says so to tenants with credentials of their own", async () => {
+  const said = (settings: Readonly<Record<string, string>>) =>
+    providerParts(loadConfig({ PROVIDERS: "live", SMTP_URL: "smtp://127.0.0.1:25", ...settings }))["Apple passes"]?.();
+  const why = "PUBLIC_URL is not https: Apple's devices ask for updates over https alone";
+  await expect(said({ ...environment, PUBLIC_URL: "http://send.example.com" })).rejects.toThrow(why);
+  await expect(said(environment)).rejects.toThrow(why);
+  expect(await said({ ...environment, PUBLIC_URL: "https://send.example.com" })).toContain("in order");
+  const own = { WAYBILL_HOME: home, PUBLIC_URL: "http://send.example.com" };
+  expect(await said(own)).toContain(`WARNING, ${why}`);
+  expect(await said({ ...own, PUBLIC_URL: "https://send.example.com" })).not.toContain("WARNING");
+  expect(await said({ ...own, PROVIDERS: "sandbox" })).toBe("sandbox");
 });

@@ -1025,6 +1025,7 @@ UpdatingPass = TypedDict(
         "pass_id": "str",
         "job_id": "str",
         "status": "Literal['updating']",
+        "unchanged": NotRequired["bool"],
     },
 )
 
@@ -2147,11 +2148,13 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> UpdatingPass:
         """Change a pass, and tell the devices that have it. Fields are merged by their `key` (a Google object's text
-        modules by their `id`), every other key is replaced, null removes it; an empty image changes nothing, and a
-        pass cannot get more than 4 MiB of images. A field with `changeMessage` shows a banner, and so does
-        `notify_message` for a Google pass. It costs nothing. Versions follow the order in which updates are
-        accepted. Where a 429 says that the share of the queue is used up, the pass may be changed already: repeat
-        the request, and its holders are told. Needs a key with the scope `send`.
+        modules by their `id`), every other key is replaced, null removes it. A field whose `value` is null is taken
+        off, and one that is named in another group of fields moves there. An update that changes nothing makes no
+        version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A
+        field with `changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing.
+        Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is
+        used up, the pass may be changed already: repeat the request, and its holders are told. Needs a key with the
+        scope `send`.
         """
         answer: UpdatingPass = self._call(
             "PUT",

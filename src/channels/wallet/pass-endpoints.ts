@@ -39,7 +39,16 @@ export interface PassEndpointPorts {
 const PASS_ID = "01936f2e-7c1a-7c44-8b1e-6d0f2a9be310";
 
 const UpdatingPass = Type.Object(
-  { pass_id: Uuid, job_id: Uuid, status: Type.Literal("updating") },
+  {
+    pass_id: Uuid,
+    job_id: Uuid,
+    status: Type.Literal("updating"),
+    unchanged: Type.Optional(
+      Type.Boolean({
+        description: "True: the pass is so already and keeps its version, and who was told of it is not told again.",
+      }),
+    ),
+  },
   { $id: "UpdatingPass" },
 );
 
@@ -106,7 +115,8 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
     summary: "Change a pass, and tell the devices that have it",
     description:
       "Fields are merged by their `key` (a Google object's text modules by their `id`), every other key is replaced, " +
-      "null removes it; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field with " +
+      "null removes it. A field whose `value` is null is taken off, and one that is named in another group of fields moves there. " +
+      "An update that changes nothing makes no version and no push; an empty image changes nothing, and a pass cannot get more than 4 MiB of images. A field with " +
       "`changeMessage` shows a banner, and so does `notify_message` for a Google pass. It costs nothing. " +
       "Versions follow the order in which updates are accepted. Where a 429 says that the share of the queue is used up, the " +
       "pass may be changed already: repeat the request, and its holders are told.",
@@ -136,8 +146,9 @@ function updatePassEndpoint(ports: PassEndpointPorts): Endpoint {
     },
     fails: { ...OF_PASS.fails, 422: KEY_USED },
     async handle({ door, exchange, tenant, params: { id }, body }) {
-      const { isRepeat, ...ids } = await updatePass(ports, { door, exchange, tenant }, id, body);
-      return reply(202, { ...ids, status: "updating" }, isRepeat ? REPLAYED : {});
+      const { isRepeat, isUnchanged, ...ids } = await updatePass(ports, { door, exchange, tenant }, id, body);
+      const said = { ...ids, status: "updating", ...(isUnchanged ? { unchanged: isUnchanged } : {}) } as const;
+      return reply(202, said, isRepeat ? REPLAYED : {});
     },
   });
 }
@@ -228,6 +239,13 @@ interface TenantCall {
   readonly tenant: Tenant;
 }
 
+interface QueuedUpdate {
+  readonly pass_id: string;
+  readonly job_id: string;
+  readonly isRepeat: boolean;
+  readonly isUnchanged: boolean;
+}
+
 /**
  * Merges the update under the pass's lock, so versions follow the order of acceptance; its job delivers the newest
  * version at that time to the pass's holders. If no job can be queued, the next update's job delivers the change.
@@ -237,10 +255,12 @@ async function updatePass(
   { door, exchange, tenant }: TenantCall,
   id: string,
   body: unknown,
-): Promise<{ readonly pass_id: string; readonly job_id: string; readonly isRepeat: boolean }> {
+): Promise<QueuedUpdate> {
   const idempotency = idempotencyOf(exchange, `update ${id.toLowerCase()}`, body);
   const earlier = idempotency === null ? null : await door.ports.queue.queuedUnder(tenant, idempotency);
-  if (earlier?.isSame === true) return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true };
+  if (earlier?.isSame === true) {
+    return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true, isUnchanged: false };
+  }
   const accepted = orRefuse(acceptPassUpdate(body));
   const found = await find(wallet, tenant, id);
   const { passId } = found;
@@ -265,13 +285,16 @@ async function updatePass(
     images,
     change: (pass) => {
       const content = change(pass);
-      return content instanceof Fault ? { why: content.message } : content;
+      if (content instanceof Fault) return { why: content.message };
+      // A notice to a Google pass's holders has a version of its own in its history.
+      return notifyMessage === null && Bun.deepEquals(content, pass.content) ? null : content;
     },
   });
   if (updated === null) throw noSuchPass();
   if ("why" in updated) throw new ApiError(400, updated.why);
-  const { version } = updated;
-  const brought = { action: "update", passId, version } as const;
+  const { version, unchanged } = updated;
+  const current = unchanged === "told" ? ({ isCurrent: true } as const) : {};
+  const brought = { action: "update", passId, version, ...current } as const;
   const payload = encodePayload(notifyMessage === null ? brought : { ...brought, notifyMessage });
   const work = { jobId, channel: "wallet", recipient: passId, payload } as const;
   const job = { ...work, quota: quotaOf(tenant.plan), idempotency };
@@ -281,7 +304,7 @@ async function updatePass(
   // Two requests at the same moment under one key.
   if (answer.kind === "conflict") throw keyConflict();
   const isRepeat = answer.kind === "replayed";
-  return { pass_id: passId, job_id: isRepeat ? answer.jobId : jobId, isRepeat };
+  return { pass_id: passId, job_id: isRepeat ? answer.jobId : jobId, isRepeat, isUnchanged: unchanged !== undefined };
 }
 
 async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pass: Pass): Promise<PassStatus> {

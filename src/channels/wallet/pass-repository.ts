@@ -22,6 +22,7 @@ import type {
   SignablePass,
   UnfinishedPass,
   Unpaid,
+  UpdatedPass,
 } from "./passes.ts";
 import { passes, passImages, passTypes, passVersions } from "./tables.ts";
 
@@ -202,7 +203,7 @@ export class PassRepository implements PassStore {
     });
   }
 
-  update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null> {
+  update(tenantId: string, update: PassUpdate): Promise<UpdatedPass | RefusedChange | null> {
     const { passId, jobId, notificationKind, notifyMessage } = update;
     return this.options.database.write(async (transaction) => {
       const [row] = await transaction
@@ -213,6 +214,10 @@ export class PassRepository implements PassStore {
       if (row === undefined) return null;
       const pass = this.toPass(row);
       const content = update.change(pass);
+      if (content === null) {
+        const isTold = pass.content.type === "apple" && row.bundleVersion === pass.version;
+        return { ...pass, unchanged: isTold ? "told" : "untold" };
+      }
       if ("why" in content) return content;
       const isImageChange = !haveSameImages(pass.content, content);
       if (isImageChange) {

@@ -40,9 +40,17 @@ export interface PassUpdate {
   readonly images: ReadonlyMap<string, Uint8Array>;
   /**
    * Computes the new content from the current one, or says why the pass cannot be changed so. Called under the pass's
-   * lock.
+   * lock. Null: it changes nothing, and the pass keeps its version.
    */
-  change(pass: Pass): PassContent | RefusedChange;
+  change(pass: Pass): PassContent | RefusedChange | null;
+}
+
+export interface UpdatedPass extends Pass {
+  /**
+   * Nothing changed. `told`: Apple's version is signed, so that its job told the holders. `untold`: they have to be told, for all that
+   * is known. Absent: the version is new.
+   */
+  readonly unchanged?: "told" | "untold";
 }
 
 export interface SignablePass {
@@ -92,8 +100,8 @@ export interface PassStore {
   finishCreate(passId: string): Promise<void>;
   /** Records that Google has the pass whose job goes on to send a message. Safe to repeat. */
   noteMade(passId: string): Promise<void>;
-  /** The pass with its next version. Null: there is no such pass, or its creation failed. */
-  update(tenantId: string, update: PassUpdate): Promise<Pass | RefusedChange | null>;
+  /** The pass with its next version, or as it is. Null: there is no such pass, or its creation failed. */
+  update(tenantId: string, update: PassUpdate): Promise<UpdatedPass | RefusedChange | null>;
   /** Null: the tenant has no such pass. */
   find(tenantId: string, passId: string): Promise<Pass | null>;
   /** The tenant's pass that already has the serial; null: the serial is free. */

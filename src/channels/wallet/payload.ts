@@ -8,6 +8,8 @@ export interface WalletPayload {
   readonly version: number;
   /** Google: shown to the pass's holders. */
   readonly notifyMessage?: string;
+  /** Apple: the update changed nothing, and the holders were told of this version already. */
+  readonly isCurrent?: true;
 }
 
 /** The payload in the form of its job. */
@@ -19,10 +21,16 @@ export function encodePayload(payload: WalletPayload): string {
 export function parsePayload(text: string): WalletPayload | null {
   const parsed = parseJsonObject(text);
   if (parsed === null) return null;
-  const { action, passId, version, notifyMessage } = parsed;
+  const { action, passId, version, notifyMessage, isCurrent } = parsed;
   if (action !== "create" && action !== "update") return null;
   if (typeof passId !== "string" || typeof version !== "number") return null;
-  return { action, passId, version, ...(typeof notifyMessage === "string" ? { notifyMessage } : {}) };
+  return {
+    action,
+    passId,
+    version,
+    ...(typeof notifyMessage === "string" ? { notifyMessage } : {}),
+    ...(isCurrent === true ? { isCurrent } : {}),
+  };
 }
 
 /** What is asked of Google, and by which job. */

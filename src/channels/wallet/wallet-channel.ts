@@ -91,14 +91,14 @@ export class WalletChannel implements Channel {
 
   private async bringApple(
     pass: Pass,
-    { action }: WalletPayload,
+    { action, isCurrent }: WalletPayload,
     tenant: Tenant,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const bundle = await this.options.bundles.bundleOf(pass, tenant);
     if (bundle === null) return { kind: "failed", error: "there is no such pass" };
     if ("why" in bundle) return { kind: "failed", error: bundle.why };
-    if (action === "update") await this.push(pass, bundle.version, tenant, signal);
+    if (action === "update" && isCurrent !== true) await this.push(pass, bundle.version, tenant, signal);
     return { kind: "delivered", result: { pass_id: pass.passId } };
   }
 

@@ -148,7 +148,8 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   [
     "apple_pushes",
-    "Pushes to Apple by result: delivered, gone, credentials, throttled, transient, refused, paused, dropped.",
+    "Pushes to Apple by result: delivered, gone, credentials, throttled, transient, refused, paused, dropped, " +
+      "foreign (not sent: the token of a wallet for Android).",
   ],
   ["apple_push_pauses", "Times that Apple refused a certificate and its pushes were paused."],
 ]);

@@ -110,3 +110,93 @@ test.each<[string, JsonObject]>([
 ])("an update with %s changes nothing", (_what, pass_data) => {
   expect(changed(GOOGLE, { pass_data })).toEqual(GOOGLE.content);
 });
+
+const CARD = passOf({
+  pass_type: "apple",
+  pass_data: {
+    serial_number: "s",
+    organization_name: "Acme",
+    description: "Card",
+    primary_fields: [
+      { key: "points", label: "Points", value: 7, numberStyle: "PKNumberStyleDecimal" },
+      { key: "name", value: "Ana" },
+    ],
+    back_fields: [{ key: "terms", value: "None" }],
+  },
+});
+const fieldsAfter = (pass_data: JsonObject) => {
+  const content = changed(CARD, { pass_data });
+  return typeof content === "string" || content.type !== "apple" ? content : content.pass["generic"];
+};
+const POINTS = { key: "points", label: "Points", value: 7, numberStyle: "PKNumberStyleDecimal" };
+const NAME = { key: "name", value: "Ana" };
+const TERMS = { key: "terms", value: "None" };
+
+test.each<[string, JsonObject, unknown]>([
+  ["taken off", { primary_fields: [{ key: "points", value: null }] }, { primaryFields: [NAME], backFields: [TERMS] }],
+  [
+    "taken off where it is not there",
+    { header_fields: [{ key: "x", value: null }] },
+    { primaryFields: [POINTS, NAME], backFields: [TERMS] },
+  ],
+  [
+    "moved, with what it has",
+    { back_fields: [{ key: "points", value: 8 }] },
+    { primaryFields: [NAME], backFields: [TERMS, { ...POINTS, value: 8 }] },
+  ],
+  [
+    "taken off in one group and put into another anew",
+    { primary_fields: [{ key: "points", value: null }], header_fields: [{ key: "points", value: "8" }] },
+    { headerFields: [{ key: "points", value: "8" }], primaryFields: [NAME], backFields: [TERMS] },
+  ],
+  [
+    "moved, and the other there taken off",
+    { back_fields: [{ key: "name" }, { key: "terms", value: null }] },
+    { primaryFields: [POINTS], backFields: [NAME] },
+  ],
+  [
+    "given a currency for its style",
+    { primary_fields: [{ key: "points", numberStyle: null, currencyCode: "EUR" }] },
+    { primaryFields: [{ key: "points", label: "Points", value: 7, currencyCode: "EUR" }, NAME], backFields: [TERMS] },
+  ],
+])("in one update, a field is %s", (_what, pass_data, fields) => {
+  expect(fieldsAfter(pass_data)).toEqual(fields as never);
+});
+
+test.each<[string, JsonObject, string]>([
+  [
+    "a field in two groups",
+    { header_fields: [{ key: "points", value: 1 }], back_fields: [{ key: "points", value: 2 }] },
+    "must be unique in the whole pass",
+  ],
+  [
+    "a currency beside a style",
+    { primary_fields: [{ key: "points", currencyCode: "EUR" }] },
+    "pass_data.primary_fields[0].numberStyle cannot stand beside currencyCode",
+  ],
+])("%s is refused", (_what, pass_data, words) => {
+  expect(fieldsAfter(pass_data)).toEqual(expect.stringContaining(words));
+});
+
+test("a stored pass that says what no request may say any more takes updates about something else", () => {
+  const { content } = CARD;
+  if (content.type !== "apple") throw new Error("not one of Apple's");
+  const both = { key: "price", value: 5, currencyCode: "EUR", numberStyle: "PKNumberStyleDecimal" };
+  const pass = { ...content.pass, preferredStyleSchemes: ["posterEventTicket"], generic: { primaryFields: [both] } };
+  const former = { ...CARD, content: { ...content, pass } };
+  expect(changed(former, { pass_data: { logo_text: "New" } })).toMatchObject({
+    pass: {
+      logoText: "New",
+      preferredStyleSchemes: [],
+      generic: { primaryFields: [{ key: "price", value: 5, currencyCode: "EUR" }] },
+    },
+  });
+});
+
+test.each([".", ".."])("the serial %s is refused, since no device could ask for the pass", (serial_number) => {
+  const pass_data = { serial_number, organization_name: "Acme", description: "Card" };
+  const context = { templates: new Map(), title: "Acme", issuerId: "33", kind: "generic" } as const;
+  expect(acceptPass({ pass_type: "apple", pass_data }, context)).toMatchObject({
+    message: expect.stringContaining('pass_data.serial_number must not be "." or ".."'),
+  });
+});

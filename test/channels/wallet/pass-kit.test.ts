@@ -117,6 +117,23 @@ describe("registering a device", () => {
     }
   });
 
+  /** https://walletunion.com/developer/ and its like: Apple's protocol under a scheme of their own. */
+  test.each(["WalletUnionPass", "WalletUnionHMSPass", "AndroidPass", "WalletPasses"])(
+    "works for a wallet for Android that says %s, with its push service's token",
+    async (scheme) => {
+      const [device, pass] = [aDevice(), await world.aPass()];
+      await world.sign(pass, 1);
+      const headers = { authorization: `${scheme} ${pass.authenticationToken}` };
+      const fcm = `cA47ZTEqQ0:APA91bH${"x-Y_9".repeat(30)}`;
+      expect((await register(device, pass, fcm, headers)).status).toBe(201);
+      expect(await world.registry.devices.targets(pass.passId)).toEqual([{ deviceId: device, pushToken: fcm }]);
+      expect((await changed(device)).body).toMatchObject({ serialNumbers: [pass.serial] });
+      expect((await latest(pass, headers)).status).toBe(200);
+      expect((await unregister(device, pass, headers)).status).toBe(200);
+      expect(await world.registry.devices.count(pass.passId)).toBe(0);
+    },
+  );
+
   test("of a pass that does not exist is refused like a wrong token, with the same words", async () => {
     const pass = await world.aPass();
     const wrong = await register(aDevice(), pass, "aa", { authorization: "ApplePass wrong" });

@@ -59,8 +59,11 @@ class CountedTimers implements Clock {
 
 class CountedTries extends QuietTelemetry {
   tries = 0;
-  override count(name = ""): void {
-    if (name === "apple_pushes") this.tries += 1;
+  foreign = 0;
+  override count(name = "", labels: Readonly<Record<string, string>> = {}): void {
+    if (name !== "apple_pushes") return;
+    this.tries += 1;
+    if (labels["outcome"] === "foreign") this.foreign += 1;
   }
 }
 
@@ -185,6 +188,15 @@ test("devices are forgotten when Apple says that they are gone, and for no other
   expect(forgotten.toSorted()).toEqual(["bad", "foreign", "gone at 1700000000123", "unsaid"]);
   // What Apple refuses is not tried again.
   expect(server.tokens).toHaveLength(9);
+});
+
+test("tokens of other push services are never shown to Apple, and counted", async () => {
+  const { server, url } = await serve();
+  const { push, forgotten, telemetry } = pusherTo(url, ["a", "cA47ZTE:APA91bHx", "APA91bHvUNfe", "b"]);
+  await push();
+  expect(server.tokens.toSorted()).toEqual(["a", "b"]);
+  expect(telemetry.foreign).toBe(2);
+  expect(forgotten).toEqual([]);
 });
 
 test("a push that Apple cannot take at the moment is retried a few times, after the update has ended", async () => {

@@ -185,6 +185,22 @@ test("a version that was signed but not yet pushed is pushed by the next owner o
   expect(pushed).toEqual([2]);
 });
 
+test("an update that changed nothing pushes nothing, and one of a version that was never signed is pushed", async () => {
+  const { passId, job } = await aNewPass();
+  await aChannel().deliver(job, tenantWith(apple), NEVER);
+  const same = { passId, notificationKind: null, notifyMessage: null, images: new Map(), change: () => null };
+  const again = usable(await world.registry.passes.update("acme", { ...same, jobId: `update-${(jobs += 1)}` }));
+  expect(again).toMatchObject({ version: 1, unchanged: "told" });
+  const current = aJob({ action: "update", passId, version: 1, isCurrent: true });
+  expect(await aChannel().deliver(current, tenantWith(apple), NEVER)).toMatchObject({ kind: "delivered" });
+  expect({ signed, pushed }).toEqual({ signed: 1, pushed: [] });
+  await anUpdate(passId, "two");
+  const untold = usable(await world.registry.passes.update("acme", { ...same, jobId: `update-${(jobs += 1)}` }));
+  expect(untold).toMatchObject({ version: 2, unchanged: "untold" });
+  await aChannel().deliver(aJob({ action: "update", passId, version: 2 }), tenantWith(apple), NEVER);
+  expect({ signed, pushed }).toEqual({ signed: 2, pushed: [2] });
+});
+
 test("a push that fails does not fail the update", async () => {
   const { passId, job } = await aNewPass();
   const channel = aChannel({ pusher: { push: () => Promise.reject(new Error("broken")), stop() {} } });

@@ -30,4 +30,5 @@ export async function admittedPass(
   return pass;
 }
 
-const CREDENTIALS = /^applepass +([!-~]{1,256}) *$/i;
+/** Wallets for Android that speak Apple's protocol say who they are: `WalletUnionPass`, `AndroidPass`, `WalletPasses`. */
+const CREDENTIALS = /^[a-z][a-z0-9-]{0,60}pass(?:es)? +([!-~]{1,256}) *$/i;

@@ -294,10 +294,10 @@ function parameterOf(url: string, name: string): string | undefined {
 }
 
 /**
- * Apple's tokens are hex. The token becomes part of the push service's URL, so it must not contain anything that
- * changes the URL's target.
+ * Apple's tokens are hex; those of wallets for Android are their push service's, such as `cA47ZTE:APA91bH…`. The token becomes part
+ * of the push service's URL, so it must not contain anything that changes the URL's target.
  */
-const PUSH_TOKEN = /^[A-Za-z0-9_-]{1,512}$/;
+const PUSH_TOKEN = /^[A-Za-z0-9_:.=+~-]{1,1024}$/;
 
 function pushTokenIn(body: Uint8Array): string {
   const token = memberOf(parseJson(body), "pushToken");

@@ -9,7 +9,13 @@ import {
   type WalletTemplate,
 } from "../../../domain/wallet.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
-import { type AppleMembers, appleMembers, type ReadApplePass, readApplePass } from "./apple-pass.ts";
+import {
+  type AppleMembers,
+  appleMembers,
+  type ReadApplePass,
+  readApplePass,
+  withoutFormerFaults,
+} from "./apple-pass.ts";
 import { type GoogleMembers, googleMembers, readGooglePass } from "./google-pass.ts";
 import { mergedApple, mergedGoogle } from "./merged.ts";
 import { type Checked, Fault, fault, readBody } from "./readers.ts";
@@ -142,7 +148,10 @@ function appleOver(template: WalletTemplate | null, passData: JsonObject): Check
   const under = appleMembers(withoutOlderBarcode(template.passData), "absent");
   if (under instanceof Fault) return under;
   if (template.style !== null) under.set("style", template.style);
-  return mergedApple(under, new Map([...given].filter(([name, value]) => value !== "" || !NEVER_EMPTY.has(name))));
+  return mergedApple(
+    withoutFormerFaults(under),
+    new Map([...given].filter(([name, value]) => value !== "" || !NEVER_EMPTY.has(name))),
+  );
 }
 
 function acceptGoogle(

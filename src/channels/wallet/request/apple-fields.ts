@@ -134,6 +134,9 @@ function valueMisfit(field: JsonObject, path: string): Fault | null {
     const date = readDate(value, `${path}.value`);
     if (date instanceof Fault) return date;
   }
+  if (numberStyle !== undefined && currencyCode !== undefined) {
+    return fault(`${path}.numberStyle`, "cannot stand beside currencyCode: a field has one of them");
+  }
   if ((numberStyle !== undefined || currencyCode !== undefined) && numberOf(value) === null) {
     return fault(`${path}.value`, "must be a number where numberStyle or currencyCode is given");
   }

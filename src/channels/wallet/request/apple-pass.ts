@@ -108,7 +108,7 @@ export function appleMembersOf({ style, pass }: AppleContent, serial: string): A
   const [top, extra] = [true, false].map((isKnown) =>
     Object.fromEntries(Object.entries(others).filter(([name]) => KNOWN.has(name) === isKnown)),
   );
-  return new Map<string, Json>(
+  return withoutFormerFaults(
     Object.entries({
       ...top,
       ...(isJsonObject(inStyle) ? inStyle : {}),
@@ -117,6 +117,31 @@ export function appleMembersOf({ style, pass }: AppleContent, serial: string): A
       extra: extra ?? {},
     }),
   );
+}
+
+/**
+ * The members of a pass or template that is stored, without what a request may no longer say, so that an update about something
+ * else is not refused for it: devices paid no attention to it.
+ */
+export function withoutFormerFaults(stored: Iterable<readonly [string, Json]>): Map<string, Json> {
+  const members = new Map(stored);
+  const style = members.get("style") ?? "generic";
+  const schemes = members.get("preferredStyleSchemes");
+  if (isJsonArray(schemes)) {
+    const ofStyle = schemes.filter((scheme) => (SCHEMES.get(scheme) ?? style) === style);
+    members.set("preferredStyleSchemes", ofStyle);
+  }
+  for (const place of FIELD_PLACES) {
+    const fields = members.get(place);
+    if (isJsonArray(fields)) members.set(place, fields.map(withOneNumberStyle));
+  }
+  return members;
+}
+
+function withOneNumberStyle(field: Json): Json {
+  if (!isJsonObject(field) || (field["currencyCode"] ?? null) === null) return field;
+  const { numberStyle: _, ...others } = field;
+  return others;
 }
 
 /**
@@ -212,6 +237,8 @@ function readSerial(value: Json, field: string): Checked<string> {
   if (serial.length > walletLimits.passSerialCharsMax) {
     return fault(field, `must not be longer than ${walletLimits.passSerialCharsMax} characters`);
   }
+  // A part of an address that is one of these leads elsewhere: no device could ask for the pass.
+  if (serial === "." || serial === "..") return fault(field, 'must not be "." or ".."');
   if (/[\t\r\n]/.test(serial)) return fault(field, "must not contain control characters");
   return serial;
 }

@@ -15,11 +15,46 @@ const GOOGLE_LISTS: KeyedLists = {
 
 /** Lays members over those of an Apple pass. Members that belong to a replaced style are dropped. */
 export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembers {
-  const result = merged(under, over, APPLE_LISTS);
+  const result = merged(withMoved(under, over), over, APPLE_LISTS);
+  for (const place of FIELD_PLACES) {
+    const off = new Set(fieldsOf(over, place).flatMap((field) => (field["value"] === null ? [field["key"]] : [])));
+    if (off.size === 0) continue;
+    const left = fieldsOf(result, place).filter(({ key, value }) => !off.has(key) || (value ?? null) !== null);
+    result.set(place, left);
+  }
   if ((result.get("style") ?? "generic") === (under.get("style") ?? "generic")) return result;
   for (const name of ["transitType", "groupingIdentifier", "preferredStyleSchemes"])
     if (!over.has(name)) result.delete(name);
   return result;
+}
+
+/** The members under others, with each field that those name in one other place already there. */
+function withMoved(under: AppleMembers, over: AppleMembers): AppleMembers {
+  // Null: in several places, where one takes it off.
+  const named = new Map<Json | undefined, string | null>();
+  for (const place of FIELD_PLACES) {
+    for (const { key } of fieldsOf(over, place)) named.set(key, (named.get(key) ?? place) === place ? place : null);
+  }
+  const result = new Map(under);
+  const moved = new Map<string, JsonObject[]>(FIELD_PLACES.map((place) => [place, []]));
+  for (const from of FIELD_PLACES) {
+    const fields = fieldsOf(under, from);
+    const staying = fields.filter(({ key }) => (named.get(key) ?? from) === from);
+    if (staying.length === fields.length) continue;
+    result.set(from, staying);
+    for (const field of fields) {
+      const to = named.get(field["key"]) ?? from;
+      if (to !== from) moved.get(to)?.push(field);
+    }
+  }
+  for (const [to, fields] of moved) if (fields.length > 0) result.set(to, [...fieldsOf(result, to), ...fields]);
+  return result;
+}
+
+/** The fields at a place; none where it holds no list. What is no object is left to the check of the result. */
+function fieldsOf(members: AppleMembers, place: string): readonly JsonObject[] {
+  const fields = members.get(place);
+  return isJsonArray(fields) ? fields.filter(isJsonObject) : [];
 }
 
 /** Lays members over those of a Google object. */

@@ -58,7 +58,11 @@ export class PassPusher {
     signal: AbortSignal,
   ): Promise<void> {
     const targets = await this.options.devices.targets(passId);
-    const tokens = new Set(targets.map(({ pushToken }) => pushToken));
+    const tokens = new Set<string>();
+    for (const { pushToken } of targets) {
+      if (FOREIGN.test(pushToken)) this.count("foreign");
+      else tokens.add(pushToken);
+    }
     const tries = Array.from(tokens, (token) => this.enter(tenantId, signer, token));
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
@@ -165,6 +169,12 @@ export class PassPusher {
     this.options.telemetry.count("apple_pushes", { outcome });
   }
 }
+
+/**
+ * Tokens of Google's and Huawei's push services, which wallets for Android register: Apple would refuse them and count it against
+ * the certificate. Those wallets ask for updates by themselves.
+ */
+const FOREIGN = /[:.=+~]|^APA91b/;
 
 /** A push to one device. */
 interface Push {
