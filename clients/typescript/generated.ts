@@ -318,7 +318,13 @@ export type ApplePassData = {
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
-  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Only with a certificate that Apple issued for NFC. */
+  nfc?: {
+    message: string;
+    /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
+    encryptionPublicKey: string;
+    requiresAuthentication?: boolean | null;
+  } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;
@@ -527,7 +533,13 @@ export type ApplePassPart = {
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
-  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Only with a certificate that Apple issued for NFC. */
+  nfc?: {
+    message: string;
+    /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
+    encryptionPublicKey: string;
+    requiresAuthentication?: boolean | null;
+  } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;
@@ -1193,7 +1205,13 @@ export type ApplePassChange = {
   user_info?: JsonObject | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
-  nfc?: { message: string; encryptionPublicKey?: string | null; requiresAuthentication?: boolean | null } | null;
+  /** Only with a certificate that Apple issued for NFC. */
+  nfc?: {
+    message: string;
+    /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
+    encryptionPublicKey: string;
+    requiresAuthentication?: boolean | null;
+  } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;

@@ -10,6 +10,7 @@ import { fitnessOf, foreignKey, masterKeyIds } from "../app/start-checks.ts";
 import { eventStoreSays, problemBetween, registrySays, type StoreSays } from "../app/store-belongings.ts";
 import { hasEmbeddedStore, openDatabase, openEventStore } from "../app/stores.ts";
 import { realWhatsappUrl } from "../app/whatsapp.ts";
+import { permitsNfc } from "../channels/wallet/apple/check-apple-signer.ts";
 import type { Config } from "../config/config.ts";
 import { ConfigurationError } from "../domain/errors.ts";
 import { socketAddressOf } from "../domain/host.ts";
@@ -126,9 +127,10 @@ async function tryApple(config: Config): Promise<string> {
     if (!isLive) return "sandbox";
     return `tenants' own credentials only${isReached ? "" : `\nWARNING, ${unreached}`}`;
   }
-  await platformApple(config);
+  const signer = await platformApple(config);
   if (!isReached) throw new ConfigurationError(unreached);
-  return "the certificate is in order";
+  const nfc = signer !== null && permitsNfc(signer) ? "with nfc, too" : "and may not sign passes with nfc";
+  return `the certificate is in order, ${nfc}`;
 }
 
 function tryFolder(config: Config): string {

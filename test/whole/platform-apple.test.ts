@@ -72,7 +72,9 @@ test("check fails where phones could never ask for updates, and says so to tenan
   const why = "PUBLIC_URL is not https: Apple's devices ask for updates over https alone";
   await expect(said({ ...environment, PUBLIC_URL: "http://send.example.com" })).rejects.toThrow(why);
   await expect(said(environment)).rejects.toThrow(why);
-  expect(await said({ ...environment, PUBLIC_URL: "https://send.example.com" })).toContain("in order");
+  expect(await said({ ...environment, PUBLIC_URL: "https://send.example.com" })).toBe(
+    "the certificate is in order, and may not sign passes with nfc",
+  );
   const own = { WAYBILL_HOME: home, PUBLIC_URL: "http://send.example.com" };
   expect(await said(own)).toContain(`WARNING, ${why}`);
   expect(await said({ ...own, PUBLIC_URL: "https://send.example.com" })).not.toContain("WARNING");

@@ -273,7 +273,7 @@ ApplePassDataNfc1 = TypedDict(
     "ApplePassDataNfc1",
     {
         "message": "str",
-        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
     },
 )
@@ -504,7 +504,7 @@ ApplePassPartNfc1 = TypedDict(
     "ApplePassPartNfc1",
     {
         "message": "str",
-        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
     },
 )
@@ -1012,7 +1012,7 @@ ApplePassChangeNfc1 = TypedDict(
     "ApplePassChangeNfc1",
     {
         "message": "str",
-        "encryptionPublicKey": NotRequired["Union[str, None]"],
+        "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
     },
 )

@@ -4,7 +4,7 @@ import { isJobId, type JobIds } from "../../domain/ids.ts";
 import { appleSignerOf, googleIssuerOf, type PlatformCredentials } from "../../domain/platform.ts";
 import { quotaOf } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import type { AppleContent } from "../../domain/wallet.ts";
+import type { AppleContent, PassContent } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../../http/endpoint.ts";
 import type { Exchange } from "../../http/exchange.ts";
@@ -19,7 +19,7 @@ import { IDEMPOTENCY_KEY, REPLAYED_HEADER } from "../../http/sending/send-endpoi
 import type { GooglePassStatus, Pass, PassDevices, PassStore } from "./passes.ts";
 import { encodePayload } from "./payload.ts";
 import type { WalletPorts } from "./ports.ts";
-import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, unusable } from "./refusals.ts";
+import { missingCredentials, noSuchPass, orRefuse, requireOwnLinks, requireSignable, unusable } from "./refusals.ts";
 import { acceptPassUpdate, imagesOfUpdate, updatedContent } from "./request/accept-pass-update.ts";
 import { PassUpdate } from "./request/pass-schema.ts";
 import { Fault, fault } from "./request/readers.ts";
@@ -274,6 +274,8 @@ async function updatePass(
   const images = orRefuse(asSent(imagesOfUpdate(accepted, found), body));
   if (earlier !== null) throw keyConflict();
   if (type === "google") await requireOwnLinks(wallet.google, tenant, changed);
+  // What the pass has already is not refused with an update about something else.
+  if (!hasSameNfc(found.content, changed)) requireSignable(changed, appleSignerOf(tenant, platform));
   if ((type === "apple" ? appleSignerOf : googleIssuerOf)(tenant, platform) === null) throw missingCredentials(type);
   const jobId = jobIds.next();
   const { notificationKind, notifyMessage } = accepted;
@@ -344,3 +346,7 @@ async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id:
 }
 
 const FOR_GOOGLE = fault("notify_message", "is for passes of type google: give the changed field a changeMessage");
+
+function hasSameNfc(one: PassContent, other: PassContent): boolean {
+  return one.type === "apple" && other.type === "apple" && Bun.deepEquals(one.pass["nfc"], other.pass["nfc"]);
+}

@@ -12,7 +12,7 @@ import { resultOf } from "../../http/store-results.ts";
 import type { GoogleClasses } from "./google-classes.ts";
 import { walletLimits } from "./limits.ts";
 import type { GooglePasses, NewPass, Pass, PassStore } from "./passes.ts";
-import { missingCredentials, requireOwnLinks } from "./refusals.ts";
+import { missingCredentials, requireOwnLinks, requireSignable } from "./refusals.ts";
 import type { AcceptedPass } from "./request/accept-pass.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -34,17 +34,18 @@ export interface PassTakingPorts {
 }
 
 /**
- * Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use.
+ * Throws an `ApiError` 400 if the pass has a class, or links to objects, that only another tenant may use, or says what the
+ * certificate may not sign.
  *
  * @param at What stands before the names of the request's members.
  */
 export async function requireOwn(
-  { wallet }: PassTakingPorts,
+  { platform, wallet }: PassTakingPorts,
   tenant: Tenant,
   { content }: AcceptedPass,
   at = "",
 ): Promise<void> {
-  if (content.type !== "google") return;
+  if (content.type !== "google") return requireSignable(content, appleSignerOf(tenant, platform), at);
   const { classes, google } = wallet;
   const { classId } = content;
   if (!(await classes.isUsable(tenant, classId))) {

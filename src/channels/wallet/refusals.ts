@@ -1,7 +1,8 @@
 import type { Tenant } from "../../domain/tenant.ts";
-import type { PassContent, PassType, Unusable } from "../../domain/wallet.ts";
+import type { AppleSigner, PassContent, PassType, Unusable } from "../../domain/wallet.ts";
 import { ApiError } from "../../http/api-error.ts";
 import { failure, tenantFailure } from "../../http/failures.ts";
+import { permitsNfc } from "./apple/check-apple-signer.ts";
 import type { GooglePasses } from "./passes.ts";
 import { type Checked, Fault } from "./request/readers.ts";
 
@@ -26,6 +27,17 @@ export async function requireOwnLinks(
 ): Promise<void> {
   const problem = content.type === "google" ? await google.linkProblem(tenant, content) : null;
   if (problem !== null) throw new ApiError(400, `${at}pass_data.object_data: ${problem}`);
+}
+
+/**
+ * Throws an `ApiError` 400 if no phone would open the pass, because its certificate may not sign what it says.
+ *
+ * @param at What stands before the names of the request's members.
+ */
+export function requireSignable(content: PassContent, signer: AppleSigner | null, at = ""): void {
+  if (content.type !== "apple" || content.pass["nfc"] === undefined || signer === null || permitsNfc(signer)) return;
+  const why = `needs a certificate that Apple issued for NFC, and the one for ${signer.passTypeId} is not`;
+  throw new ApiError(400, `${at}pass_data.nfc ${why}`);
 }
 
 /** The 500 for a provider, or credentials, that cannot be used. */

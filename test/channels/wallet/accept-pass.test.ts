@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { ECDH, generateKeyPairSync } from "node:crypto";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import {
   type AcceptedPass,
@@ -156,6 +157,34 @@ test("what a barcode says may have control characters, and whatever the registry
     expect(checked).toMatchObject({ message: expect.stringContaining(`pass_data.barcodes[0].message ${words}`) });
   }
   expect(apple({ barcodes: [{ ...BARCODE, altText: "\u001d" }] })).toBeInstanceOf(Fault);
+});
+
+const keyOf = (namedCurve: string) =>
+  generateKeyPairSync("ec", { namedCurve }).publicKey.export({ type: "spki", format: "der" }).toString("base64");
+
+test("nfc is taken with a public key for ECDH on P-256, and with nothing else", () => {
+  const key = keyOf("P-256");
+  const nfc = { message: "4711", encryptionPublicKey: key, requiresAuthentication: true };
+  expect(taken(apple({ nfc })).content).toMatchObject({ pass: { nfc } });
+  // With its point compressed, as in Apple's examples.
+  const point = Buffer.from(key, "base64").subarray(26);
+  const short = Buffer.from(String(ECDH.convertKey(point, "prime256v1", undefined, "hex", "compressed")), "hex");
+  const compressed = Buffer.concat([
+    Buffer.from(`3039${Buffer.from(key, "base64").toString("hex").slice(4, 46)}032200`, "hex"),
+    short,
+  ]);
+  expect(taken(apple({ nfc: { ...nfc, encryptionPublicKey: compressed.toString("base64") } })).content).toMatchObject({
+    pass: { nfc: { encryptionPublicKey: compressed.toString("base64") } },
+  });
+  const offCurve = Buffer.from(key, "base64").fill(0xff, 40).toString("base64");
+  const others = [null, "", "key", 7, keyOf("P-384"), key.slice(0, -8), `${key}AAAA`, offCurve];
+  for (const encryptionPublicKey of [...others, `-----BEGIN PUBLIC KEY-----\n${key}`]) {
+    const refused = apple({ nfc: { ...nfc, encryptionPublicKey } } as JsonObject);
+    expect([encryptionPublicKey, refused]).toMatchObject([
+      encryptionPublicKey,
+      { status: 400, message: expect.stringContaining("pass_data.nfc.encryptionPublicKey") },
+    ]);
+  }
 });
 
 test.each<[string, JsonObject]>([

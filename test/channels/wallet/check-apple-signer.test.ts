@@ -1,7 +1,10 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { isIssuedBy, readCertificate } from "../../../src/channels/wallet/apple/certificate.ts";
-import { checkAppleSigner } from "../../../src/channels/wallet/apple/check-apple-signer.ts";
+import { checkAppleSigner, permitsNfc } from "../../../src/channels/wallet/apple/check-apple-signer.ts";
 import { PassSigners, PLATFORM } from "../../../src/channels/wallet/apple/pass-signers.ts";
 import { issueCertificate, SUBJECT } from "../../../src/channels/wallet/sandbox/certificate-authority.ts";
 import type { Series, SeriesGauges } from "../../../src/domain/telemetry.ts";
@@ -43,6 +46,37 @@ test("an encrypted key opens with its passphrase alone, whichever way it was enc
       "the private key is encrypted, and a passphrase is needed",
     );
   }
+});
+
+test("what a certificate permits of nfc is read from Apple's extension, or from its name", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-nfc-"));
+  const made = async (...extensions: readonly string[]) => {
+    const args = [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-keyout",
+      "key.pem",
+      "-subj",
+      `/UID=${PASS_TYPE}/OU=${TEAM}`,
+    ];
+    const child = Bun.spawn(["openssl", ...args, ...extensions], { cwd: folder, stdout: "pipe", stderr: "ignore" });
+    const certificatePem = await new Response(child.stdout).text();
+    expect(await child.exited).toBe(0);
+    return { ...good, certificatePem };
+  };
+  try {
+    expect(permitsNfc(await made("-addext", "1.2.840.113635.100.6.1.26=ASN1:NULL"))).toBe(true);
+    expect(permitsNfc(await made())).toBe(false);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  expect(permitsNfc(good)).toBe(false);
+  const subject = [[SUBJECT.commonName, `Pass Type ID with NFC: ${PASS_TYPE}`]] as const;
+  const named = await apple.signer({ subject });
+  expect([permitsNfc(named), check(named)]).toEqual([true, null]);
 });
 
 test("a key of another certificate is refused", async () => {

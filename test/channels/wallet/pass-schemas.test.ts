@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { acceptGoogleClass } from "../../../src/channels/wallet/request/accept-google-class.ts";
@@ -101,7 +102,8 @@ describe("what the document says of a body", () => {
     const location = { latitude: 1, longitude: 1, altitude: null, relevantText: null };
     const beacon = { proximityUUID: "1", major: null, minor: null, relevantText: null };
     const date = { date: null, relevantDate: null, startDate: null, endDate: null };
-    const nfc = { message: "1", encryptionPublicKey: null, requiresAuthentication: null };
+    const spki = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.export({ type: "spki", format: "der" });
+    const nfc = { message: "1", encryptionPublicKey: spki.toString("base64"), requiresAuthentication: null };
     const lists = { back_fields: [field], barcodes: [barcode], locations: [location], beacons: [beacon] };
     const optional = Object.keys(ApplePassData.properties).filter((name) => !(name in APPLE.pass_data));
     const absent = Object.fromEntries(optional.map((name) => [name, null]));

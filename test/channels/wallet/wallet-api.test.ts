@@ -356,25 +356,6 @@ describe("an update", () => {
     expect(await world.balance()).toBe(before);
   });
 
-  test("that changes nothing keeps the version, is told so, and its job tells nobody", async () => {
-    await create(apple({ back_fields: [{ key: "a", value: "1" }], logo_text: "Same" }));
-    const { passId } = await world.deliverLast();
-    await world.registry.passes.putBundle(passId, 1, new Uint8Array([1]));
-    const same = { backFields: [{ value: "1", key: "a" }], logo_text: "Same", label_color: "#FFF" };
-    const answer = await put(passId, { pass_data: same });
-    expect([answer.status, answer.body]).toEqual([
-      202,
-      { pass_id: passId, job_id: world.lastJob.jobId, status: "updating", unchanged: true },
-    ]);
-    expect(JSON.parse(world.lastJob.payload)).toEqual({ action: "update", passId, version: 1, isCurrent: true });
-    expect((await world.lastPass()).version).toBe(1);
-    // A version that nobody was told of is not current: the same again tells them.
-    await put(passId, { pass_data: { logo_text: "New" } });
-    const repeated = await put(passId, { pass_data: { logo_text: "New" } });
-    expect(repeated.body).toMatchObject({ status: "updating", unchanged: true });
-    expect(JSON.parse(world.lastJob.payload)).toEqual({ action: "update", passId, version: 2 });
-  });
-
   test("under an Idempotency-Key is made once, and its repeat has the same answer", async () => {
     await create(apple());
     const { passId } = await world.deliverLast();

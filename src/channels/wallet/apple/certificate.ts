@@ -15,6 +15,8 @@ export interface Certificate {
   readonly passTypeIds: readonly string[];
   /** `OU` of the subject: the team. */
   readonly teamIds: readonly string[];
+  /** It may sign passes with `nfc`: Apple issues such certificates on request only. */
+  readonly permitsNfc: boolean;
   /** Lets the runtime's own library compare keys and check signatures. */
   readonly x509: X509Certificate;
 }
@@ -25,11 +27,14 @@ const OID = {
   organizationalUnit: "2.5.4.11",
   /** Apple's extension with the identifier that the certificate was issued for. */
   applePassType: "1.2.840.113635.100.6.1.16",
+  /** Apple's extension in certificates that are named `Pass Type ID with NFC`. */
+  appleNfc: "1.2.840.113635.100.6.1.26",
 } as const;
 
 const PEM_CHARS_MAX = 64 * 1024;
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
 const PASS_TYPE_NAME = /^Pass Type ID(?: with NFC)?: (.+)$/;
+const NFC_NAME = /^Pass Type ID with NFC: /;
 
 /** The first certificate of a PEM text (RFC 7468), or null if none can be read. */
 export function readCertificate(pem: string): Certificate | null {
@@ -67,7 +72,8 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
   const certificate = X509.fromBER(der);
   const extensions = new Map((certificate.extensions ?? []).map((one) => [one.extnID, one]));
   const passType = extensions.get(OID.applePassType)?.extnValue.valueBlock.valueHexView;
-  const named = textsOf(certificate.subject, OID.commonName).flatMap((name) => PASS_TYPE_NAME.exec(name)?.[1] ?? []);
+  const names = textsOf(certificate.subject, OID.commonName);
+  const named = names.flatMap((name) => PASS_TYPE_NAME.exec(name)?.[1] ?? []);
   const passTypeIds = [...textsOf(certificate.subject, OID.userId), ...named];
   return {
     der,
@@ -78,6 +84,8 @@ function describe(der: Uint8Array<ArrayBuffer>): Certificate {
     notAfterMs: certificate.notAfter.value.getTime(),
     passTypeIds: passType === undefined ? passTypeIds : [...passTypeIds, stringIn(passType)],
     teamIds: textsOf(certificate.subject, OID.organizationalUnit),
+    // By either: to refuse what Apple permits would cost more than to sign what a phone then refuses.
+    permitsNfc: extensions.has(OID.appleNfc) || names.some((name) => NFC_NAME.test(name)),
     x509: new X509Certificate(der),
   };
 }

@@ -59,6 +59,18 @@ export function checkedSigner(signer: AppleSigner, nowMs: number): CheckedSigner
   return problem ?? { certificate, wwdr, privateKey, warnings: warningsOf(certificate, wwdr) };
 }
 
+const nfcOf = new WeakMap<AppleSigner, boolean>();
+
+/** Whether a pass with `nfc` opens on devices if these credentials sign it. */
+export function permitsNfc(signer: AppleSigner): boolean {
+  const known = nfcOf.get(signer);
+  if (known !== undefined) return known;
+  // What cannot be read cannot sign either, and says so by itself.
+  const permits = readCertificate(signer.certificatePem)?.permitsNfc ?? true;
+  nfcOf.set(signer, permits);
+  return permits;
+}
+
 function readPrivateKey({ privateKeyPem, passphrase }: AppleSigner): KeyObject | string {
   let key: KeyObject;
   try {

@@ -208,11 +208,14 @@ const OPTIONAL: TProperties = {
   auxiliary_store_identifiers: StoreIds,
   user_info: AnyObject,
   semantics: AnyObject,
-  nfc: Type.Object({
-    message: FilledText,
-    encryptionPublicKey: optional(Text),
-    requiresAuthentication: optional(Type.Boolean()),
-  }),
+  nfc: Type.Object(
+    {
+      message: FilledText,
+      encryptionPublicKey: Type.String({ description: "Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256." }),
+      requiresAuthentication: optional(Type.Boolean()),
+    },
+    { description: "Only with a certificate that Apple issued for NFC." },
+  ),
   preferred_style_schemes: Type.Array(FilledText, {
     maxItems: 20,
     description: "Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass.",

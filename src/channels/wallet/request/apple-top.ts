@@ -1,7 +1,7 @@
 import { isJsonArray, isJsonObject, type Json } from "../../../domain/json.ts";
 import { walletLimits } from "../limits.ts";
 import { readFieldList } from "./apple-fields.ts";
-import { barcodeMisfit, readColour, readDate, readEncoding } from "./apple-values.ts";
+import { barcodeMisfit, readColour, readDate, readEncoding, readPublicKey } from "./apple-values.ts";
 import {
   Fault,
   fault,
@@ -201,8 +201,9 @@ export const TOP: Readonly<Record<string, Reader>> = {
   auxiliaryStoreIdentifiers: readStoreIds,
   userInfo: readAnyObject,
   semantics: readAnyObject,
-  nfc: recordOf({ message: readFilledText, encryptionPublicKey: readText, requiresAuthentication: readFlag }, [
+  nfc: recordOf({ message: readFilledText, encryptionPublicKey: readPublicKey, requiresAuthentication: readFlag }, [
     "message",
+    "encryptionPublicKey",
   ]),
   preferredStyleSchemes: listOf(readFilledText, 20),
   featuredActions: identified(listOf(readAction, 2)),

@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import type { Json } from "../../../domain/json.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
@@ -35,6 +36,36 @@ export const readDate: Reader = (value, field) => {
   }
   return `${date}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
 };
+
+/** SubjectPublicKeyInfo of a P-256 key with its point uncompressed, or compressed (RFC 5480, 2). */
+const P256_KEYS: readonly (readonly [prefix: Buffer, length: number])[] = [
+  [Buffer.from("3059301306072a8648ce3d020106082a8648ce3d03010703420004", "hex"), 91],
+  [Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"), 59],
+];
+
+/** The key that a reader's answers are encrypted for: base64 of an X.509 SubjectPublicKeyInfo, ECDH on P-256. */
+export const readPublicKey: Reader = (value, field) => {
+  const text = readText(value, field);
+  if (text instanceof Fault) return text;
+  const der = /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64") : Buffer.of();
+  const isKey = P256_KEYS.some(
+    ([prefix, length]) => der.length === length && der.subarray(0, prefix.length).equals(prefix),
+  );
+  if (isKey && isOnCurve(der)) return text;
+  return fault(
+    field,
+    "must be a public key for ECDH on P-256: its SubjectPublicKeyInfo in base64, without BEGIN and END",
+  );
+};
+
+function isOnCurve(der: Buffer): boolean {
+  try {
+    return createPublicKey({ key: der, format: "der", type: "spki" }).asymmetricKeyType === "ec";
+  } catch {
+    // The library finds no point there.
+    return false;
+  }
+}
 
 const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
 const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
