@@ -172,6 +172,71 @@ export type PassUpcoming = {
   } | null;
 };
 
+export type PassLocalization = {
+  /** Text of the pass → text to show. */
+  strings?: { readonly [name: string]: string } | null;
+  /** PNG in base64, 29x29; a placeholder where there is none. */
+  icon_base64?: string | null;
+  /** PNG in base64. */
+  icon_2x_base64?: string | null;
+  /** PNG in base64. */
+  icon_3x_base64?: string | null;
+  /** PNG in base64, 160x50. */
+  logo_base64?: string | null;
+  /** PNG in base64. */
+  logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  logo_3x_base64?: string | null;
+  /** PNG in base64, 375x144. */
+  strip_base64?: string | null;
+  /** PNG in base64. */
+  strip_2x_base64?: string | null;
+  /** PNG in base64. */
+  strip_3x_base64?: string | null;
+  /** PNG in base64, 90x90. */
+  thumbnail_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_2x_base64?: string | null;
+  /** PNG in base64. */
+  thumbnail_3x_base64?: string | null;
+  /** PNG in base64. */
+  background_base64?: string | null;
+  /** PNG in base64. */
+  background_2x_base64?: string | null;
+  /** PNG in base64. */
+  background_3x_base64?: string | null;
+  /** PNG in base64. */
+  footer_base64?: string | null;
+  /** PNG in base64. */
+  footer_2x_base64?: string | null;
+  /** PNG in base64. */
+  footer_3x_base64?: string | null;
+  /** PNG in base64, 358x448, of poster passes. */
+  artwork_base64?: string | null;
+  /** PNG in base64. */
+  artwork_2x_base64?: string | null;
+  /** PNG in base64. */
+  artwork_3x_base64?: string | null;
+  /** PNG in base64, up to 126x30, of poster passes. */
+  primary_logo_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  primary_logo_3x_base64?: string | null;
+  /** PNG in base64, up to 135x12, of poster passes. */
+  secondary_logo_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  secondary_logo_3x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_2x_base64?: string | null;
+  /** PNG in base64. */
+  venue_map_3x_base64?: string | null;
+};
+
 export type ApplePassData = {
   /** Used once. An update cannot change it. */
   serial_number: string;
@@ -329,6 +394,11 @@ export type ApplePassData = {
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;
   upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /**
+   * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
+   * replaces what it names of a language, and null takes a language off. At most 50.
+   */
+  localizations?: { readonly [name: string]: PassLocalization | null } | null;
   /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
   extra?: JsonObject | null;
 };
@@ -544,6 +614,11 @@ export type ApplePassPart = {
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;
   upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /**
+   * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
+   * replaces what it names of a language, and null takes a language off. At most 50.
+   */
+  localizations?: { readonly [name: string]: PassLocalization | null } | null;
   /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
   extra?: JsonObject | null;
 };
@@ -1216,6 +1291,11 @@ export type ApplePassChange = {
   preferred_style_schemes?: readonly string[] | null;
   featured_actions?: readonly PassFeaturedAction[] | null;
   upcoming_pass_information?: readonly PassUpcoming[] | null;
+  /**
+   * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
+   * replaces what it names of a language, and null takes a language off. At most 50.
+   */
+  localizations?: { readonly [name: string]: PassLocalization | null } | null;
   /** Members of Apple's pass.json that are not known here, copied into it as they are; at most 65536 characters. */
   extra?: JsonObject | null;
 };

@@ -20,6 +20,9 @@ export const NOTIFICATION_KINDS = [
 ] as const;
 export type NotificationKind = (typeof NOTIFICATION_KINDS)[number];
 
+/** Language → text in pass.json → text that is shown in its place. */
+export type PassStrings = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 /** The content of a pass for Apple Wallet, ready to be signed. */
 export interface AppleContent {
   readonly type: "apple";
@@ -29,7 +32,9 @@ export interface AppleContent {
    * `teamIdentifier`, `serialNumber`, `webServiceURL`, `authenticationToken`.
    */
   readonly pass: JsonObject;
-  /** File name in the bundle (`icon@2x.png`) → what the image is known by, the key of `SignablePass.images`. */
+  /** Absent: it has texts of one language only. */
+  readonly strings?: PassStrings;
+  /** File name in the bundle (`icon@2x.png`, `de.lproj/icon@2x.png`) → what the image is known by, the key of `SignablePass.images`. */
   readonly images: Readonly<Record<string, string>>;
 }
 

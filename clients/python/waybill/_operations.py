@@ -204,6 +204,7 @@ ApplePassData = TypedDict(
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
     },
 )
@@ -496,6 +497,7 @@ ApplePassPart = TypedDict(
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
     },
 )
@@ -1004,6 +1006,7 @@ ApplePassChange = TypedDict(
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
     },
 )

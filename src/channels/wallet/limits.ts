@@ -13,6 +13,7 @@ export const walletLimits = {
   passExtraCharsMax: 64 * 1024,
   /** Entries of `upcomingPassInformation`: a season's. */
   passUpcomingMax: 200,
+  passLanguagesMax: 50,
   passImageBytesMax: 2 * 1024 * 1024,
   /** All files of a pass together: its bundle is read into memory whenever somebody fetches it. */
   passImagesBytesMax: 4 * 1024 * 1024,

@@ -2,7 +2,7 @@ import { and, asc, eq, gt, gte, isNull, lt, lte, ne, or, sql } from "drizzle-orm
 import type { Clock } from "../../domain/clock.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import { GOOGLE_KINDS, PASS_STYLES, type PassContent } from "../../domain/wallet.ts";
+import { GOOGLE_KINDS, PASS_STYLES, type PassContent, type PassStrings } from "../../domain/wallet.ts";
 import type { AnyDb, Database } from "../../storage/database.ts";
 import { sqlState } from "../../storage/sql-state.ts";
 import { exactJson, tenants, tokenMovements } from "../../storage/tables.ts";
@@ -423,11 +423,13 @@ function passContentBody(content: PassContent): JsonObject {
 
 /** Reads back what `passContentBody` wrote. */
 function parsePassContent(body: JsonObject): PassContent {
-  const { type, style, pass, images, kind, classId, object } = body;
+  const { type, style, pass, strings, images, kind, classId, object } = body;
   const knownStyle = PASS_STYLES.find((one) => one === style);
   if (type === "apple" && knownStyle !== undefined && isJsonObject(pass) && isJsonObject(images)) {
     const files = Object.entries(images).map(([file, hash]) => [file, String(hash)] as const);
-    return { type, style: knownStyle, pass, images: Object.fromEntries(files) };
+    // As `passContentBody` wrote them.
+    const texts = isJsonObject(strings) ? { strings: strings as PassStrings } : {};
+    return { type, style: knownStyle, pass, ...texts, images: Object.fromEntries(files) };
   }
   const knownKind = GOOGLE_KINDS.find((one) => one === kind);
   if (type === "google" && knownKind !== undefined && typeof classId === "string" && isJsonObject(object)) {

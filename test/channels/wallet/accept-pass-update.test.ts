@@ -200,3 +200,76 @@ test.each([".", ".."])("the serial %s is refused, since no device could ask for 
     message: expect.stringContaining('pass_data.serial_number must not be "." or ".."'),
   });
 });
+
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const SPOKEN = passOf({
+  pass_type: "apple",
+  pass_data: {
+    serial_number: "s",
+    organization_name: "Acme",
+    description: "Ticket",
+    localizations: {
+      de: { strings: { Gate: "Tor" }, logo_base64: PNG, strip_base64: PNG },
+      "pt-BR": { strings: { Gate: "Portão" } },
+    },
+  },
+});
+const spokenAfter = (pass_data: JsonObject) => {
+  const content = changed(SPOKEN, { pass_data });
+  if (typeof content === "string" || content.type !== "apple") return content;
+  return {
+    strings: content.strings,
+    files: Object.keys(content.images)
+      .filter((file) => file.includes("/"))
+      .toSorted(),
+  };
+};
+const FILES = ["de.lproj/logo.png", "de.lproj/strip.png"];
+const STRINGS = { de: { Gate: "Tor" }, "pt-BR": { Gate: "Portão" } };
+
+test.each<[string, JsonObject, unknown]>([
+  ["nothing of them", { logo_text: "New" }, { strings: STRINGS, files: FILES }],
+  [
+    "other texts of a language",
+    { localizations: { de: { strings: { Row: "Reihe" } } } },
+    { strings: { ...STRINGS, de: { Row: "Reihe" } }, files: FILES },
+  ],
+  [
+    "no image of a language",
+    { localizations: { de: { logo_base64: null } } },
+    { strings: STRINGS, files: ["de.lproj/strip.png"] },
+  ],
+  ["null for a language", { localizations: { de: null } }, { strings: { "pt-BR": STRINGS["pt-BR"] }, files: [] }],
+  [
+    "one more language",
+    { localizations: { fr: { strings: { Gate: "Porte" }, icon2xBase64: PNG } } },
+    { strings: { ...STRINGS, fr: { Gate: "Porte" } }, files: [...FILES, "fr.lproj/icon@2x.png"] },
+  ],
+  ["null for all of them", { localizations: null }, { strings: undefined, files: [] }],
+])("of an update that says %s, the languages are what follows", (_what, pass_data, expected) => {
+  expect(spokenAfter(pass_data)).toEqual(expected as never);
+});
+
+test.each<[string, unknown, string]>([
+  ["a language that leads elsewhere", { "../x": {} }, "is not a language"],
+  ["a language that is a path", { "de/x": {} }, "is not a language"],
+  ["an unknown member", { de: { texts: {} } }, "pass_data.localizations.de.texts is not a known field"],
+  ["a number for a text", { de: { strings: { a: 1 } } }, "pass_data.localizations.de.strings.a must be a string"],
+  ["a list of texts", { de: { strings: ["a"] } }, "pass_data.localizations.de.strings must be an object with texts"],
+  ["an image that is none", { de: { logo_base64: "x" } }, "pass_data.localizations.de.logo_base64"],
+  ["a list", [], "pass_data.localizations must be an object"],
+  [
+    "too many",
+    Object.fromEntries(
+      Array.from({ length: 51 }, (_, i) => [`a${String.fromCharCode(97 + (i % 26))}${i > 25 ? "x" : ""}`, {}]),
+    ),
+    "must not have more than 50 languages",
+  ],
+  [
+    "too much",
+    { de: { strings: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`${i}`, "x".repeat(20_000)])) } },
+    "must not be larger than",
+  ],
+])("%s is refused", (_what, localizations, words) => {
+  expect(changed(SPOKEN, { pass_data: { localizations } } as JsonObject)).toEqual(expect.stringContaining(words));
+});

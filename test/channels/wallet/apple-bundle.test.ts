@@ -256,6 +256,31 @@ test.each(NEWER)(
   },
 );
 
+test("each language has its texts and images in the bundle, and a second parser finds them", async () => {
+  const logo = Buffer.from(ICON).toString("base64");
+  const text = 'Tor "7" \\ neu\n;';
+  const localizations = {
+    de: { strings: { gate: text, Gate: "Tor" }, logo_base64: logo },
+    "pt-BR": { icon2xBase64: logo },
+  };
+  const passData = { serial_number: "serial-1", organization_name: "Acme", description: "A pass", localizations };
+  const context = { templates: new Map(), title: "Acme", issuerId: null, kind: "generic" } as const;
+  const accepted = acceptPass({ pass_type: "apple", pass_data: passData }, context);
+  if (accepted instanceof Fault || accepted.content.type !== "apple") throw new Error(JSON.stringify(accepted));
+  const images = new Map(Array.from(accepted.images, ([hash, png]) => [hash, new Uint8Array(png)]));
+  const files = await bundleOf({ ...aPass("generic"), content: accepted.content, images });
+  expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
+  expect(Object.keys(json(files["manifest.json"]))).toEqual(
+    expect.arrayContaining(["de.lproj/pass.strings", "de.lproj/logo.png", "pt-BR.lproj/icon@2x.png"]),
+  );
+  expect(json(files["pass.json"])).not.toHaveProperty("localizations");
+  expect(new TextDecoder().decode(files["de.lproj/pass.strings"])).toBe(
+    String.raw`"gate" = "Tor \"7\" \\ neu\n;";` + '\n"Gate" = "Tor";\n',
+  );
+  const buffers = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes)]));
+  expect(new PKPass(buffers).languages).toContain("de");
+});
+
 test("nothing in a pass replaces what the service itself sets", async () => {
   const pass = json(
     (

@@ -230,6 +230,7 @@ describe("what Apple and this service know differently", () => {
     expect(PASS_BUILDER.filter((name) => !OURS.has(name)).toSorted()).toEqual(Object.keys(reasons).toSorted());
     const beyond = {
       style: OWN_WORD,
+      localizations: OWN_WORD,
       extra: OWN_WORD,
       transitType: INSIDE,
       businessChatIdentifier: "in Apple's documentation of Pass, and not in its Pass Builder",

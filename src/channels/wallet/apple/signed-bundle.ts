@@ -1,5 +1,6 @@
 import { zipSync } from "fflate";
 import type { AppleContent } from "../../../domain/wallet.ts";
+import { stringsFile } from "../request/apple-languages.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import type { PassSigner } from "./pass-signers.ts";
 
@@ -24,6 +25,9 @@ export async function signedBundle(
   nowMs: number,
 ): Promise<Uint8Array<ArrayBuffer> | null> {
   const files: Record<string, Uint8Array<ArrayBuffer>> = { "pass.json": jsonBytes(passJson(parts, signer)) };
+  for (const [language, texts] of Object.entries(parts.content.strings ?? {})) {
+    files[`${language}.lproj/pass.strings`] = new TextEncoder().encode(stringsFile(texts));
+  }
   for (const [name, hash] of Object.entries(parts.content.images)) {
     const image = parts.images.get(hash);
     if (image === undefined) return null;

@@ -1,4 +1,4 @@
-import type { Json } from "../../../domain/json.ts";
+import { isJsonObject, type Json } from "../../../domain/json.ts";
 import { countedImageHash, imageHash } from "../image-hash.ts";
 import { walletLimits } from "../limits.ts";
 import { type Checked, Fault, fault, snakeCase } from "./readers.ts";
@@ -43,13 +43,19 @@ const ICONS = ["icon.png", "icon@2x.png", "icon@3x.png"];
 export function readImages(members: ReadonlyMap<string, Json>, before: ImageFiles): Checked<PassImages> {
   const bytes = new Map<string, Uint8Array>();
   const files = new Map(Object.entries(withoutStandIns(before)));
-  for (const [member, file] of IMAGE_FILES) {
-    const value = members.get(member);
-    if (value === undefined || value === "") continue;
-    const image = value === null ? null : readPng(value, `pass_data.${snakeCase(member)}`, pixelsMaxOf(file));
-    if (image instanceof Fault) return image;
-    if (image === null) files.delete(file);
-    else files.set(file, put(bytes, image, countedImageHash));
+  const changed = changeFiles({ files, bytes }, members, { folder: "", field: "pass_data" });
+  if (changed !== null) return changed;
+  const languages = members.get("localizations");
+  if (languages === null) for (const file of files.keys()) if (file.includes("/")) files.delete(file);
+  for (const [language, localized] of Object.entries(isJsonObject(languages) ? languages : {})) {
+    const folder = `${language}.lproj/`;
+    if (!isJsonObject(localized)) {
+      for (const file of files.keys()) if (file.startsWith(folder)) files.delete(file);
+      continue;
+    }
+    const place = { folder, field: `pass_data.localizations.${language}` };
+    const problem = changeFiles({ files, bytes }, new Map(Object.entries(localized)), place);
+    if (problem !== null) return problem;
   }
   const icons = ICONS.filter((file) => files.has(file));
   if (icons.length === 0) {
@@ -60,6 +66,29 @@ export function readImages(members: ReadonlyMap<string, Json>, before: ImageFile
   const problem = sizeProblem(Array.from(files.values(), (hash) => bytes.get(hash)?.byteLength ?? 0));
   if (problem !== null) return problem;
   return { files: Object.fromEntries(files), bytes };
+}
+
+interface ReadFiles {
+  readonly files: Map<string, string>;
+  readonly bytes: Map<string, Uint8Array>;
+}
+
+/** Does to the files in a folder of the bundle what the members say. */
+function changeFiles(
+  { files, bytes }: ReadFiles,
+  members: ReadonlyMap<string, Json>,
+  { folder, field }: { readonly folder: string; readonly field: string },
+): Fault | null {
+  for (const [member, name] of IMAGE_FILES) {
+    const value = members.get(member);
+    if (value === undefined || value === "") continue;
+    const image = value === null ? null : readPng(value, `${field}.${snakeCase(member)}`, pixelsMaxOf(name));
+    if (image instanceof Fault) return image;
+    const file = `${folder}${name}`;
+    if (image === null) files.delete(file);
+    else files.set(file, put(bytes, image, countedImageHash));
+  }
+  return null;
 }
 
 /** What is wrong with the images of a pass, given how many bytes each of its files has. */

@@ -3,6 +3,7 @@ import { type AppleContent, PASS_STYLES, type PassStyle } from "../../../domain/
 import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
+import { namedLanguages, readStrings } from "./apple-languages.ts";
 import { readBarcode, TOP } from "./apple-top.ts";
 import {
   type Checked,
@@ -40,6 +41,7 @@ export const APPLE_MEMBERS: readonly string[] = [
   "style",
   "transitType",
   "barcode",
+  "localizations",
   "extra",
   ...Object.keys(TOP),
   ...FIELD_PLACES,
@@ -80,6 +82,9 @@ export function appleMembers(passData: JsonObject, nullMeans: NullMeans): Checke
     if (fields instanceof Fault) return fields;
     members.set(place, fields);
   }
+  const languages = namedLanguages(members.get("localizations") ?? null, nullMeans);
+  if (languages instanceof Fault) return languages;
+  if (members.has("localizations")) members.set("localizations", languages);
   return withOlderBarcode(members);
 }
 
@@ -103,7 +108,7 @@ function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>
 }
 
 /** The members that would produce this content, without its images. */
-export function appleMembersOf({ style, pass }: AppleContent, serial: string): AppleMembers {
+export function appleMembersOf({ style, pass, strings }: AppleContent, serial: string): AppleMembers {
   const { [style]: inStyle, ...others } = pass;
   const [top, extra] = [true, false].map((isKnown) =>
     Object.fromEntries(Object.entries(others).filter(([name]) => KNOWN.has(name) === isKnown)),
@@ -115,6 +120,9 @@ export function appleMembersOf({ style, pass }: AppleContent, serial: string): A
       style,
       serialNumber: serial,
       extra: extra ?? {},
+      localizations: Object.fromEntries(
+        Object.entries(strings ?? {}).map(([language, texts]) => [language, { strings: texts }]),
+      ),
     }),
   );
 }
@@ -159,9 +167,15 @@ export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = 
   if (style instanceof Fault) return style;
   const pass = readPassJson(given, style);
   if (pass instanceof Fault) return pass;
+  const strings = readStrings(members.get("localizations"));
+  if (strings instanceof Fault) return strings;
+  const tooLarge = checkSize({ ...pass, strings });
+  if (tooLarge !== null) return tooLarge;
   const images = readImages(members, imagesBefore);
   if (images instanceof Fault) return images;
-  return { serial, content: { type: "apple", style, pass, images: images.files }, images: images.bytes };
+  const texts = Object.keys(strings).length === 0 ? {} : { strings };
+  const content = { type: "apple", style, pass, ...texts, images: images.files } as const;
+  return { serial, content, images: images.bytes };
 }
 
 function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObject> {
@@ -186,8 +200,7 @@ function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObje
   if (fields instanceof Fault) return fields;
   const transit = readTransitType(given, style);
   if (transit instanceof Fault) return transit;
-  const pass = { ...extra, ...top, [style]: { ...fields, ...transit } };
-  return checkSize(pass) ?? pass;
+  return { ...extra, ...top, [style]: { ...fields, ...transit } };
 }
 
 /** What Apple adds to pass.json after this program was made: copied as it is, and never over what is known here. */

@@ -163,6 +163,14 @@ const IMAGES: TProperties = Object.fromEntries(
   }),
 );
 
+const Localization = Type.Object(
+  {
+    strings: optional(Type.Record(Type.String(), Type.String(), { description: "Text of the pass → text to show." })),
+    ...membersAs(optional, IMAGES),
+  },
+  { $id: "PassLocalization" },
+);
+
 const REQUIRED: TProperties = {
   serial_number: Type.String({
     minLength: 1,
@@ -222,6 +230,11 @@ const OPTIONAL: TProperties = {
   }),
   featured_actions: Type.Array(FeaturedAction, { maxItems: 2 }),
   upcoming_pass_information: Type.Array(UpcomingPass, { maxItems: walletLimits.passUpcomingMax }),
+  localizations: Type.Record(Type.String(), Type.Union([Localization, Type.Null()]), {
+    description:
+      "By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update replaces what it " +
+      `names of a language, and null takes a language off. At most ${walletLimits.passLanguagesMax}.`,
+  }),
   extra: Type.Record(Type.String(), Type.Unknown(), {
     description:
       "Members of Apple's pass.json that are not known here, copied into it as they are; " +

@@ -1,5 +1,6 @@
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { FIELD_PLACES } from "./apple-fields.ts";
+import { mergedLanguages } from "./apple-languages.ts";
 import type { AppleMembers } from "./apple-pass.ts";
 
 /** By list name: the member that identifies a list's items. A known item is changed, a new one is appended. */
@@ -16,6 +17,8 @@ const GOOGLE_LISTS: KeyedLists = {
 /** Lays members over those of an Apple pass. Members that belong to a replaced style are dropped. */
 export function mergedApple(under: AppleMembers, over: AppleMembers): AppleMembers {
   const result = merged(withMoved(under, over), over, APPLE_LISTS);
+  const languages = mergedLanguages(under.get("localizations"), over.get("localizations"));
+  if (languages !== undefined) result.set("localizations", languages);
   for (const place of FIELD_PLACES) {
     const off = new Set(fieldsOf(over, place).flatMap((field) => (field["value"] === null ? [field["key"]] : [])));
     if (off.size === 0) continue;
