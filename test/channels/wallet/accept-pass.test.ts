@@ -179,7 +179,7 @@ test("nfc is taken with a public key for ECDH on P-256, and with nothing else", 
   const offCurve = Buffer.from(key, "base64").fill(0xff, 40).toString("base64");
   const others = [null, "", "key", 7, keyOf("P-384"), key.slice(0, -8), `${key}AAAA`, offCurve];
   for (const encryptionPublicKey of [...others, `-----BEGIN PUBLIC KEY-----\n${key}`]) {
-    const refused = apple({ nfc: { ...nfc, encryptionPublicKey } } as JsonObject);
+    const refused = apple({ nfc: { ...nfc, encryptionPublicKey } });
     expect([encryptionPublicKey, refused]).toMatchObject([
       encryptionPublicKey,
       { status: 400, message: expect.stringContaining("pass_data.nfc.encryptionPublicKey") },

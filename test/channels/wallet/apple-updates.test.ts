@@ -24,11 +24,12 @@ const aPass = (data: object = {}) => {
   return { pass_type: "apple", pass_data: { ...required, ...data } };
 };
 const create = (body: unknown, path = "/v1/passes/create") => world.front.post(path, body);
-const put = (passId: string, passData: object) =>
+/** `passData` may be JSON that is written already. */
+const put = (passId: string, passData: object | string) =>
   world.front.fetch(`/v1/passes/${passId}`, {
     method: "PUT",
     headers: { "X-API-Key": world.front.apiKey, "Content-Type": "application/json" },
-    body: JSON.stringify({ pass_data: passData }),
+    body: `{"pass_data":${typeof passData === "string" ? passData : JSON.stringify(passData)}}`,
   });
 
 test("nfc is refused where the certificate may not sign it, before a token is charged", async () => {
@@ -72,4 +73,18 @@ test("an update that changes nothing keeps the version, is told so, and its job 
   const repeated = await put(passId, { logo_text: "New" });
   expect(repeated.body).toMatchObject({ status: "updating", unchanged: true });
   expect(JSON.parse(world.lastJob.payload)).toEqual({ action: "update", passId, version: 2 });
+});
+
+test("digits beyond a double's are kept in extra, and tell one value from another", async () => {
+  await create(aPass());
+  const { passId } = await world.deliverLast();
+  for (const [id, version] of [
+    ["1193287364518273124", 2],
+    ["1193287364518273124", 2],
+    ["1193287364518273125", 3],
+  ] as const) {
+    expect((await put(passId, `{"extra":{"id":${id}}}`)).status).toBe(202);
+    const pass = await world.lastPass();
+    expect([pass.version, JSON.stringify(pass.content)]).toEqual([version, expect.stringContaining(`"id":${id}`)]);
+  }
 });
