@@ -86,7 +86,7 @@ async function resum({ clickhouse, database }: ForgetfulEventStore, which: strin
   ] as const) {
     await clickhouse.command(`TRUNCATE TABLE ${database}.${table}`);
     await clickhouse.command(
-      `INSERT INTO ${database}.${table} SELECT tenant_id, ${of}(toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')), channel, event_type, count()
+      `INSERT INTO ${database}.${table} SELECT tenant_id, ${of}(toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')), channel, event_type, count(), machine
 FROM ${database}.events WHERE ${which} GROUP BY ALL SETTINGS insert_deduplicate = 0`,
     );
   }
