@@ -37,7 +37,8 @@ export async function eraseForCommand(
   { tenantId, recipient: text, isSuppressed }: EraseRequest,
 ): Promise<Json> {
   const recipient = normalisedRecipient(text);
-  if (!isRecipient(recipient)) throw new ApiError(400, "the recipient must be one e-mail address or phone number");
+  if (!isRecipient(recipient))
+    throw new ApiError(400, "the recipient must be one e-mail address, phone number or WhatsApp user id");
   const { shard } = resultOf(await registry.tenant(tenantId));
   const call = { operator: COMMAND_LINE, action: erasureCall.operation, tenantId, target: null };
   const end = await audit.begin({ ...call, requestId: crypto.randomUUID() });

@@ -1,5 +1,6 @@
 import { CallbackData } from "../channels/whatsapp/callback-keys.ts";
-import { IncomingChat } from "../channels/whatsapp/incoming-chat.ts";
+import { CallbackParts } from "../channels/whatsapp/callback-parts.ts";
+import { IncomingChat, type SuppressionsOfPeople } from "../channels/whatsapp/incoming-chat.ts";
 import { NumberOwners } from "../channels/whatsapp/number-owners.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import { startGraphSandbox } from "../channels/whatsapp/sandbox/graph-sandbox.ts";
@@ -7,7 +8,9 @@ import { WhatsappStatuses } from "../channels/whatsapp/statuses.ts";
 import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
 import type { Config } from "../config/config.ts";
 import type { EventReader } from "../domain/event-store.ts";
+import { SUPPRESSION_REASONS } from "../domain/job.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
+import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { TenantNewsDesk } from "../domain/tenant-news.ts";
@@ -15,6 +18,7 @@ import type { WhatsappSender } from "../domain/whatsapp.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import type { SuppressionList } from "../tenants/suppression-list.ts";
 import type { ChannelPorts, StartedChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -60,6 +64,7 @@ interface WebhookContext {
   readonly registry: { readonly registry: { ownNumbers(): Promise<ReadonlyMap<string, string>> } };
   readonly platform: PlatformCredentials;
   readonly news: TenantNewsDesk;
+  readonly suppressions: Pick<SuppressionList, "put">;
   readonly telemetry: Telemetry;
 }
 
@@ -81,7 +86,28 @@ export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown)
   shutdown.add("history", "early statuses", () => statuses.stop());
   const [messages, windows, clock] = [queue.incomingMessages, queue.replyWindows, systemClock];
   const owners = new NumberOwners({ read: () => registry.ownNumbers(), clock });
-  const heard = { messages, windows, owners, references: queue, news };
-  const incoming = new IncomingChat({ ...heard, platform, clock, telemetry });
-  return { webhookSecrets: config.webhookSecrets, statuses, incoming, messages, windows };
+  const heard = { messages, owners, news, platform, clock, telemetry };
+  const suppressions = suppressionsOfPeople(context);
+  const incoming = new IncomingChat({ ...heard, windows, suppressions, references: queue });
+  const parts = new CallbackParts({ ...heard, accounts: queue.senderAccounts });
+  shutdown.add("history", "chat parts", () => parts.stop());
+  return { webhookSecrets: config.webhookSecrets, statuses, incoming, parts, messages, windows };
+}
+
+function suppressionsOfPeople({ directory, queue, suppressions }: WebhookContext): SuppressionsOfPeople {
+  return {
+    async follow(tenantId, former, others) {
+      const tenant = await directory.byId(tenantId);
+      if (tenant === null) return;
+      const names = [...former, ...others].map(normalisedRecipient);
+      // Who was erased is not on the list for that.
+      const message = { acceptedMs: Number.POSITIVE_INFINITY, topic: undefined };
+      const found = await queue.suppressedAmong(tenant, names, message);
+      const [stop] = former.flatMap((name) => found.get(normalisedRecipient(name)) ?? []);
+      const reason = SUPPRESSION_REASONS.find((known) => known === stop?.reason);
+      if (reason === undefined) return;
+      const missing = others.map(normalisedRecipient).filter((name) => !found.has(name));
+      for (const name of missing) await suppressions.put(tenant, name, reason);
+    },
+  };
 }

@@ -2,17 +2,21 @@ import type { JsonObject } from "./json.ts";
 import type { Page } from "./page.ts";
 import type { Done, InvalidCursor } from "./store-result.ts";
 
-/** A message that a person wrote to one of the tenants' sending numbers. */
+/** A message that a person wrote to one of the tenants' sending numbers, or another part of a call that is kept. */
 export interface IncomingMessage {
   /** The provider's id. */
   readonly id: string;
   /** The provider's id of the receiving number, or null if the provider did not say. */
   readonly phoneNumberId: string | null;
-  /** Digits of the writer's number. */
-  readonly from: string;
+  /** Digits of the writer's number; null: the writer hides it. */
+  readonly from: string | null;
+  /** The provider's id of the writer; null: it gave none. */
+  readonly userId: string | null;
+  /** The writer's username. */
+  readonly username: string | null;
   /** The name that the writer uses. */
   readonly name: string | null;
-  /** The provider's word: `text`, `image`, `button`, … */
+  /** The provider's word: `text`, `image`, `button`, …; of other parts of a call, the type of news that they are. */
   readonly type: string;
   /** As the provider sent it; null if that was too long to keep. */
   readonly content: JsonObject | null;

@@ -53,8 +53,8 @@ export const limits = {
   earlyStatusMs: 35_000,
   /** Incoming messages that are kept, the newest ones, and the length of one message's text. */
   incomingMessagesMax: 10_000,
-  /** People whose last message to a number is remembered, for each number, and for how long. */
-  writersMax: 100_000,
+  /** Whose last message to a number is remembered, for each number, and for how long: 100,000 people, each by number and by id. */
+  writersMax: 200_000,
   writersKeptMs: 48 * 60 * 60 * 1000,
 
   /** A longer address stays unchanged in a message: with its token it would exceed what mail clients accept. */

@@ -10,8 +10,9 @@ export function maskedRecipient(recipient: string): string {
   return recipient.length < 8 ? "***" : `${recipient.slice(0, 3)}***${recipient.slice(-2)}`;
 }
 
-/** Addresses and numbers that servers repeat in their replies. */
-const RECIPIENTS = /[^\s<>()[\]"',;:]{1,64}@[\w.-]{1,255}|\+?\d{9,15}/g;
+/** Addresses, WhatsApp's ids of people, and numbers that servers repeat in their replies. */
+const RECIPIENTS =
+  /[^\s<>()[\]"',;:]{1,64}@[\w.-]{1,255}|\b[A-Za-z]{2}\.(?:ENT\.)?(?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{10,128}|\+?\d{9,15}/g;
 
 /** What an address could begin with, at the end of a text. */
 const HALF = /[^\s<>()[\]"',;:]{1,320}$/;

@@ -1,4 +1,5 @@
 import { normaliseAddress, parseRecipient } from "./email.ts";
+import { WHATSAPP_USER_ID } from "./whatsapp.ts";
 
 /**
  * Finds what was sent to a recipient in stores that do not have the recipient itself: they have a keyed hash of it, which
@@ -23,16 +24,17 @@ export interface RecipientIndex {
 /** In place of a hash where the recipient is not known. */
 export const NO_RECIPIENT = "00000000-0000-0000-0000-000000000000";
 
-/** As the queue has recipients: addresses in one spelling and lower case, phone numbers as digits. */
+/** As the queue has recipients: addresses and the chat provider's ids of people in lower case, phone numbers as digits. */
 export function normalisedRecipient(text: string): string {
   const trimmed = text.trim();
+  if (WHATSAPP_USER_ID.test(trimmed)) return normaliseAddress(trimmed);
   if (!trimmed.includes("@")) return trimmed.replace(/[\s+().-]/g, "");
   return normaliseAddress(parseRecipient(trimmed) ?? trimmed);
 }
 
-/** Whether the queue can have this recipient: one e-mail address or phone number, normalised. */
+/** Whether the queue can have this recipient: one e-mail address, phone number or WhatsApp user id, normalised. */
 export function isRecipient(text: string): boolean {
-  return parseRecipient(text) !== null || /^\d{7,15}$/.test(text);
+  return parseRecipient(text) !== null || /^\d{7,15}$/.test(text) || WHATSAPP_USER_ID.test(text);
 }
 
 /** The domain of an e-mail address; "" of any other recipient. */

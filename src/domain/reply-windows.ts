@@ -2,7 +2,7 @@
 export interface WrittenTo {
   /** The provider's id of the number. */
   readonly phoneNumberId: string;
-  /** Digits of the writer's number. */
+  /** Digits of the writer's number, or the provider's id of the writer. */
   readonly from: string;
   /** Unix milliseconds; null: now. */
   readonly writtenAtMs: number | null;
@@ -10,7 +10,7 @@ export interface WrittenTo {
 
 /**
  * Who wrote to which number, and when last: the provider takes free text for a while after that. Remembered for
- * `limits.writersKeptMs`, of each number for the `limits.writersMax` people who wrote last. Rejects with
+ * `limits.writersKeptMs`, of each number for the `limits.writersMax` who wrote last: a person counts by number and by id. Rejects with
  * `TransportError` (effect unknown, safe to repeat) or `UnavailableError`.
  */
 export interface ReplyWindows {

@@ -1,7 +1,7 @@
 import type { ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-export const NEWS_TYPES = ["message.received"] as const;
+export const NEWS_TYPES = ["message.received", "message.unknown", "account.updated"] as const;
 export type NewsType = (typeof NEWS_TYPES)[number];
 
 /** Something that a tenant is to hear of and that is no event of one of its messages. */

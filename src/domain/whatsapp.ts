@@ -26,6 +26,12 @@ export interface WhatsappSender {
   readonly accessToken: string;
 }
 
+/**
+ * The provider's id of a person for one business, or for several linked ones (`ENT`): all that is known of people who hide their
+ * number behind a username (WhatsApp Cloud API, "Business-scoped user IDs").
+ */
+export const WHATSAPP_USER_ID = /^[A-Za-z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
+
 /** A tenant's name for a template. */
 export const TEMPLATE_ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 

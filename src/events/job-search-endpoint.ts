@@ -88,7 +88,8 @@ async function only(
 }
 
 function recipientOf(text: string): string {
-  if (text.trim() === "") throw new ApiError(400, "recipient must be an e-mail address or a phone number");
+  if (text.trim() === "")
+    throw new ApiError(400, "recipient must be an e-mail address, a phone number or a WhatsApp user id");
   if (text.length > RECIPIENT_CHARS_MAX)
     throw new ApiError(400, `recipient has at most ${RECIPIENT_CHARS_MAX} characters`);
   return normalisedRecipient(text);

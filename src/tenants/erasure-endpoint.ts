@@ -98,7 +98,8 @@ export function erasureEndpoint(ports: ErasurePorts & { readonly directory: Pick
       const tenant = await ports.directory.byId(id);
       if (tenant === null) throw noSuch("tenant");
       const recipient = normalisedRecipient(body.recipient);
-      if (!isRecipient(recipient)) throw new ApiError(400, "recipient must be one e-mail address or phone number");
+      if (!isRecipient(recipient))
+        throw new ApiError(400, "recipient must be one e-mail address, phone number or WhatsApp user id");
       if (running >= TOGETHER_MAX) throw new ApiError(503, "other erasures are running: try again", {}, RETRY_SECONDS);
       running += 1;
       try {

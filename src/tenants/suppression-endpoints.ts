@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { normaliseAddress, parseRecipient } from "../domain/email.ts";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
+import { isRecipient, normalisedRecipient } from "../domain/recipient-index.ts";
 import {
   isErasedName,
   readTopic,
@@ -54,7 +54,10 @@ const suppressionBody = Type.Object(
   { additionalProperties: false, examples: [{ reason: "manual" }] },
 );
 
-const addressParameter = { ...pathText("One e-mail address, escaped.", "ann@example.com"), isPersonal: true };
+const addressParameter = {
+  ...pathText("One e-mail address, phone number or WhatsApp user id, escaped.", "ann@example.com"),
+  isPersonal: true,
+};
 
 const topicParameter: QueryParameter<string | undefined> = {
   description: "The suppression for this topic alone; absent: the one for all messages.",
@@ -90,8 +93,10 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
         },
       },
       async handle({ tenantId, query: { cursor, limit, address: text } }) {
-        const address = text === null ? undefined : normaliseAddress(parseRecipient(text) ?? "");
-        if (address === "") throw new ApiError(400, "address must be one e-mail address");
+        const address = text === null ? undefined : normalisedRecipient(text);
+        if (address !== undefined && !isRecipient(address)) {
+          throw new ApiError(400, "address must be one e-mail address, phone number or WhatsApp user id");
+        }
         const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit, address));
         return reply(200, { suppressions: items.map(shown), next_cursor: nextCursor });
       },
@@ -110,8 +115,8 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       fails: [404],
       async handle({ tenantId, self, params: { address: text }, query: { topic } }) {
         const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
-        const address = parseRecipient(text);
-        const name = address === null ? null : suppressionName(address, topic);
+        const address = normalisedRecipient(text);
+        const name = isRecipient(address) ? suppressionName(address, topic) : null;
         const wasThere = name !== null && resultOf(await suppressions.remove(tenant, name));
         if (!wasThere)
           throw new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
@@ -173,9 +178,12 @@ function putOwnSuppression(ports: Ports): Endpoint {
 
 /** Throws an `ApiError` 400. */
 function newAddress(text: string): string {
-  const address = parseRecipient(text);
-  if (address === null) throw new ApiError(400, "the last part of the path must be one e-mail address, escaped");
-  return address;
+  const address = normalisedRecipient(text);
+  if (isRecipient(address)) return address;
+  throw new ApiError(
+    400,
+    "the last part of the path must be one e-mail address, phone number or WhatsApp user id, escaped",
+  );
 }
 
 /** Throws an `ApiError` 400. */

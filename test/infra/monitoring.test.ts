@@ -11,6 +11,7 @@ const RULES = "infra/prometheus/alerts.yaml";
 /** Metrics that a server has only once what they count has happened, or with a setting that this one lacks. */
 const RARE = [
   "api_key_expiry_seconds",
+  "chat_account_news_total",
   "child_up",
   "jobs_held",
   "leases_in_doubt_total",
@@ -22,6 +23,7 @@ const RARE = [
   "relay_open",
   "trace_spans_dropped_total",
   "trace_spans_exported_total",
+  "webhook_parts_unknown_total",
   "webhooks_disabled",
 ] as const;
 

@@ -12,7 +12,12 @@ export const PHONE_NUMBER_ID = "106540352242922";
 
 /** The body of a call with these statuses and messages, in one change. */
 export function webhookBody(
-  value: { readonly statuses?: readonly unknown[]; readonly messages?: readonly unknown[] },
+  value: {
+    readonly statuses?: readonly unknown[];
+    readonly messages?: readonly unknown[];
+    readonly contacts?: readonly unknown[];
+    readonly errors?: readonly unknown[];
+  },
   phone_number_id: string = PHONE_NUMBER_ID,
 ) {
   const metadata = { display_phone_number: "15550001111", phone_number_id };

@@ -110,6 +110,83 @@ test("incoming messages are recorded once and shown to operators", async () => {
   expect((await waybill.operator("GET", "/whatsapp/messages?cursor=x")).status).toBe(400);
 });
 
+test("somebody with a username and no number is told of, answered, found, suppressed, followed and erased by the id", async () => {
+  const receiver = new Receiver();
+  try {
+    const { demoKey } = waybill;
+    await waybill.request(demoKey, "POST", "/v1/webhooks", { url: receiver.url, event_types: ["message.received"] });
+    const hello = { from_user_id: "AR.77", id: "wamid.hidden", timestamp: String(Math.floor(Date.now() / 1_000)) };
+    const answer = { ...hello, type: "contacts", origin: "contact_request", contacts: [{ phones: [{ phone: "+1" }] }] };
+    await callBack([], [answer]);
+    await eventually("the tenant is told", () => receiver.calls.length > 0, 20_000);
+    expect(eventsIn(receiver.calls[0] ?? { id: "", text: "[]", headers: {} })[0]).toMatchObject({
+      type: "message.received",
+      data: { from: null, user_id: "AR.77", type: "contacts", content: answer },
+    });
+    const { body: kept } = await waybill.operator("GET", "/whatsapp/messages");
+    expect(kept.messages[0]).toMatchObject({ message_id: "wamid.hidden", from: null, user_id: "AR.77" });
+
+    const send = (recipient: string) =>
+      waybill.request(demoKey, "POST", "/v1/send/whatsapp", { recipient, text: "Hello" });
+    expect((await send("AR.78")).status).toBe(422);
+    const sent = await send("AR.77");
+    expect(sent.status).toBe(202);
+    expect(await finalJob(waybill, demoKey, sent.body.job_id)).toMatchObject({ status: "success" });
+    const call = calls.find(({ body }) => body.biz_opaque_callback_data.includes(sent.body.job_id));
+    expect([call?.body.recipient, call?.body.to]).toEqual(["AR.77", undefined]);
+
+    const found = await eventually("the search finds it", async () => {
+      const { body } = await waybill.operator("GET", "/jobs?recipient=AR.77");
+      return body.jobs?.length > 0 ? body.jobs : null;
+    });
+    expect(found).toMatchObject([{ job_id: sent.body.job_id }]);
+
+    expect((await waybill.request(demoKey, "PUT", "/v1/suppressions/AR.77", {})).status).toBe(200);
+    expect(await finalJob(waybill, demoKey, (await send("AR.77")).body.job_id)).toMatchObject({ status: "suppressed" });
+    const system = { type: "user_changed_user_id", previous_user_id: "AR.77", user_id: "AR.99", body: "…" };
+    await callBack([], [{ id: "wamid.moved", timestamp: hello.timestamp, type: "system", system }]);
+    const moved = await send("AR.99");
+    expect(moved.status).toBe(202);
+    expect(await finalJob(waybill, demoKey, moved.body.job_id)).toMatchObject({ status: "suppressed" });
+    const erased = await waybill.operator("POST", "/tenants/demo/erasures", { recipient: "AR.77" });
+    expect(erased.body.erased).toMatchObject({ suppressions: 1 });
+  } finally {
+    await receiver.stop();
+  }
+}, 300_000);
+
+test("news of the account whose number is the tenant's, and what nobody understands, reach the tenant and the operators", async () => {
+  const receiver = new Receiver();
+  try {
+    const asked = { url: receiver.url, event_types: ["account.updated", "message.unknown"] };
+    await waybill.request(waybill.demoKey, "POST", "/v1/webhooks", asked);
+    const odd = { id: "wamid.odd", status: "teleported" };
+    await callBack([odd]);
+    const value = { event: "PAUSED", message_template_name: "order", message_template_language: "es" };
+    const change = { field: "message_template_status_update", value };
+    const { body, signature } = signed(
+      JSON.stringify({ entry: [{ id: "102290129340398", time: 1_795_247_400, changes: [change] }] }),
+      secret,
+    );
+    const headers = { "X-Hub-Signature-256": signature };
+    expect((await fetch(`${waybill.url}/webhook/whatsapp`, { method: "POST", headers, body })).status).toBe(200);
+    const told = () => receiver.calls.flatMap(eventsIn);
+    await eventually("both are told", () => told().length === 2, 20_000);
+    expect(told()).toMatchObject([
+      { type: "message.unknown", data: { part: "status", phone_number_id: NUMBER, content: odd } },
+      {
+        type: "account.updated",
+        timestamp: "2026-11-21T07:50:00.000Z",
+        data: { account_id: "102290129340398", field: change.field, event: "PAUSED", alarming: true, content: value },
+      },
+    ]);
+    const { body: kept } = await waybill.operator("GET", "/whatsapp/messages?limit=2");
+    expect(kept.messages.map(({ type }: { type: string }) => type)).toEqual(["account.updated", "message.unknown"]);
+  } finally {
+    await receiver.stop();
+  }
+}, 300_000);
+
 test("a message that was answered with 200 reaches the tenant's webhook, even if the server is killed right then", async () => {
   const receiver = new Receiver();
   try {

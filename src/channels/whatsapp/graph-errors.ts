@@ -68,7 +68,7 @@ export const ERROR_RULES: readonly ErrorRule[] = [
   { codes: [131048], follows: "pause_number", pauseMs: chatLimits.chatSpamPauseMs },
   // Not delivered for the recipient's sake, opted out, part of an experiment, not on WhatsApp, is the sender, beyond
   // the 24 hours of a conversation, not on the list of a test number.
-  { codes: [131049, 131050, 130472, 131026, 131021, 131047, 131030], follows: "fail" },
+  { codes: [131049, 131050, 130472, 131026, 131021, 131047, 131030, 131062], follows: "fail" },
   // Parameters: count, format, length, content.
   { codes: [132000, 132012, 132018, 132005, 132007], follows: "fail" },
   // The template does not exist in this language, or is paused or disabled, or its flow is blocked or throttled.

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../domain/json.ts";
+import { WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
 import { buttonComponent } from "./buttons.ts";
 import { headerParameter } from "./header.ts";
 import { bodyParameters } from "./params.ts";
@@ -14,7 +15,7 @@ export function graphMessage(payload: WhatsappPayload, callbackData: string): Js
   return {
     messaging_product: "whatsapp",
     recipient_type: "individual",
-    to: payload.to,
+    ...(WHATSAPP_USER_ID.test(payload.to) ? { recipient: payload.to } : { to: payload.to }),
     ...content,
     biz_opaque_callback_data: callbackData,
   };

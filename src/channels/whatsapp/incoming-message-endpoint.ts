@@ -10,9 +10,16 @@ const IncomingMessage = Type.Object(
   {
     message_id: Type.String({ description: "The provider's." }),
     phone_number_id: Type.Union([Type.String(), Type.Null()], { description: "The number that it came to." }),
-    from: Type.String(),
+    from: Type.Union([Type.String(), Type.Null()], {
+      description: "The writer's number; null: hidden behind a username.",
+    }),
+    user_id: Type.Union([Type.String(), Type.Null()], { description: "The provider's id of the writer." }),
+    username: Type.Union([Type.String(), Type.Null()]),
     name: Type.Union([Type.String(), Type.Null()], { description: "What the writer calls itself." }),
-    type: Type.String({ description: "The provider's word: `text`, `image`, `button`, …" }),
+    type: Type.String({
+      description:
+        "The provider's word: `text`, `image`, `button`, …; `account.updated` and `message.unknown` are parts of its calls that are no messages.",
+    }),
     received_at: Timestamp,
     content: Type.Unsafe<JsonObject | null>({
       type: ["object", "null"],
@@ -27,6 +34,8 @@ const EXAMPLE = {
   message_id: "wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABIYFDNBOTk",
   phone_number_id: "106540352242922",
   from: "5491122334455",
+  user_id: "AR.13491208655302741918",
+  username: "ada.l",
   name: "Ada",
   type: "text",
   received_at: "2026-11-21T07:30:00.000Z",
@@ -62,6 +71,16 @@ export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">
 
 function shown(message: ReceivedMessage): Static<typeof IncomingMessage> {
   const { id, phoneNumberId, from, name, type, content, receivedAtMs } = message;
-  const received_at = new Date(receivedAtMs).toISOString();
-  return { message_id: id, phone_number_id: phoneNumberId, from, name, type, received_at, content };
+  return {
+    message_id: id,
+    phone_number_id: phoneNumberId,
+    from,
+    // Messages from before there were ids of people have none.
+    user_id: message.userId ?? null,
+    username: message.username ?? null,
+    name,
+    type,
+    received_at: new Date(receivedAtMs).toISOString(),
+    content,
+  };
 }

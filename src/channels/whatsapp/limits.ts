@@ -76,4 +76,6 @@ export const chatLimits = {
   earlyStatusRetryMs: 50,
   earlyStatusRetryMsMax: 5_000,
   incomingMessageCharsMax: 8_192,
+  /** Parts of a call beside statuses and messages that are handed on; the provider packs fewer into one. */
+  callbackPartsMax: 500,
 } as const;

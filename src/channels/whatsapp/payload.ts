@@ -5,7 +5,7 @@ import { type MessageParams, queuedParams } from "./params.ts";
 
 /** What is queued of a message from a template. Aliases are translated, values are text. */
 export interface TemplatePayload {
-  /** Digits, including the country code. */
+  /** Digits, including the country code, or the provider's id of the recipient. */
   readonly to: string;
   /** The provider's name of the template. */
   readonly template: string;

@@ -1,5 +1,6 @@
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ReplyWindows } from "../../domain/reply-windows.ts";
+import type { CallbackParts } from "./callback-parts.ts";
 import type { IncomingChat } from "./incoming-chat.ts";
 import type { WhatsappStatuses } from "./statuses.ts";
 
@@ -10,6 +11,8 @@ export interface WhatsappPorts {
   readonly statuses: Pick<WhatsappStatuses, "take">;
   /** Takes what people write. */
   readonly incoming: Pick<IncomingChat, "take">;
+  /** Takes news of accounts, and what is not understood. */
+  readonly parts: Pick<CallbackParts, "take">;
   /** Shows operators what people wrote. */
   readonly messages: Pick<IncomingMessages, "page">;
   /** Says who wrote lately. */

@@ -2,8 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
 import type { NewJob } from "../../domain/queue.ts";
+import { normalisedRecipient } from "../../domain/recipient-index.ts";
 import type { Tenant } from "../../domain/tenant.ts";
-import { DEFAULT_LANGUAGE, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
+import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./buttons.ts";
@@ -14,13 +15,27 @@ import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./params.ts
 import { encodePayload } from "./payload.ts";
 import { isPlainLine } from "./value-rules.ts";
 
+/** ITU-T E.164: a number has at most 15 digits, and begins with the country's code, which has no zero in front. */
+const PHONE_NUMBER = /^[1-9][0-9]{6,14}$/;
+
 /** The body of `POST /v1/send/whatsapp`. */
 export const ChatSend = Type.Object(
   {
-    phone_number: Type.String({
-      pattern: "^[0-9]{7,15}$",
-      description: "International format: digits only, with the country's code and without a plus sign.",
-    }),
+    phone_number: optional(
+      Type.String({
+        pattern: PHONE_NUMBER.source,
+        description:
+          "International format: digits only, with the country's code and without a plus sign. Either this or `recipient`.",
+      }),
+    ),
+    recipient: optional(
+      Type.String({
+        pattern: WHATSAPP_USER_ID.source,
+        description:
+          "The provider's id of a person, as `user_id` of a message that came in: people with a username can hide their " +
+          "number. Either this or `phone_number`.",
+      }),
+    ),
     template_id: optional(
       Type.String({
         minLength: 1,
@@ -48,6 +63,14 @@ export const ChatSend = Type.Object(
       { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
       { required: ["text"], properties: { text: FreeTextSchema } },
     ],
+    allOf: [
+      {
+        oneOf: [
+          { required: ["phone_number"], properties: { phone_number: { type: "string" } } },
+          { required: ["recipient"], properties: { recipient: { type: "string" } } },
+        ],
+      },
+    ],
   },
 );
 
@@ -66,7 +89,7 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPo
   const body = presentMembers(given);
   const refusal =
     unknownMember(body, MEMBERS) ??
-    badPhoneNumber(body["phone_number"]) ??
+    badRecipient(body) ??
     (body["text"] === undefined ? badTemplateMessage(body) : badText(body)) ??
     noCredentials(tenant, ports.platform);
   if (refusal !== null) return { ok: false, refusal };
@@ -75,13 +98,23 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPo
 
 /** Members that only a message from a template has. */
 const TEMPLATE_MEMBERS = ["template_id", "language_code", "params", "header", "buttons"];
-const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, "text"];
-/** ITU-T E.164: a number has at most 15 digits, including the country code. */
-const PHONE_NUMBER = /^[0-9]{7,15}$/;
+const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, "text", "recipient"];
+
+function badRecipient({ phone_number: number, recipient }: JsonObject): Refusal | null {
+  if (recipient === undefined) return badPhoneNumber(number);
+  if (number !== undefined) return malformed("send either phone_number or recipient, not both");
+  if (typeof recipient === "string" && WHATSAPP_USER_ID.test(recipient)) return null;
+  return malformed(
+    "recipient must be the provider's id of a person, such as US.13491208655302741918: two letters, a dot, and up to 128 letters or digits",
+  );
+}
 
 function badPhoneNumber(value: Json | undefined): Refusal | null {
   if (value === undefined || value === "") return malformed("phone_number is required");
   if (typeof value === "string" && PHONE_NUMBER.test(value)) return null;
+  if (typeof value === "string" && /^0[0-9]{6,14}$/.test(value)) {
+    return malformed("phone_number must begin with the country's code, which has no 0 in front, such as 5491122334455");
+  }
   return malformed(
     "phone_number must be a string of 7 to 15 digits, with the country's code and without a plus sign, such as 5491122334455",
   );
@@ -137,7 +170,7 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
 
 /** Runs after every rule has passed, so the types of the fields are known. */
 function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload" | "template"> {
-  const to = String(body["phone_number"]);
+  const to = toOf(body);
   const name = String(body["template_id"]);
   const { language_code: language } = body;
   const alias = tenant.whatsapp.aliases.get(name);
@@ -152,13 +185,21 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     ...(buttons.length > 0 ? { buttons } : null),
   });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
-  return { recipient: to, payload, template: name };
+  return { recipient: normalisedRecipient(to), payload, template: name };
+}
+
+/** The number, or the id exactly as the provider has it. */
+function toOf({ phone_number: number, recipient }: JsonObject): string {
+  return String(number ?? recipient);
 }
 
 /** Runs after every rule has passed. */
 function textJob(tenant: Tenant, body: JsonObject, ports: ChatSendPorts): Acceptance {
-  const to = String(body["phone_number"]);
-  const job = { recipient: to, payload: encodePayload({ to, text: freeTextOf(body["text"] ?? "") }) };
+  const to = toOf(body);
+  const job = {
+    recipient: normalisedRecipient(to),
+    payload: encodePayload({ to, text: freeTextOf(body["text"] ?? "") }),
+  };
   const sender = whatsappSenderOf(tenant, ports.platform);
   if (sender === null) return { ok: true, job };
   const { phoneNumberId } = sender;

@@ -27,7 +27,7 @@ const PATH = "/webhook/whatsapp";
  * A POST is answered 200 once everything in it is on disk, except statuses of messages that are not known yet. The
  * provider repeats calls with any other answer for days, so other answers are reserved for calls that it did not sign
  * (401), bodies that it never sends (not a JSON object: 400; longer than it sends: 413; too slow: 408), lack of room
- * (503), and failed writes (500). Parts of an unknown form are accepted and counted.
+ * (503), and failed writes (500). Parts of an unknown form are accepted, kept and told.
  */
 export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
   const gate = new WebhookGate(ports.webhookSecrets);
@@ -59,8 +59,8 @@ export function webhookEndpoints(ports: WebhookPorts): readonly Endpoint[] {
       description:
         "Answered once what people wrote and statuses of known messages are on disk; those of messages that are not known yet " +
         "are held in memory for a moment. Safe to repeat, and repeated by the provider unless it was answered 200. " +
-        "Statuses `sent`, `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are " +
-        "counted and left alone.",
+        "Statuses `sent`, `delivered`, `read` and `failed` become events. News of accounts and templates, and whatever has " +
+        "an unknown form, are kept, and tenants' webhooks hear of them (`account.updated`, `message.unknown`).",
       security: ["webhookSignature"],
       body: { schema: WhatsappWebhook, examples: [DELIVERED] },
       answers: { 200: { description: "Recorded.", schema: WebhookReceived, examples: [{ status: "received" }] } },
@@ -92,7 +92,13 @@ const WhatsappWebhook = Type.Partial(
             field: Type.String(),
             value: given({
               metadata: given({ phone_number_id: Type.String() }),
-              contacts: Type.Array(given({ wa_id: Type.String(), profile: given({ name: Type.String() }) })),
+              contacts: Type.Array(
+                given({
+                  wa_id: Type.String(),
+                  user_id: Type.String(),
+                  profile: given({ name: Type.String(), username: Type.String() }),
+                }),
+              ),
               statuses: Type.Array(
                 given({
                   id: Type.String(),
@@ -108,7 +114,9 @@ const WhatsappWebhook = Type.Partial(
                   ),
                 }),
               ),
-              messages: Type.Array(given({ id: Type.String(), from: Type.String(), type: Type.String() })),
+              messages: Type.Array(
+                given({ id: Type.String(), from: Type.String(), from_user_id: Type.String(), type: Type.String() }),
+              ),
             }),
           }),
         ),
@@ -186,11 +194,11 @@ async function receiveWebhook(door: FrontDoor, exchange: Exchange, receiving: Re
   const body = parseJson(bytes, Number.POSITIVE_INFINITY);
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
 
-  const { statuses, messages, ignored, misshapen } = readWhatsappWebhook(body);
-  if (ignored > 0) telemetry.count("webhook_parts_skipped", { why: "ignored" }, ignored);
-  if (misshapen > 0) telemetry.count("webhook_parts_skipped", { why: "misshapen" }, misshapen);
-  await receiving.statuses.take(statuses);
-  await receiving.incoming.take(messages);
+  const read = readWhatsappWebhook(body);
+  if (read.ignored > 0) telemetry.count("webhook_statuses_unused", {}, read.ignored);
+  await receiving.statuses.take(read.statuses);
+  await receiving.incoming.take(read.messages);
+  await receiving.parts.take(read);
   return exchange.jsonText(200, '{"status":"received"}');
 }
 

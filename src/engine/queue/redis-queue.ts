@@ -45,6 +45,7 @@ import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
+import type { SenderAccounts } from "../../domain/sender-accounts.ts";
 import type {
   IndexedSuppression,
   SuppressibleMessage,
@@ -75,6 +76,7 @@ import { RecordCalls } from "./record.ts";
 import { RedisIncomingMessages } from "./redis-incoming-messages.ts";
 import { probeRedis } from "./redis-probe.ts";
 import { RedisReplyWindows } from "./redis-reply-windows.ts";
+import { RedisSenderAccounts } from "./redis-sender-accounts.ts";
 import { RedisTime } from "./redis-time.ts";
 import { isNamed, References } from "./references.ts";
 import { Replicas } from "./replicas.ts";
@@ -128,6 +130,7 @@ export class RedisQueue
 
   /** Who wrote to them lately. */
   readonly replyWindows: ReplyWindows;
+  readonly senderAccounts: SenderAccounts;
 
   /** What processes tell each other about themselves. */
   readonly statuses: ProcessStatuses;
@@ -183,6 +186,7 @@ export class RedisQueue
     this.incomingMessages = new RedisIncomingMessages(this.front);
     this.time = new RedisTime(this.owner);
     this.replyWindows = new RedisReplyWindows(this.front);
+    this.senderAccounts = new RedisSenderAccounts(this.front, clock);
     this.statuses = new RedisStatuses(this.front);
     this.meta = new Meta(this.owner, telemetry);
     this.questions = new RedisQuestions(this.front, clock, random);

@@ -83,7 +83,15 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["recorder_lag_seconds", "Age of the oldest event that is not in the event store yet, by shard."],
   ["incoming_messages", "Incoming messages from the chat provider, by whether they were new."],
   ["early_statuses", "Statuses of the chat provider that are held because their message is still unknown."],
-  ["webhook_parts_skipped", "Parts of the chat provider's calls that are irrelevant or have an unknown form."],
+  ["webhook_statuses_unused", "Statuses of the chat provider that are no step of a delivery, such as played."],
+  [
+    "webhook_parts_unknown",
+    "Parts of the chat provider's calls that are not understood, by what they are a part of; dropped: beyond those kept of a call.",
+  ],
+  [
+    "chat_account_news",
+    "What the chat provider told of accounts, numbers and templates, by field and whether it is alarming.",
+  ],
   ["delivery_reports", "Later reports of providers and the MTA, by type and whether they were new."],
   ["engagements_dropped", "Opens and clicks that were not recorded, because too many waited for the queue."],
   ["webhook_calls", "Calls of tenants' event webhooks, by result: taken (2xx) or failed; a failed one is repeated."],

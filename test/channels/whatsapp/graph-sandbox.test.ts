@@ -321,3 +321,29 @@ test("messages of several sandboxes are one list, newest first", () => {
   const times = joined.messages(null, 3).map(({ received_at }) => received_at);
   expect(times).toEqual(["2026-01-04", "2026-01-03", "2026-01-02"]);
 });
+
+test("a person's id is taken in place of a number, but for templates that copy a code, and statuses name it", async () => {
+  const calls: string[] = [];
+  const api = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      calls.push(await request.text());
+      return new Response(null);
+    },
+  });
+  running.push({ stop: () => api.stop(true) });
+  const sandbox = start();
+  sandbox.callBack(`http://127.0.0.1:${api.port}`);
+  const { to: _number, ...rest } = BODY;
+  const sent = await post(sandbox, { ...rest, recipient: "US.1349" });
+  expect([sent.status, sent.body.contacts]).toEqual([200, [{ input: "US.1349", user_id: "US.1349" }]]);
+  await eventually("the statuses have come", () => calls.join("").includes('"read"'));
+  expect(calls.join("")).toContain('"recipient_user_id":"US.1349"');
+  expect(calls.join("")).not.toContain("recipient_id");
+  expect((await post(sandbox, { ...rest, recipient: "1349" })).body.error.code).toBe(131_009);
+  const code = [
+    { type: "button", sub_type: "copy_code", index: "0", parameters: [{ type: "coupon_code", coupon_code: "1" }] },
+  ];
+  expect((await post(sandbox, { ...template(code), to: undefined, recipient: "US.1" })).body.error.code).toBe(131_062);
+});

@@ -65,9 +65,11 @@ beforeEach(async () => {
 /** The service with what it told so far, and what it finds behind a message's id. */
 function chat({ jobs = {}, isBroken = false }: { jobs?: Record<string, JobAddress>; isBroken?: boolean } = {}) {
   const news: TenantNews[] = [];
+  const followed: unknown[] = [];
   const service = new IncomingChat({
     messages: queue.incomingMessages,
     windows: queue.replyWindows,
+    suppressions: { follow: async (...asked) => void followed.push(asked) },
     owners: new NumberOwners({ read: () => stores.registry.ownNumbers(), clock: systemClock }),
     references: { jobsOf: async (ids) => ids.map((id) => jobs[id] ?? null) },
     news: {
@@ -80,7 +82,7 @@ function chat({ jobs = {}, isBroken = false }: { jobs?: Record<string, JobAddres
     clock: systemClock,
     telemetry: new QuietTelemetry(),
   });
-  return { service, news };
+  return { service, news, followed };
 }
 
 function written(message: object, number: string): readonly ChatMessage[] {
@@ -107,6 +109,8 @@ test("a message belongs to the tenant whose own number it came to, opens its win
         message_id: "wamid.in",
         phone_number_id: OWN,
         from: "5491122334455",
+        user_id: null,
+        username: null,
         name: "Ada",
         type: "text",
         text: "¡Hola!",
@@ -171,6 +175,27 @@ test("what the provider itself says of a person opens no window, a late message 
   const days = String(Math.floor(Date.now() / 1_000) - 3 * 24 * 60 * 60);
   await service.take(written({ id: "wamid.late", timestamp: days }, OWN));
   expect(await lastMs(OWN)).toBeNull();
+});
+
+test("somebody without a number opens a window under each id, and a changed id or number keeps it and its suppressions", async () => {
+  const { service, news, followed } = chat();
+  await service.take(
+    written({ from: undefined, from_user_id: "AR.1", from_parent_user_id: "AR.ENT.1", text: { body: "Hi" } }, OWN),
+  );
+  expect(news[0]?.data).toMatchObject({ from: null, user_id: "AR.1" });
+  const last = async (id: string) => await queue.replyWindows.lastWrittenMs(OWN, [id]);
+  const firstMs = await last("AR.1");
+  expect([firstMs, await last("AR.ENT.1")]).toEqual([expect.any(Number), firstMs]);
+
+  const system = { type: "user_changed_number", wa_id: "549119", user_id: "AR.2", previous_user_id: "AR.1" };
+  await service.take(written({ id: "wamid.moved", type: "system", system }, OWN));
+  expect([await last("AR.2"), await last("549119"), await last("5491122334455")]).toEqual([firstMs, firstMs, null]);
+  expect(followed).toEqual([["acme", ["5491122334455", "AR.1"], ["549119", "AR.2"]]]);
+  expect(news[1]?.data).toMatchObject({ type: "system", changed: { from: "549119", user_id: "AR.2" } });
+
+  // Nobody is followed at a number that nothing is sent from.
+  await service.take(written({ id: "wamid.other", type: "system", system }, "123456"));
+  expect(followed).toHaveLength(1);
 });
 
 test("a text too long to keep is still told, without the whole message", async () => {

@@ -49,6 +49,16 @@ describe("a valid chat send", () => {
     expect(payload()).toEqual({ to: "5491122334455", template: "hello_world", language: "es", params: [] });
   });
 
+  test.each(["US.13491208655302741918", "US.ENT.11815799212886844830", "br.Ab9"])(
+    "to a person known by the id %s alone goes out to that id",
+    async (recipient) => {
+      expect((await front.sendChat({ template_id: "hello_world", recipient, phone_number: null })).status).toBe(202);
+      expect(payload()).toMatchObject({ to: recipient });
+      // As a search and the list of suppressions have it.
+      expect(front.queue.queued[0]?.job.recipient).toBe(recipient.toLowerCase());
+    },
+  );
+
   test("by an alias carries the provider's name, the alias's language and its header's media", async () => {
     await front.sendChat({ ...SEND, template_id: "shipped" });
     expect(payload()).toEqual({
@@ -146,6 +156,15 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     [{ template_id, phone_number: "1234567890123456" }, number],
     [{ template_id, phone_number: "5491122334455\n" }, number],
     [{ template_id, phone_number: "٥٤٩١١٢٢٣٣" }, number],
+    [{ template_id, phone_number: "05491122334455" }, "phone_number must begin with the country's code"],
+    [{ template_id, phone_number: "0000000" }, "phone_number must begin with the country's code"],
+    [{ template_id, phone_number, recipient: "US.1" }, "send either phone_number or recipient, not both"],
+    [{ template_id, recipient: "" }, "recipient must be the provider's id of a person"],
+    [{ template_id, recipient: phone_number }, "recipient must be the provider's id of a person"],
+    [{ template_id, recipient: "USA.1349" }, "recipient must be the provider's id of a person"],
+    [{ template_id, recipient: "US.13 49" }, "recipient must be the provider's id of a person"],
+    [{ template_id, recipient: `US.${"1".repeat(129)}` }, "recipient must be the provider's id of a person"],
+    [{ template_id, recipient: 7 }, "recipient must be the provider's id of a person"],
     [{ phone_number }, "template_id is required"],
     [{ phone_number, template_id: "" }, "template_id is required"],
     [{ phone_number, template_id: "  " }, "template_id is required"],

@@ -20,6 +20,7 @@ afterAll(() => front.stop(), 90_000);
 beforeEach(() => {
   front.statuses.length = 0;
   front.incoming.length = 0;
+  front.parts.length = 0;
   front.statusFailure = null;
   front.queue.counted = 0;
 });
@@ -170,10 +171,141 @@ describe("what the provider reports", () => {
     expect(front.statuses.map(({ type, result }) => [type, result])).toEqual([["failed", { error }]]);
   });
 
-  test("of other words is left alone", async () => {
-    const words = ["played", "deleted", "warning", "SENT", "__proto__", ""];
-    expect((await postJson(webhookBody({ statuses: words.map((word) => status("wamid.1", word)) }))).status).toBe(200);
+  test("of words that are no step of a delivery is left alone, of unknown ones kept", async () => {
+    const [unused, unknown] = [
+      ["played", "deleted", "warning"],
+      ["SENT", "__proto__", ""],
+    ];
+    const statuses = [...unused, ...unknown].map((word) => status("wamid.1", word));
+    expect((await postJson(webhookBody({ statuses }))).status).toBe(200);
     expect(front.statuses).toEqual([]);
+    expect<unknown>(front.parts.map(({ what, content }) => ({ what, content }))).toEqual(
+      unknown.map((word) => ({ what: "status", content: status("wamid.1", word) })),
+    );
+  });
+
+  test("of a person without a number tells its id and username, by whichever member names it", async () => {
+    const ids = { wa_id: "5491122334455", user_id: "AR.1349", parent_user_id: "AR.ENT.77" };
+    const ada = { profile: { name: "Ada", username: "ada.l" }, ...ids };
+    const text = { type: "text", text: { body: "Hi" } };
+    const contactsOf = (contact: object) => ({ contacts: [contact], messages: [] as object[] });
+    const hidden = { profile: ada.profile, user_id: ids.user_id };
+    const calls: readonly (readonly [object, object])[] = [
+      [hidden, { id: "1", from_user_id: "AR.1349", ...text }],
+      [ada, { id: "2", from: "5491122334455", from_user_id: "AR.1349", ...text }],
+      [hidden, { id: "3", from: "AR.1349", ...text }],
+      [hidden, { id: "4", ...text }],
+      [{ user_id: "AR.2" }, { id: "5", from_user_id: "AR.1349", ...text }],
+    ];
+    for (const [contact, message] of calls) {
+      await postJson(webhookBody({ ...contactsOf(contact), messages: [message] }));
+    }
+    const seen = front.incoming.map(({ message: { id, from, userId, username, name } }) => [
+      id,
+      from,
+      userId,
+      username,
+      name,
+    ]);
+    expect(seen).toEqual([
+      ["1", null, "AR.1349", "ada.l", "Ada"],
+      ["2", "5491122334455", "AR.1349", "ada.l", "Ada"],
+      ["3", null, "AR.1349", "ada.l", "Ada"],
+      ["4", null, "AR.1349", "ada.l", "Ada"],
+      ["5", null, "AR.1349", null, null],
+    ]);
+    expect(front.incoming[1]?.writer).toMatchObject({ from: "5491122334455", parentUserId: "AR.ENT.77" });
+    expect(front.parts).toEqual([]);
+  });
+
+  test("of a new number or id is read from the system's message, which may name the person there alone", async () => {
+    const system = { type: "user_changed_user_id", user_id: "AR.2", previous_user_id: "AR.1", body: "…" };
+    const moved = { type: "user_changed_number", wa_id: "5491199999999", user_id: "AR.3", previous_user_id: "AR.2" };
+    const messages = [
+      { id: "1", type: "system", timestamp: "1795247400", system },
+      { id: "2", type: "system", from: "5491122334455", system: moved },
+      { id: "3", type: "system", from: "5491122334455", system: { body: "…", type: "customer_identity_changed" } },
+    ];
+    await postJson(webhookBody({ contacts: [], messages }));
+    expect(front.incoming.map(({ changed }) => changed)).toEqual([
+      {
+        before: { from: null, userId: "AR.1", parentUserId: null },
+        after: { from: null, userId: "AR.2", parentUserId: null },
+      },
+      {
+        before: { from: "5491122334455", userId: "AR.2", parentUserId: null },
+        after: { from: "5491199999999", userId: "AR.3", parentUserId: null },
+      },
+      null,
+    ]);
+  });
+
+  test("of a name is cut between characters, whatever a character is made of", async () => {
+    const family = "👨‍👩‍👧‍👦";
+    for (const [name, kept] of [
+      [`${"x".repeat(255)}😀`, "x".repeat(255)],
+      [`${"x".repeat(250)}${family}y`, "x".repeat(250)],
+      [`${"x".repeat(255)}e\u0301`, "x".repeat(255)],
+      ["y".repeat(300), "y".repeat(256)],
+      [`y${"\u0301".repeat(300)}`, `y${"\u0301".repeat(255)}`],
+    ] as const) {
+      front.incoming.length = 0;
+      const contacts = [{ wa_id: "1", profile: { name } }];
+      await postJson(webhookBody({ contacts, messages: [{ id: "1", from: "1", type: "text" }] }));
+      expect(front.incoming[0]?.message.name).toBe(kept);
+    }
+  });
+
+  test("that answers a request for contact data is kept with the contact", async () => {
+    const contacts = [
+      { name: { formatted_name: "Ada" }, phones: [{ phone: "+5491122334455", wa_id: "5491122334455" }] },
+    ];
+    const message = { id: "1", from_user_id: "AR.1", type: "contacts", origin: "contact_request", contacts };
+    await postJson(webhookBody({ messages: [message] }));
+    expect(front.incoming.map(({ message: { type, content } }) => ({ type, content }))).toEqual([
+      { type: "contacts", content: message },
+    ]);
+  });
+
+  test.each<[string, object, string | null, boolean]>([
+    ["message_template_status_update", { event: "PAUSED", message_template_name: "a" }, "PAUSED", true],
+    ["message_template_status_update", { event: "APPROVED", message_template_name: "a" }, "APPROVED", false],
+    ["message_template_quality_update", { new_quality_score: "RED", previous_quality_score: "GREEN" }, "RED", true],
+    ["phone_number_quality_update", { event: "FLAGGED", display_phone_number: "15550001111" }, "FLAGGED", true],
+    ["phone_number_quality_update", { event: "UPGRADE", display_phone_number: "15550001111" }, "UPGRADE", false],
+    ["account_update", { event: "ACCOUNT_RESTRICTION", restriction_info: [] }, "ACCOUNT_RESTRICTION", true],
+    ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: "DISABLE" } }, "DISABLED_UPDATE", true],
+    [
+      "account_update",
+      { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: "REINSTATE" } },
+      "DISABLED_UPDATE",
+      false,
+    ],
+    ["account_update", { event: "VERIFIED_ACCOUNT" }, "VERIFIED_ACCOUNT", false],
+    ["account_alerts", { alert_severity: "CRITICAL", alert_type: "OBA_APPROVED" }, "OBA_APPROVED", true],
+    ["account_alerts", { alert_info: { alert_severity: "INFORMATIONAL", alert_type: "X" } }, "X", false],
+    ["business_capability_update", { max_daily_conversation_per_phone: 1_000 }, null, false],
+  ])("of an account is handed on: %s %j", async (field, value, event, isAlarming) => {
+    await postJson({ entry: [{ id: "1022", time: 1_795_247_400, changes: [{ field, value }] }] });
+    expect(front.parts).toMatchObject([
+      { type: "account.updated", accountId: "1022", atMs: 1_795_247_400_000, field, event, isAlarming, content: value },
+    ]);
+  });
+
+  test("of errors beside messages is handed on, and the messages are", async () => {
+    const errors = [{ code: 131_057, title: "Account in maintenance mode" }];
+    await postJson(webhookBody({ errors, messages: [{ id: "1", from: "1", type: "text" }] }));
+    expect(front.incoming).toHaveLength(1);
+    expect(front.parts).toMatchObject([
+      {
+        type: "account.updated",
+        field: "errors",
+        event: "131057",
+        isAlarming: true,
+        phoneNumberId: PHONE_NUMBER_ID,
+        content: { errors },
+      },
+    ]);
   });
 
   test("that the queue cannot take now is 500, so that it comes again", async () => {
@@ -193,8 +325,8 @@ describe("what the provider reports", () => {
     };
     const unsupported = { from: "1", id: "wamid.un", type: "unsupported", errors: [{ code: 131_051 }] };
     const long = { from: "1", id: "wamid.long", type: "text", text: { body: "x".repeat(9_000) } };
-    await postJson(webhookBody({ messages: [message, unsupported, long, { id: "no from" }, null] }));
-    const common = { phoneNumberId: "106540352242922", name: null };
+    await postJson(webhookBody({ messages: [message, unsupported, long] }));
+    const common = { phoneNumberId: "106540352242922", userId: null, username: null, name: null };
     expect(front.incoming.map((one) => one.message)).toEqual([
       { ...common, id: "wamid.in", from: "5491122334455", name: "Ada", type: "text", content: message },
       { ...common, id: "wamid.un", from: "1", type: "unsupported", content: unsupported },
@@ -204,26 +336,48 @@ describe("what the provider reports", () => {
 });
 
 describe("bodies of another form", () => {
-  test.each<[unknown]>([
-    [{}],
-    [{ entry: null }],
-    [{ entry: {} }],
-    [{ entry: [null, 5, "x", [], {}] }],
-    [{ entry: [{ changes: [null, { value: null }, { value: [] }, {}] }] }],
-    [webhookBody({})],
-    [{ entry: [{ changes: [{ field: "account_review_update", value: { decision: "APPROVED" } }] }] }],
-    [{ entry: [{ changes: [{ value: { statuses: {}, messages: 7 } }] }] }],
+  test.each<[unknown, readonly unknown[]]>([
+    [{ object: "x" }, [{ object: "x" }]],
+    [{ entry: null }, [{ entry: null }]],
+    [{ entry: {} }, [{ entry: {} }]],
+    [{ entry: [null, 5, "x", [], {}] }, [{ entry: [null, 5, "x", []] }, {}]],
+    [
+      { entry: [{ changes: [null, { value: null }, { value: [] }, {}] }] },
+      [{ changes: [null] }, { value: null }, { value: [] }, {}],
+    ],
+    [{ entry: [{ changes: [{ field: "flows", value: { event: "FLOW" } }] }] }, [{ event: "FLOW" }]],
+    [{ entry: [{ changes: [{ value: { statuses: {}, messages: 7 } }] }] }, [{ statuses: {} }, { messages: 7 }]],
+    [
+      { entry: [{ changes: [{ value: { statuses: [null, 1, {}, { id: 5, status: "sent" }] } }] }] },
+      [{ statuses: [null, 1] }, {}, { id: 5, status: "sent" }],
+    ],
     [
       {
         entry: [
-          { changes: [{ value: { statuses: [null, 1, {}, { id: 5, status: "sent" }, { id: "", status: "sent" }] } }] },
+          { changes: [{ value: { messages: [{ id: "1", type: "text" }], user_preferences: [{ value: "stop" }] } }] },
         ],
       },
+      [{ id: "1", type: "text" }, { user_preferences: [{ value: "stop" }] }],
     ],
-    [JSON.parse('{"__proto__":{"entry":[]},"constructor":{"prototype":{}},"entry":[{"__proto__":{"changes":[]}}]}')],
-  ])("are accepted and left alone: %j", async (body) => {
+  ])("are accepted, and each part is kept: %j", async (body, parts) => {
     expect((await postJson(body)).status).toBe(200);
     expect([front.statuses, front.incoming]).toEqual([[], []]);
+    expect<unknown>(front.parts.map(({ type, content }) => [type, content])).toEqual(
+      parts.map((part) => ["message.unknown", part]),
+    );
+  });
+
+  test("without anything in them are taken", async () => {
+    expect((await postJson({ entry: [] })).status).toBe(200);
+    const odd = '{"__proto__":{"entry":[]},"constructor":{"prototype":{}},"entry":[{"__proto__":{"changes":[]}}]}';
+    expect((await post(odd)).status).toBe(200);
+    expect([front.statuses, front.incoming]).toEqual([[], []]);
+  });
+
+  test("of very many unknown parts hand a bounded number on", async () => {
+    const statuses = Array.from({ length: 60_000 }, (_, i) => ({ id: `${i}`, status: "x" }));
+    expect((await postJson(webhookBody({ statuses }))).status).toBe(200);
+    expect(front.parts).toHaveLength(chatLimits.callbackPartsMax);
   });
 
   test.each<[string, string | Uint8Array]>([

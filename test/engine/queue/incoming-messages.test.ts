@@ -13,7 +13,16 @@ beforeEach(async () => {
 
 function message(id: string): IncomingMessage {
   const content = { id, text: { body: "¡Hola! 👋 \u0000" } };
-  return { id, phoneNumberId: "106540352242922", from: "5491122334455", name: null, type: "text", content };
+  return {
+    id,
+    phoneNumberId: "106540352242922",
+    from: "5491122334455",
+    userId: null,
+    username: null,
+    name: null,
+    type: "text",
+    content,
+  };
 }
 
 const messages = (count: number, from = 0) => Array.from({ length: count }, (_, i) => message(`wamid.${from + i}`));

@@ -10,6 +10,7 @@ import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
+import type { CallbackPart } from "../../../src/channels/whatsapp/callback-parts.ts";
 import type { ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -99,6 +100,7 @@ export class Front {
   readonly purges: unknown[] = [];
   readonly statuses: WhatsappStatus[] = [];
   readonly incoming: ChatMessage[] = [];
+  readonly parts: CallbackPart[] = [];
   /** Who last wrote to a number, and when. */
   lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
   /** Rejects what the chat provider reports, as a queue that is away does. */
@@ -193,6 +195,7 @@ export class Front {
         webhookSecrets: WEBHOOK_SECRETS,
         statuses: { take: (statuses) => this.takeStatuses(statuses) },
         incoming: { take: async (messages) => void this.incoming.push(...messages) },
+        parts: { take: async ({ parts }) => void this.parts.push(...parts) },
         messages: { page: async () => done({ items: [], nextCursor: null }) },
         windows: { lastWrittenMs: async (...asked) => this.lastWritten(...asked) },
       },

@@ -2,6 +2,7 @@ import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../
 
 /** A message in the form that the Graph API accepts. */
 export interface MessageRequest {
+  /** Digits, or the id of a person. */
   readonly to: string;
   /** The template's name; null: free text. */
   readonly template: string | null;
@@ -29,22 +30,36 @@ export function readMessageRequest(body: string): MessageRequest | GraphRefusal 
     return invalid("The request body is not valid JSON.");
   }
   if (!isJsonObject(parsed)) return invalid("The request body must be an object.");
-  const { messaging_product, recipient_type, to, type, template, text, biz_opaque_callback_data: opaque } = parsed;
+  const {
+    messaging_product,
+    recipient_type,
+    to: number,
+    recipient,
+    type,
+    template,
+    text,
+    biz_opaque_callback_data: opaque,
+  } = parsed;
   if (messaging_product !== "whatsapp") return invalid("The parameter messaging_product is required.");
   if (recipient_type !== undefined && recipient_type !== "individual") {
     return invalid('Param recipient_type must be one of {"INDIVIDUAL"}.');
   }
+  // A number goes before an id, as with the provider.
+  const to = number ?? recipient;
   if (typeof to !== "string" || to === "") return invalid("The parameter to is required.");
-  if (!/^\+?\d{7,15}$/.test(to)) return badValue("Recipient phone number is not valid");
+  if (number === undefined && !USER_ID.test(to)) return badValue("Recipient user id is not valid");
+  if (number !== undefined && !/^\+?\d{7,15}$/.test(to)) return badValue("Recipient phone number is not valid");
   if (type !== "template" && type !== "text") return { status: 400, code: 131051, message: "Unsupported message type" };
   if (opaque !== undefined && (typeof opaque !== "string" || opaque.length > OPAQUE_CHARS_MAX)) {
     return badValue(`biz_opaque_callback_data must be a string of at most ${OPAQUE_CHARS_MAX} characters`);
   }
   const name = type === "text" ? textRefusal(text) : templateName(template);
   if (name !== null && typeof name !== "string") return name;
+  if (number === undefined && isOfAuthentication(template)) return NO_USER_ID;
   return { to: to.replace("+", ""), template: name, opaque: opaque ?? null };
 }
 
+const USER_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
 const OPAQUE_CHARS_MAX = 512;
 const NAME_CHARS_MAX = 512;
 const BODY_CHARS_MAX = 1_024;
@@ -187,6 +202,18 @@ function mediaRefusal(media: Json | undefined, path: string): GraphRefusal | nul
   if (typeof given !== "string" || given === "") return invalid(`Param ${path} must be a string.`);
   return link !== undefined && !/^https?:\/\//.test(given) ? badValue(`${path}['link'] is not a valid URI.`) : null;
 }
+
+/** Templates with a button that copies a code need a number. */
+function isOfAuthentication(template: Json | undefined): boolean {
+  const components = isJsonObject(template) && isJsonArray(template["components"]) ? template["components"] : [];
+  return components.some((one) => isJsonObject(one) && String(one["sub_type"]).toLowerCase() === "copy_code");
+}
+
+const NO_USER_ID: GraphRefusal = {
+  status: 400,
+  code: 131062,
+  message: "Business-scoped User ID (BSUID) recipients are not supported for this message.",
+};
 
 function invalid(message: string): GraphRefusal {
   return { status: 400, code: 100, message };

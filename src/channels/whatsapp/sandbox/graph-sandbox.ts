@@ -34,7 +34,7 @@ export interface GraphSandbox {
   stop(): Promise<void>;
 }
 
-/** Selects what happens to a message by the last four digits of its recipient's number. */
+/** Selects what happens to a message by the last four digits of its recipient's number or id. */
 type SandboxOutcome = "read" | "undeliverable" | "throttled" | "broken" | "failed" | "window_closed";
 
 const OUTCOMES: Readonly<Record<string, SandboxOutcome>> = {
@@ -124,7 +124,7 @@ class Sandbox {
     this.callbacks.add(early ? statuses.slice(1) : statuses);
     return Response.json({
       messaging_product: "whatsapp",
-      contacts: [{ input: to, wa_id: to }],
+      contacts: [isNumber(to) ? { input: to, wa_id: to } : { input: to, user_id: to }],
       messages: [{ id: messageId, message_status: "accepted" }],
     });
   }
@@ -146,6 +146,10 @@ interface Arrival {
   readonly outcome: SandboxOutcome;
   readonly phoneNumberId: string;
   readonly body: string;
+}
+
+function isNumber(to: string): boolean {
+  return /^\d+$/.test(to);
 }
 
 function outcomeFor(to: string): SandboxOutcome {

@@ -163,7 +163,7 @@ function statusOf({ messageId, status, to, opaque }: MessageStatus, timestamp: s
     id: messageId,
     status,
     timestamp,
-    recipient_id: to,
+    ...(/^\d+$/.test(to) ? { recipient_id: to } : { recipient_user_id: to }),
     ...(opaque === null ? {} : { biz_opaque_callback_data: opaque }),
     ...(status === "failed"
       ? { errors: [UNDELIVERABLE] }

@@ -1,0 +1,99 @@
+import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
+import { chatLimits } from "./limits.ts";
+import { shortened } from "./shortened.ts";
+
+/** How the provider names somebody: by number, by its own ids, or by both (WhatsApp Cloud API, "Business-scoped user IDs"). */
+export interface PersonIds {
+  /** Digits of the number; null: it is hidden behind a username. */
+  readonly from: string | null;
+  readonly userId: string | null;
+  /** The id that several linked businesses share. */
+  readonly parentUserId: string | null;
+}
+
+export interface Person extends PersonIds {
+  readonly username: string | null;
+  /** What the person calls itself. */
+  readonly name: string | null;
+}
+
+/** A person whose number or ids the provider has changed. */
+export interface ChangedPerson {
+  readonly before: PersonIds;
+  readonly after: PersonIds;
+}
+
+const NAME_CHARS_MAX = 256;
+
+/** Everything that a person can be sent to by, or asked for. */
+export function idsOf({ from, userId, parentUserId }: PersonIds): readonly string[] {
+  return [from, userId, parentUserId].filter((id) => id !== null);
+}
+
+/** Who wrote this message; null: it names nobody. `contacts` are those of its call. */
+export function writerOf(message: JsonObject, contacts: Json | undefined): Person | null {
+  const own = personIds([message["from"], message["from_user_id"], message["from_parent_user_id"]]);
+  const listed = (Array.isArray(contacts) ? contacts : []).filter(isJsonObject);
+  const isOwn = (contact: JsonObject) => {
+    const ids = idsOf(contactIds(contact));
+    return idsOf(own).some((id) => ids.includes(id));
+  };
+  // A call with one message may name its writer in the contact alone.
+  const contact = listed.find(isOwn) ?? (idsOf(own).length === 0 && listed.length === 1 ? listed[0] : undefined);
+  const other = contact === undefined ? own : contactIds(contact);
+  const ids: PersonIds = {
+    from: own.from ?? other.from,
+    userId: own.userId ?? other.userId,
+    parentUserId: own.parentUserId ?? other.parentUserId,
+  };
+  if (idsOf(ids).length === 0) return null;
+  const profile = isJsonObject(contact?.["profile"]) ? contact["profile"] : {};
+  return {
+    ...ids,
+    username: shortened(profile["username"] ?? contact?.["username"], NAME_CHARS_MAX),
+    name: shortened(profile["name"], NAME_CHARS_MAX),
+  };
+}
+
+/**
+ * What a system message says of a person's new number or ids (WhatsApp Cloud API, "System messages"); null: nothing. `from` is
+ * the number from before.
+ */
+export function changedPerson(message: JsonObject): ChangedPerson | null {
+  const { system } = message;
+  if (!isJsonObject(system)) return null;
+  const after = personIds([system["wa_id"] ?? system["new_wa_id"], system["user_id"], system["parent_user_id"]]);
+  const before = personIds([
+    message["from"],
+    system["previous_user_id"] ?? message["from_user_id"],
+    system["previous_parent_user_id"] ?? message["from_parent_user_id"],
+  ]);
+  const [old, fresh] = [idsOf(before), idsOf(after)];
+  return old.length > 0 && fresh.some((id) => !old.includes(id)) ? { before, after } : null;
+}
+
+/** Whom a system message is about: system messages may name nobody but there. */
+export function subjectOf(message: JsonObject): Person | null {
+  const changed = changedPerson(message);
+  if (changed === null) return null;
+  return { ...changed.before, username: null, name: null };
+}
+
+function contactIds(contact: JsonObject): PersonIds {
+  return personIds([contact["wa_id"], contact["user_id"], contact["parent_user_id"]]);
+}
+
+/** Some gateways write a person's id where the number belongs. */
+function personIds([number, user, parent]: readonly [Json | undefined, Json | undefined, Json | undefined]): PersonIds {
+  const isId = typeof number === "string" && WHATSAPP_USER_ID.test(number);
+  return {
+    from: isId ? null : nameIn(number),
+    userId: nameIn(user) ?? (isId ? number : null),
+    parentUserId: nameIn(parent),
+  };
+}
+
+function nameIn(value: Json | undefined): string | null {
+  return typeof value === "string" && value !== "" && value.length <= chatLimits.chatMessageIdCharsMax ? value : null;
+}
