@@ -3,6 +3,7 @@ import { NO_CONTROL_PATTERN } from "../../domain/control-characters.ts";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
 import { NOT_BLANK } from "../../http/schemas.ts";
+import { LINK_PATTERN } from "./header.ts";
 import { chatLimits } from "./limits.ts";
 
 const STRICT = { additionalProperties: false } as const;
@@ -16,7 +17,7 @@ const header = Type.Object(
     link: Type.Optional(
       Type.String({
         maxLength: limits.linkUrlBytesMax,
-        pattern: "^https://[\\x21-\\x7e]+$",
+        pattern: LINK_PATTERN,
         description: "an https address that the provider can fetch the media from; either this or id",
       }),
     ),

@@ -8,6 +8,7 @@ import { enumOf, listOf } from "../../http/schemas.ts";
 import { noSuch, resultOf } from "../../http/store-results.ts";
 import { aliasBody } from "./alias-body.ts";
 import type { AliasRepository } from "./alias-repository.ts";
+import { uriOf } from "./header.ts";
 
 export type Aliases = Pick<AliasRepository, "all" | "one" | "put" | "delete">;
 
@@ -134,5 +135,5 @@ function checkedHeader(header: HeaderMedia): HeaderMedia {
   if (filename !== undefined && type !== "document") {
     throw new ApiError(400, "header[filename] is for documents only");
   }
-  return header;
+  return link === undefined ? header : { ...header, link: uriOf(link) };
 }

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { limits } from "../../domain/limits.ts";
+import { parseUrl } from "../../domain/parse-url.ts";
 import { HEADER_MEDIA_TYPES, type HeaderMedia } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
@@ -33,14 +34,19 @@ type HeaderType = (typeof TYPES)[number];
 const HEADER_TEXT_CHARS_MAX = 60;
 const FILENAME_CHARS_MAX = 240;
 const PLACE_CHARS_MAX = 256;
-const LINK = /^https:\/\/[\x21-\x7e]+$/;
+const HTTPS = /^https:\/\//;
+/** What an address has only as an escape, beside what lies beyond ASCII. */
+const NOT_IN_LINKS = /[\s\p{Cc}\p{Cs}]/u;
+/** The same, as a schema says it. */
+export const LINK_PATTERN = "^https://[^\\x00-\\x20\\x7f-\\xa0]+$";
 const MEDIA_ID = /^[A-Za-z0-9_-]{1,100}$/;
 
 const link = optional(
   Type.String({
     maxLength: limits.linkUrlBytesMax,
-    pattern: "^https://[\\x21-\\x7e]+$",
-    description: "An https address that the provider fetches the media from. Either this or `id`.",
+    pattern: LINK_PATTERN,
+    description:
+      "An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or `id`.",
   }),
 );
 const id = optional(
@@ -123,18 +129,32 @@ function complaintAboutText({ text, parameter_name: name }: JsonObject): string 
 
 function complaintAboutMedia({ link: address, id: mediaId, filename }: JsonObject): string | null {
   if ((address === undefined) === (mediaId === undefined)) return "header must have either a link or an id";
-  if (address !== undefined && !isLink(address)) {
-    return `header.link must be an https address of at most ${limits.linkUrlBytesMax} characters`;
-  }
+  const complaint = address === undefined ? null : complaintAboutLink(address);
+  if (complaint !== null) return `header.link ${complaint}`;
   if (mediaId !== undefined && !(typeof mediaId === "string" && MEDIA_ID.test(mediaId))) {
     return "header.id must be the provider's id of uploaded media: 1 to 100 letters, digits, hyphens or underscores";
   }
   return filename === undefined ? null : complaintAboutLine("filename", filename, FILENAME_CHARS_MAX);
 }
 
-function isLink(value: Json): boolean {
-  return typeof value === "string" && value.length <= limits.linkUrlBytesMax && LINK.test(value) && URL.canParse(value);
+/** Completes "header.link …". */
+function complaintAboutLink(value: Json): string | null {
+  const address = `must be an https address of at most ${limits.linkUrlBytesMax} characters`;
+  if (typeof value !== "string" || !HTTPS.test(value) || value.length > limits.linkUrlBytesMax) return address;
+  if (NOT_IN_LINKS.test(value)) return `${address} without blanks and control characters: write a blank as %20`;
+  if (parseUrl(value) === null) return `${address}, with a host that can exist`;
+  return uriOf(value).length <= limits.linkUrlBytesMax ? null : `${address} once its letters beyond ASCII are escaped`;
 }
+
+/**
+ * The address as the provider takes it: letters beyond ASCII are escaped, in the host by IDNA (RFC 3987, 3.1). One without any stays as
+ * it is.
+ */
+export function uriOf(link: string): string {
+  return ASCII.test(link) ? link : (parseUrl(link)?.href ?? link);
+}
+
+const ASCII = /^[\x21-\x7e]*$/;
 
 function complaintAboutLocation({ latitude, longitude, name, address }: JsonObject): string | null {
   if (!isWithin(latitude, 90)) return "header.latitude must be a number from -90 to 90";
@@ -168,7 +188,7 @@ export function headerOf(value: unknown): MessageHeader | null {
   const { link: address, id: mediaId, filename } = value;
   return {
     type,
-    ...(typeof address === "string" ? { link: address } : null),
+    ...(typeof address === "string" ? { link: uriOf(address) } : null),
     ...(typeof mediaId === "string" ? { id: mediaId } : null),
     ...(typeof filename === "string" ? { filename } : null),
   };

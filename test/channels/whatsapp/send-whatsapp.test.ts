@@ -118,6 +118,14 @@ describe("a valid chat send", () => {
       { type: "document", id: "77", link: null, filename: "a.pdf" },
       { type: "document", id: "77", filename: "a.pdf" },
     ],
+    [
+      { type: "image", link: "https://españa.example/año 1.png".replace(" ", "%20") },
+      { type: "image", link: "https://xn--espaa-rta.example/a%C3%B1o%201.png" },
+    ],
+    [
+      { type: "image", link: "https://a.example:443/%C3%B1?q=x#y" },
+      { type: "image", link: "https://a.example:443/%C3%B1?q=x#y" },
+    ],
     [null, undefined],
   ])("takes the header %j", async (header, queued) => {
     expect((await front.sendChat({ ...SEND, header, buttons: [], params: {} })).status).toBe(202);
@@ -194,6 +202,16 @@ describe("a malformed chat send is 400 and names what is wrong:", () => {
     [{ ...SEND, header: { type: "image", link: "https://a.example/ b" } }, "header.link must be an https address"],
     [{ ...SEND, header: { type: "image", link: `https://a.example/${"b".repeat(2_048)}` } }, "header.link must be"],
     [{ ...SEND, header: { type: "image", link: 7 } }, "header.link must be"],
+    [
+      { ...SEND, header: { type: "image", link: "https://a.example/mi foto ñ.png" } },
+      "header.link must be an https address of at most 2048 characters without blanks and control characters",
+    ],
+    [
+      { ...SEND, header: { type: "image", link: `https://a.example/${"ñ".repeat(1_000)}` } },
+      "header.link must be an https address of at most 2048 characters once its letters beyond ASCII are escaped",
+    ],
+    [{ ...SEND, header: { type: "image", link: "https://exa mple/ñ" } }, "header.link must be"],
+    [{ ...SEND, header: { type: "image", link: "https://[ñ]/" } }, "header.link must be"],
     [{ ...SEND, header: { type: "video", id: "../7" } }, "header.id must be the provider's id"],
     [
       { ...SEND, header: { type: "image", id: "1", filename: "a" } },
