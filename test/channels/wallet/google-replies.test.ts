@@ -16,6 +16,8 @@ test("what follows from an answer is decided by status and reason, never by the 
     [404, "resourceNotFound", "missing"],
     [408, "", "busy"],
     [409, "existingResource", "exists"],
+    [409, "aborted", "busy"],
+    [499, "", "unanswered"],
     [425, "", "busy"],
     [429, "rateLimitExceeded", "busy"],
     [429, "somethingNew", "quota"],
@@ -28,6 +30,9 @@ test("what follows from an answer is decided by status and reason, never by the 
     const misleading = "quotaExceeded classNotFound existingResource";
     expect([status, reason, refusalOf(status, error(reason, misleading)).cause]).toEqual([status, reason, cause]);
   }
+  // As Google's newer services say it.
+  expect(refusalOf(409, '{"error":{"code":409,"message":"x","status":"ABORTED"}}').cause).toBe("busy");
+  expect(refusalOf(409, '{"error":{"code":409,"message":"x","status":"ALREADY_EXISTS"}}').cause).toBe("exists");
   for (const text of [
     "",
     "<html>",

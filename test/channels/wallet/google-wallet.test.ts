@@ -27,6 +27,7 @@ import { usable } from "./usable.ts";
 const without = (object: JsonObject, name: string) =>
   Object.fromEntries(Object.entries(object).filter(([each]) => each !== name));
 const DELIVERED = { kind: "delivered", result: { pass_id: aPass().passId } } as const;
+const notified = (how: string) => ({ ...DELIVERED, result: { ...DELIVERED.result, notified: how } });
 let world: GoogleWorld;
 /** What happens to the next calls, one after the other. */
 let outcomes: (GoogleOutcome | null)[] = [];
@@ -154,9 +155,9 @@ test("a message alerts the holder once, however often its update is delivered", 
   const newer = ready(changed(pass, (object) => ({ ...object, header: text("Court 3") })));
   outcomes = [null, "lost"];
   expect(await world.update(newer, "Play starts on court 3")).toMatchObject({ kind: "retry" });
-  expect(await world.update(newer, "Play starts on court 3")).toEqual(DELIVERED);
+  expect(await world.update(newer, "Play starts on court 3")).toEqual(notified("alerted"));
   world.restart();
-  expect(await world.update(newer, "Play starts on court 3")).toEqual(DELIVERED);
+  expect(await world.update(newer, "Play starts on court 3")).toEqual(notified("alerted"));
   expect(world.messages(pass)).toEqual([["Play starts on court 3", "TEXT_AND_NOTIFY"]]);
 });
 
@@ -180,7 +181,7 @@ test("a message alerts once too where the pass has messages of its own", async (
   const newer = ready(changed(pass, (object) => ({ ...object, header: text("Court 3") })));
   await world.update(newer, "Now");
   world.restart();
-  expect(await world.update(newer, "Now")).toEqual(DELIVERED);
+  expect(await world.update(newer, "Now")).toEqual(notified("alerted"));
   expect(world.messages(pass)).toEqual([
     ["Welcome", "TEXT"],
     ["Now", "TEXT_AND_NOTIFY"],
@@ -192,14 +193,54 @@ test("beyond the alerts that Google allows, a message is shown without one and t
   await world.create(aPass());
   for (const body of ["one", "two", "three", "four"]) {
     pass = changed(pass, (object) => ({ ...object, header: text(body) }));
-    expect(await world.update(pass, body)).toEqual(DELIVERED);
+    expect(await world.update(pass, body)).toEqual(notified(body === "four" ? "silent" : "alerted"));
+    // The same where the delivery is repeated.
+    world.restart();
+    expect(await world.update(pass, body)).toEqual(notified(body === "four" ? "silent" : "alerted"));
   }
+  outcomes = [null, "denied", "denied"];
+  pass = changed(pass, (object) => ({ ...object, header: text("five") }));
+  expect(await world.update(pass, "five")).toEqual(notified("no"));
   expect(world.messages(pass)).toEqual([
     ["one", "TEXT_AND_NOTIFY"],
     ["two", "TEXT_AND_NOTIFY"],
     ["three", "TEXT_AND_NOTIFY"],
     ["four", "TEXT"],
   ]);
+});
+
+test("a call that met another one at the same object is tried again, and the pass is what the update says", async () => {
+  const pass = aPass();
+  outcomes = [null, null, "aborted"];
+  expect(await world.create(pass)).toMatchObject({ kind: "retry" });
+  expect(await world.create(pass)).toEqual(DELIVERED);
+  const closed = ready(changed(pass, (object) => ({ ...object, state: "EXPIRED" })));
+  outcomes = ["aborted"];
+  expect(await world.update(closed, "Closed")).toMatchObject({ kind: "retry" });
+  outcomes = [null, "aborted"];
+  expect(await world.update(closed, "Closed")).toMatchObject({ kind: "retry" });
+  expect(await world.update(closed, "Closed")).toEqual(notified("alerted"));
+  expect(world.held(pass)).toMatchObject({ state: "EXPIRED" });
+  expect(world.messages(pass)).toEqual([["Closed", "TEXT_AND_NOTIFY"]]);
+});
+
+test("while this machine's clock is wrong, passes wait, the log says so, and then they go", async () => {
+  let aheadMs = 2 * 24 * 60 * 60_000;
+  const clock = { ...hurriedClock, nowMs: () => hurriedClock.nowMs() + aheadMs };
+  const early = await GoogleWorld.open({ clock });
+  try {
+    const said: unknown[] = [];
+    early.telemetry.log = (...line: unknown[]) => void said.push(line);
+    for (const ms of [aheadMs, -aheadMs]) {
+      aheadMs = ms;
+      expect(await early.create(aPass())).toMatchObject({ kind: "away" });
+    }
+    expect(JSON.stringify(said)).toContain("the clock of this machine is wrong");
+    aheadMs = 0;
+    expect(await early.create(aPass())).toEqual(DELIVERED);
+  } finally {
+    await early.close();
+  }
 });
 
 test("one token serves many calls, and a token that was withdrawn is asked for anew", async () => {

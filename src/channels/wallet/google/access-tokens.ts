@@ -1,5 +1,6 @@
 import type { JWT } from "google-auth-library";
 import { TransportError } from "../../../domain/errors.ts";
+import { parseJsonObject } from "../../../domain/json.ts";
 import { remember } from "../../../domain/remember.ts";
 import type { GoogleIssuer } from "../../../domain/wallet.ts";
 import { walletLimits } from "../limits.ts";
@@ -82,9 +83,21 @@ export class AccessTokens {
       timeoutMs: walletLimits.googleTokenTimeoutMs,
       answerBytesMax: TOKEN_ANSWER_BYTES_MAX,
     });
+    if (status === 400 && isOfClock(text)) throw new TransportError(WRONG_CLOCK);
     // `Response` rejects a status below 200, and a body with certain other statuses.
     return isError(status) || status === 200 ? new Response(text, { status }) : new Response(null, { status: 502 });
   }
+}
+
+const WRONG_CLOCK = "the clock of this machine is wrong, says the token endpoint: it does not take our times";
+
+/**
+ * Whether a grant was refused for its times, which are those of our clock: the account is fine. The endpoint has one code for all
+ * (RFC 6749, 5.2), so only the names of the claims (RFC 7519, 4.1) tell it from a wrong key or an unknown account.
+ */
+function isOfClock(text: string): boolean {
+  const answer = parseJsonObject(text);
+  return answer?.["error"] === "invalid_grant" && /\b(?:iat|exp|nbf)\b/.test(String(answer["error_description"]));
 }
 
 const SCOPE = "https://www.googleapis.com/auth/wallet_object.issuer";
@@ -104,6 +117,8 @@ function isError(status: number): boolean {
  */
 function judge(error: unknown): TokenAnswer {
   if (error instanceof TransportError) throw error;
+  // The library wraps what our own call threw.
+  if (error instanceof Error && error.cause instanceof TransportError) throw error.cause;
   const of = (name: string): unknown => (error instanceof Error ? Reflect.get(error, name) : null);
   const status = of("status");
   if (status === 400 || status === 401 || status === 403) {

@@ -30,7 +30,7 @@ export type GoogleAnswer =
   /** Google responded without doing it; `unanswered`: it may have done it. */
   | {
       readonly kind: "refused";
-      readonly cause: GoogleCause | "unanswered";
+      readonly cause: GoogleCause;
       readonly said: string;
       readonly afterMs: number | null;
     }
@@ -128,7 +128,7 @@ export class GoogleApi {
     if (!(await pace.take(urgency, signal))) return { kind: "unasked", afterMs: pace.waitMs };
     const { token } = granted;
     try {
-      return { ...this.read(await this.send(call, token, signal)), token };
+      return { ...this.read(await this.send(call, token, signal), call), token };
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       const cause = error instanceof UnreachedError ? "away" : "unanswered";
@@ -167,10 +167,12 @@ export class GoogleApi {
     });
   }
 
-  private read({ status, headers, text }: HttpAnswer): GoogleAnswer {
+  private read({ status, headers, text }: HttpAnswer, { path }: GoogleCall): GoogleAnswer {
     if (status < 200 || status >= 300) {
       const afterMs = retryAfterMs(headers.get("retry-after"), this.options.clock.nowMs());
-      return { kind: "refused", ...refusalOf(status, text), afterMs };
+      const { cause, said } = refusalOf(status, text);
+      // Only what is inserted can be there before: otherwise another call was at the same object.
+      return { kind: "refused", cause: cause === "exists" && path.length > 1 ? "busy" : cause, said, afterMs };
     }
     return { kind: "done", body: parseJsonObject(text, parseWritten) ?? {} };
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject } from "../../../domain/json.ts";
 import { maskedText } from "../../../domain/masked.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import { remember } from "../../../domain/remember.ts";
@@ -11,6 +11,9 @@ import type { GoogleTask } from "../payload.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
+
+/** Whether the phones of a pass's holders rang for a message, had it without a sound, or did not get it. */
+type Notified = "alerted" | "silent" | "no";
 
 /** One delivery of a pass, with its tenant. */
 export interface GoogleDelivery {
@@ -73,7 +76,8 @@ export class GoogleObjects {
     if (Object.hasOwn(delivery.content.object, "messages")) {
       // The pass's own messages replace all others, including the one that marks this message as added.
       const held = await this.read(delivery);
-      if (held.kind === "done" && hasMessage(held.body, delivery)) return this.bringDone(delivery);
+      const known = held.kind === "done" ? messageIn(held.body, delivery) : null;
+      if (known !== null) return this.bringDone(delivery, known);
     }
     return this.bring(delivery);
   }
@@ -122,8 +126,9 @@ export class GoogleObjects {
     const cleared = await this.clear(delivery, patched.body);
     if (cleared !== null) return cleared;
     const { notifyMessage } = delivery.payload;
-    if (notifyMessage === undefined || hasMessage(patched.body, delivery)) return this.bringDone(delivery);
-    return this.show(delivery, notifyMessage);
+    if (notifyMessage === undefined) return this.bringDone(delivery);
+    const known = messageIn(patched.body, delivery);
+    return known === null ? this.show(delivery, notifyMessage) : this.bringDone(delivery, known);
   }
 
   /** Clears members that the pass no longer has, because a patch keeps what it does not name. Null: they are gone. */
@@ -150,12 +155,12 @@ export class GoogleObjects {
     if (silent.kind === "done") return this.shown(delivery, "silent");
     if (silent.kind === "unasked" || !isDecided(silent)) return outcomeOf(silent);
     this.note("a message could not be added to a Google pass", delivery, silent.said);
-    return this.shown(delivery, "refused");
+    return this.shown(delivery, "no");
   }
 
-  private shown(delivery: GoogleDelivery, how: "alerted" | "silent" | "refused"): Outcome {
-    this.telemetry.count("google_messages", { how });
-    return this.bringDone(delivery);
+  private shown(delivery: GoogleDelivery, how: Notified): Outcome {
+    this.telemetry.count("google_messages", { how: how === "no" ? "refused" : how });
+    return this.bringDone(delivery, how);
   }
 
   private addMessage(
@@ -205,9 +210,10 @@ export class GoogleObjects {
     return (this.brought.get(passId) ?? 0) >= version;
   }
 
-  private bringDone({ pass }: GoogleDelivery): Outcome {
+  /** `notified`: what became of the update's message, if it has one. */
+  private bringDone({ pass }: GoogleDelivery, notified?: Notified): Outcome {
     remember(this.brought, { key: pass.passId, value: pass.version, max: walletLimits.googleVersionsRememberedMax });
-    return { kind: "delivered", result: { pass_id: pass.passId } };
+    return { kind: "delivered", result: { pass_id: pass.passId, ...(notified && { notified }) } };
   }
 
   private note(message: string, { pass }: GoogleDelivery, said: string): void {
@@ -234,9 +240,12 @@ function messageIdOf({ payload }: GoogleDelivery): string {
   return `waybill-${payload.jobId}`;
 }
 
-function hasMessage(held: JsonObject, delivery: GoogleDelivery): boolean {
-  const messages = Array.isArray(held["messages"]) ? held["messages"] : [];
-  return messages.some((message) => isJsonObject(message) && message["id"] === messageIdOf(delivery));
+/** How an earlier try of this update has shown its message; null: the object does not have it. */
+function messageIn(held: JsonObject, delivery: GoogleDelivery): Notified | null {
+  const messages = isJsonArray(held["messages"]) ? held["messages"].filter(isJsonObject) : [];
+  const known = messages.find(({ id }) => id === messageIdOf(delivery));
+  if (known === undefined) return null;
+  return /^text_?and_?notify$/i.test(String(known["messageType"])) ? "alerted" : "silent";
 }
 
 /** Whether it exists, created by this call or before. */

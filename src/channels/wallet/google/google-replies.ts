@@ -15,17 +15,19 @@ export type GoogleCause =
   | "quota"
   /** The next try may succeed. */
   | "busy"
+  /** It may have been done. */
+  | "unanswered"
   /** The whole service is down or unreachable. */
   | "away";
 
 interface Rule {
   readonly cause: GoogleCause;
   readonly statuses: readonly [from: number, to: number];
-  /** `error.errors[0].reason`, if it matters. */
+  /** `error.errors[0].reason` or `error.status`, if it matters. */
   readonly reasons?: readonly string[];
 }
 
-/** The first matching rule decides; none: `busy`. Rules look at status and reason, never at the text. */
+/** The first matching rule decides; none: `busy`. Rules look at status and reasons, never at the text. */
 const RULES: readonly Rule[] = [
   { cause: "missing", statuses: [400, 400], reasons: ["classNotFound", "resourceNotFound"] },
   { cause: "exists", statuses: [400, 400], reasons: ["existingResource"] },
@@ -35,9 +37,13 @@ const RULES: readonly Rule[] = [
   { cause: "forbidden", statuses: [403, 403] },
   { cause: "missing", statuses: [404, 404] },
   { cause: "busy", statuses: [408, 408] },
+  // Another call changed the same object at the time.
+  { cause: "busy", statuses: [409, 409], reasons: ["ABORTED", "aborted"] },
   { cause: "exists", statuses: [409, 409] },
   { cause: "busy", statuses: [425, 425] },
   { cause: "quota", statuses: [429, 429] },
+  // Something on the way gave the call up.
+  { cause: "unanswered", statuses: [499, 499] },
   { cause: "invalid", statuses: [400, 499] },
   { cause: "away", statuses: [500, 599] },
 ];
@@ -53,9 +59,10 @@ export function refusalOf(status: number, text: string): GoogleRefusal {
   const error = errorIn(text);
   const errors: readonly unknown[] = Array.isArray(error["errors"]) ? error["errors"] : [];
   const [first] = errors;
-  const reason = isJsonObject(first) ? textOf(first["reason"]) : "";
+  const given = [isJsonObject(first) ? textOf(first["reason"]) : "", textOf(error["status"])];
   const rule = RULES.find(
-    ({ statuses: [from, to], reasons }) => status >= from && status <= to && (reasons?.includes(reason) ?? true),
+    ({ statuses: [from, to], reasons }) =>
+      status >= from && status <= to && (reasons?.some((reason) => given.includes(reason)) ?? true),
   );
   return { cause: rule?.cause ?? "busy", said: quotable(textOf(error["message"])) };
 }

@@ -3,7 +3,10 @@ import { FIELD_PLACES } from "./apple-fields.ts";
 import { mergedLanguages } from "./apple-languages.ts";
 import type { AppleMembers } from "./apple-pass.ts";
 
-/** By list name: the member that identifies a list's items. A known item is changed, a new one is appended. */
+/**
+ * By list name: the member that identifies a list's items. A known item is changed, a new one is appended; those without it replace
+ * the former ones without it, which would pile up with each update otherwise.
+ */
 type KeyedLists = Readonly<Record<string, string>>;
 
 const APPLE_LISTS: KeyedLists = Object.fromEntries(FIELD_PLACES.map((place) => [place, "key"]));
@@ -83,14 +86,20 @@ function merged(
   return result;
 }
 
-/** A value that is not a list is not merged, nor is a second item with the key of another: checking the result reports it. */
+/**
+ * A list without a single key replaces all, as nothing in it says what it changes; an empty one changes nothing.
+ *
+ * A value that is not a list is not merged, nor is a second item with the key of another: checking the result reports it.
+ */
 function mergedLists(under: Json | undefined, over: Json, by: string): Json {
   if (!isJsonArray(under) || !isJsonArray(over)) return over;
-  const items: Json[] = [...under];
-  const places = placesOf(under, by);
+  const hasKey = (item: Json) => keyOf(item, by) !== undefined;
+  if (over.length > 0 && !over.some(hasKey)) return over;
+  const items: Json[] = over.every(hasKey) ? [...under] : under.filter(hasKey);
+  const places = placesOf(items, by);
   const changed = new Set<number>();
   for (const item of over) {
-    const at = isJsonObject(item) && Object.hasOwn(item, by) ? places.get(item[by]) : undefined;
+    const at = places.get(keyOf(item, by));
     if (at === undefined || changed.has(at)) {
       items.push(item);
     } else {
@@ -105,9 +114,16 @@ function mergedLists(under: Json | undefined, over: Json, by: string): Json {
 function placesOf(items: readonly Json[], by: string): ReadonlyMap<Json | undefined, number> {
   const places = new Map<Json | undefined, number>();
   for (const [at, item] of items.entries()) {
-    if (isJsonObject(item) && Object.hasOwn(item, by) && !places.has(item[by])) places.set(item[by], at);
+    const key = keyOf(item, by);
+    if (key !== undefined && !places.has(key)) places.set(key, at);
   }
   return places;
+}
+
+/** Undefined: it has none. */
+function keyOf(item: Json, by: string): Json | undefined {
+  const key = isJsonObject(item) && Object.hasOwn(item, by) ? item[by] : undefined;
+  return key === null ? undefined : key;
 }
 
 function mergedItem(under: Json | undefined, over: Json): Json {

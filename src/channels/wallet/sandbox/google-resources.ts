@@ -183,6 +183,13 @@ export function failure(code: number, reason: string, message: string): Reply {
   };
 }
 
+/** Two calls met at one object. */
+export function aborted(): Reply {
+  const message = "The operation was aborted, typically due to a concurrency issue";
+  const errors = [{ domain: "global", reason: "aborted", message }];
+  return { status: 409, body: { error: { code: 409, message, status: "ABORTED", errors } } };
+}
+
 const STATUS_NAMES: Readonly<Record<number, string>> = {
   400: "INVALID_ARGUMENT",
   401: "UNAUTHENTICATED",

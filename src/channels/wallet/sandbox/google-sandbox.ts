@@ -4,7 +4,7 @@ import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/
 import { remember } from "../../../domain/remember.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
 import { MessageRing } from "../../../domain/sandbox.ts";
-import { failure, GoogleResources, type Reply } from "./google-resources.ts";
+import { aborted, failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
 import { listenOnLoopback } from "./listen-on-loopback.ts";
 
@@ -17,7 +17,7 @@ export interface GoogleSandboxOptions {
 }
 
 /** What happens to a call. `lost`: it is carried out and its response lost. */
-export type GoogleOutcome = "denied" | "throttled" | "broken" | "lost";
+export type GoogleOutcome = "denied" | "throttled" | "broken" | "aborted" | "lost";
 
 export interface GoogleSandbox {
   /** `http://127.0.0.1:<port>/walletobjects/v1` */
@@ -31,12 +31,13 @@ export interface GoogleSandbox {
   stop(): Promise<void>;
 }
 
-const OUTCOMES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "lost"];
+const OUTCOMES: readonly GoogleOutcome[] = ["denied", "throttled", "broken", "aborted", "lost"];
 /** How often each temporary fault occurs before the call succeeds; `denied` is permanent. */
 const TIMES: Readonly<Record<GoogleOutcome, number>> = {
   denied: Number.POSITIVE_INFINITY,
   throttled: 2,
   broken: 2,
+  aborted: 2,
   lost: 1,
 };
 /** Objects whose faults are counted; the oldest is forgotten first. */
@@ -47,8 +48,8 @@ const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Object ids select what happens:
- * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, and the first change to
- * `…-lost` is made but its response lost.
+ * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, `…-aborted` gets 409 twice as if another
+ * call changed it at the time, and the first change to `…-lost` is made but its response lost.
  */
 export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise<GoogleSandbox> {
   const sandbox = new Sandbox(options);
@@ -153,6 +154,8 @@ class Sandbox {
         return failure(429, "rateLimitExceeded", "Too many requests");
       case "broken":
         return failure(500, "backendError", "Internal error");
+      case "aborted":
+        return aborted();
       case "lost":
         this.carryOut(request, id, body);
         return null;

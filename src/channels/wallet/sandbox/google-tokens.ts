@@ -37,6 +37,7 @@ export class GoogleTokens {
     if (fields.get("grant_type") !== GRANT_TYPE) return refusal("unsupported_grant_type", "Invalid grant_type");
     const assertion = fields.get("assertion") ?? "";
     const account = this.accountOf(assertion, audience);
+    if (account === "untimely") return refusal("invalid_grant", UNTIMELY);
     if (account === null) return refusal("invalid_grant", "Invalid JWT Signature.");
     const token = `ya29.${randomBytes(32).toString("base64url")}`;
     this.granted += 1;
@@ -56,6 +57,7 @@ export class GoogleTokens {
     this.issued.clear();
   }
 
+  /** `untimely`: its times are not of now. */
   private accountOf(assertion: string, audience: string): string | null {
     const [header = "", payload = "", signature = "", ...rest] = assertion.split(".");
     const claims = decode(payload);
@@ -65,13 +67,17 @@ export class GoogleTokens {
     const { aud, scope, iat, exp } = claims;
     const isFresh =
       typeof iat === "number" && typeof exp === "number" && iat <= nowSeconds + SKEW_SECONDS && exp >= nowSeconds;
-    if (!isFresh || exp - iat > TOKEN_SECONDS || aud !== audience || scope !== SCOPE) return null;
+    if (!isFresh) return "untimely";
+    if (exp - iat > TOKEN_SECONDS || aud !== audience || scope !== SCOPE) return null;
     const key = this.keys.get(account);
     const bytes = Buffer.from(signature, "base64url");
     if (key === undefined) return bytes.length >= 128 ? account : null;
     return verify("sha256", Buffer.from(`${header}.${payload}`), createPublicKey(key), bytes) ? account : null;
   }
 }
+
+const UNTIMELY =
+  "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.";
 
 function decode(part: string): JsonObject | null {
   return parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
