@@ -929,21 +929,30 @@ export type ChatHeader =
     }
   | {
       type: "image";
-      /** An https address that the provider fetches the media from. Either this or `id`. */
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
       link?: string | null;
       /** The provider's id of uploaded media. Either this or `link`. */
       id?: string | null;
     }
   | {
       type: "video";
-      /** An https address that the provider fetches the media from. Either this or `id`. */
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
       link?: string | null;
       /** The provider's id of uploaded media. Either this or `link`. */
       id?: string | null;
     }
   | {
       type: "document";
-      /** An https address that the provider fetches the media from. Either this or `id`. */
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
       link?: string | null;
       /** The provider's id of uploaded media. Either this or `link`. */
       id?: string | null;
@@ -964,8 +973,16 @@ export type ChatButton = {
 };
 
 export type ChatSend = {
-  /** International format: digits only, with the country's code and without a plus sign. */
-  phone_number: string;
+  /**
+   * International format: digits only, with the country's code and without a plus sign. Either this or
+   * `recipient`.
+   */
+  phone_number?: string | null;
+  /**
+   * The provider's id of a person, as `user_id` of a message that came in: people with a username can hide their
+   * number. Either this or `phone_number`.
+   */
+  recipient?: string | null;
   /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
   template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
@@ -987,11 +1004,20 @@ export type ChatSend = {
    */
   scheduled_at?: string | null;
   fallback?: Fallbacks | null;
-} & ({ template_id: string } | { text: ChatText });
+} & ({ phone_number: string } | { recipient: string }) &
+  ({ template_id: string } | { text: ChatText });
 
 export type ChatSendInBatch = {
-  /** International format: digits only, with the country's code and without a plus sign. */
-  phone_number?: string;
+  /**
+   * International format: digits only, with the country's code and without a plus sign. Either this or
+   * `recipient`.
+   */
+  phone_number?: string | null;
+  /**
+   * The provider's id of a person, as `user_id` of a message that came in: people with a username can hide their
+   * number. Either this or `phone_number`.
+   */
+  recipient?: string | null;
   /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
   template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
@@ -1041,10 +1067,17 @@ export type IncomingMessage = {
   message_id: string;
   /** The number that it came to. */
   phone_number_id: string | null;
-  from: string;
+  /** The writer's number; null: hidden behind a username. */
+  from: string | null;
+  /** The provider's id of the writer. */
+  user_id: string | null;
+  username: string | null;
   /** What the writer calls itself. */
   name: string | null;
-  /** The provider's word: `text`, `image`, `button`, … */
+  /**
+   * The provider's word: `text`, `image`, `button`, …; `account.updated` and `message.unknown` are parts of its
+   * calls that are no messages.
+   */
   type: string;
   received_at: string;
   /** As the provider sent it; null where that was too long to be kept. */
@@ -1067,7 +1100,11 @@ export type WhatsappWebhook = {
       field?: string;
       value?: {
         metadata?: { phone_number_id?: string } & JsonObject;
-        contacts?: readonly ({ wa_id?: string; profile?: { name?: string } & JsonObject } & JsonObject)[];
+        contacts?: readonly ({
+          wa_id?: string;
+          user_id?: string;
+          profile?: { name?: string; username?: string } & JsonObject;
+        } & JsonObject)[];
         statuses?: readonly ({
           id?: string;
           status?: string;
@@ -1079,7 +1116,7 @@ export type WhatsappWebhook = {
             error_data?: { details?: string } & JsonObject;
           } & JsonObject)[];
         } & JsonObject)[];
-        messages?: readonly ({ id?: string; from?: string; type?: string } & JsonObject)[];
+        messages?: readonly ({ id?: string; from?: string; from_user_id?: string; type?: string } & JsonObject)[];
       } & JsonObject;
     } & JsonObject)[];
   } & JsonObject)[];
@@ -1990,6 +2027,8 @@ export type WebhookWithSecret = {
         | "failed"
         | "suppressed"
         | "message.received"
+        | "message.unknown"
+        | "account.updated"
       )[]
     | null;
   /** Null: all. */
@@ -2033,6 +2072,8 @@ export type Webhook = {
         | "failed"
         | "suppressed"
         | "message.received"
+        | "message.unknown"
+        | "account.updated"
       )[]
     | null;
   /** Null: all. */
@@ -2998,8 +3039,8 @@ export type Operations = {
    * Takes what the chat provider reports: statuses of messages, and messages that came in. Answered once what
    * people wrote and statuses of known messages are on disk; those of messages that are not known yet are held in
    * memory for a moment. Safe to repeat, and repeated by the provider unless it was answered 200. Statuses `sent`,
-   * `delivered`, `read` and `failed` become events; others, and parts of an unknown form, are counted and left
-   * alone.
+   * `delivered`, `read` and `failed` become events. News of accounts and templates, and whatever has an unknown
+   * form, are kept, and tenants' webhooks hear of them (`account.updated`, `message.unknown`).
    */
   takeWhatsappWebhook: { body: WhatsappWebhook; answer: WebhookReceived };
   /**
@@ -3479,8 +3520,8 @@ export type Operations = {
       /** an https address of at most 2048 characters */
       url: string;
       /**
-       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received;
-       * null: all
+       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
+       * message.unknown, account.updated; null: all
        */
       event_types?:
         | readonly (
@@ -3494,6 +3535,8 @@ export type Operations = {
             | "failed"
             | "suppressed"
             | "message.received"
+            | "message.unknown"
+            | "account.updated"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -3528,8 +3571,8 @@ export type Operations = {
       /** an https address of at most 2048 characters */
       url?: string | null;
       /**
-       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received;
-       * null: all
+       * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
+       * message.unknown, account.updated; null: all
        */
       event_types?:
         | readonly (
@@ -3543,6 +3586,8 @@ export type Operations = {
             | "failed"
             | "suppressed"
             | "message.received"
+            | "message.unknown"
+            | "account.updated"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -4240,7 +4285,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** One e-mail address, escaped. */
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
       address: string;
     };
     body: {
@@ -4259,7 +4304,7 @@ export type Operations = {
     path: {
       /** A tenant's id. */
       id: string;
-      /** One e-mail address, escaped. */
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
       address: string;
     };
     query?: {
@@ -4274,7 +4319,7 @@ export type Operations = {
    */
   putOwnSuppression: {
     path: {
-      /** One e-mail address, escaped. */
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
       address: string;
     };
     body: {
@@ -4291,7 +4336,7 @@ export type Operations = {
   /** Send to this address again. Needs a key with the scope `manage`. */
   deleteOwnSuppression: {
     path: {
-      /** One e-mail address, escaped. */
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
       address: string;
     };
     query?: {

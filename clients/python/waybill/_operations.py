@@ -710,7 +710,8 @@ DomainDNSRecords = TypedDict(
 ChatSend = TypedDict(
     "ChatSend",
     {
-        "phone_number": "str",
+        "phone_number": NotRequired["Union[str, None]"],
+        "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
         "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
@@ -803,7 +804,8 @@ ChatSendBatch = TypedDict(
 ChatSendInBatch = TypedDict(
     "ChatSendInBatch",
     {
-        "phone_number": NotRequired["str"],
+        "phone_number": NotRequired["Union[str, None]"],
+        "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
         "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
@@ -1540,7 +1542,7 @@ CreateWebhookBody = TypedDict(
     "CreateWebhookBody",
     {
         "url": "str",
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
@@ -1552,7 +1554,7 @@ WebhookWithSecret = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1589,7 +1591,7 @@ Webhook = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1617,7 +1619,7 @@ ChangeWebhookBody = TypedDict(
     "ChangeWebhookBody",
     {
         "url": NotRequired["Union[str, None]"],
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
