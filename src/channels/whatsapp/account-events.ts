@@ -1,6 +1,14 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import type { PartKind } from "./callback-parts.ts";
 import { shortened } from "./shortened.ts";
+
+/** What kind of news a part is. */
+export interface PartKind {
+  readonly field: string;
+  /** The provider's word for what happened; null: it has none. */
+  readonly event: string | null;
+  /** Whether somebody has to act. */
+  readonly isAlarming: boolean;
+}
 
 /** What the provider tells of an account, its numbers and its templates (WhatsApp Cloud API, "Webhooks", November 2026). */
 const FIELDS = [

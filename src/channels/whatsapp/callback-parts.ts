@@ -1,41 +1,16 @@
 import type { Clock } from "../../domain/clock.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
-import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
+import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import { maskedText } from "../../domain/masked.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { NumberOfAccount, SenderAccounts } from "../../domain/sender-accounts.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
-import type { NewsType, TenantNewsDesk } from "../../domain/tenant-news.ts";
+import type { TenantNewsDesk } from "../../domain/tenant-news.ts";
 import { chatLimits } from "./limits.ts";
 import type { NumberOwners } from "./number-owners.ts";
 import { shortened } from "./shortened.ts";
-import type { WhatsappWebhook } from "./webhook.ts";
-
-/** What kind of news a part is. */
-export interface PartKind {
-  readonly field: string;
-  /** The provider's word for what happened; null: it has none. */
-  readonly event: string | null;
-  /** Whether somebody has to act. */
-  readonly isAlarming: boolean;
-}
-
-/** A part of a call that is neither a status nor a message. */
-export interface CallbackPart {
-  readonly type: Exclude<NewsType, "message.received">;
-  /** What it is a part of. */
-  readonly what: "body" | "entry" | "change" | "value" | "status" | "message" | "errors";
-  readonly accountId: string | null;
-  readonly phoneNumberId: string | null;
-  readonly displayNumber: string | null;
-  readonly field: string | null;
-  readonly event: string | null;
-  readonly isAlarming: boolean;
-  /** Unix milliseconds; null: the provider does not say. */
-  readonly atMs: number | null;
-  readonly content: Json;
-}
+import type { CallbackPart, WhatsappWebhook } from "./webhook.ts";
 
 export interface CallbackPartsPorts {
   readonly messages: Pick<IncomingMessages, "record">;

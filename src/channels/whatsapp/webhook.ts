@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "../../domain/incoming-messages.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import type { NumberOfAccount } from "../../domain/sender-accounts.ts";
-import { accountEvent } from "./account-events.ts";
-import type { CallbackPart, PartKind } from "./callback-parts.ts";
+import type { NewsType } from "../../domain/tenant-news.ts";
+import { accountEvent, type PartKind } from "./account-events.ts";
 import { chatErrorText } from "./chat-error-text.ts";
 import { chatLimits } from "./limits.ts";
 import { type ChangedPerson, changedPerson, type PersonIds, subjectOf, writerOf } from "./person.ts";
@@ -48,6 +48,22 @@ export interface ChatMessage {
     /** The provider's id of the message that it answers. */
     readonly answers: string | null;
   };
+}
+
+/** A part of a call that is neither a status nor a message. */
+export interface CallbackPart {
+  readonly type: Exclude<NewsType, "message.received">;
+  /** What it is a part of. */
+  readonly what: "body" | "entry" | "change" | "value" | "status" | "message" | "errors";
+  readonly accountId: string | null;
+  readonly phoneNumberId: string | null;
+  readonly displayNumber: string | null;
+  readonly field: string | null;
+  readonly event: string | null;
+  readonly isAlarming: boolean;
+  /** Unix milliseconds; null: the provider does not say. */
+  readonly atMs: number | null;
+  readonly content: Json;
 }
 
 export interface WhatsappWebhook {

@@ -10,8 +10,7 @@ import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
-import type { CallbackPart } from "../../../src/channels/whatsapp/callback-parts.ts";
-import type { ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
+import type { CallbackPart, ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
 import type { PlatformCredentials } from "../../../src/domain/platform.ts";
