@@ -71,3 +71,8 @@ test("a share of the jobs is logged, the same ones in every process", () => {
   expect(jobs.every((jobId) => isSampled(jobId, 1))).toBe(true);
   expect(chosen.every((jobId) => isSampled(jobId, 0.5))).toBe(true);
 });
+
+test("the chat provider's id of a person is masked in a log, and other words with a dot are not", () => {
+  const said = "(#131026) US.13491208655302741918 and br.ENT.11815799212886844830 are not at graph.facebook.com, v25.0";
+  expect(maskedText(said)).toBe("(#131026) US.***18 and br.***30 are not at graph.facebook.com, v25.0");
+});

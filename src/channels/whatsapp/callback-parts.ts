@@ -2,7 +2,6 @@ import type { Clock } from "../../domain/clock.ts";
 import { FailureLog } from "../../domain/failure-log.ts";
 import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
-import { maskedText } from "../../domain/masked.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { NumberOfAccount, SenderAccounts } from "../../domain/sender-accounts.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -62,7 +61,7 @@ export class CallbackParts {
         return { id, phoneNumberId, from: null, userId: null, username: null, name: null, type, content: dataOf(part) };
       }),
     );
-    for (const { part, owners } of found) this.report(part, owners[0] ?? NOBODY);
+    for (const { part, id, owners } of found) this.report(part, id, owners[0] ?? NOBODY);
   }
 
   /** Tells what the log has left out. Safe to call twice. */
@@ -88,17 +87,14 @@ export class CallbackParts {
     return [...new Set([...(await owners.of(numbers)).values()].flat())];
   }
 
-  private report(part: CallbackPart, tenantId: string): void {
+  private report(part: CallbackPart, id: string, tenantId: string): void {
     const { type, what, field, event, isAlarming, accountId, phoneNumberId } = part;
     const fields = () => ({ channel: "whatsapp", field, event, account_id: accountId, phone_number_id: phoneNumberId });
     if (type === "message.unknown") {
       this.count(what, 1);
-      const content = () => maskedText(excerptOf(JSON.stringify(part.content)) ?? "");
-      this.failures.note(tenantId, "a part of a chat provider's call is not understood", () => ({
-        ...fields(),
-        what,
-        content: content(),
-      }));
+      // Its content, which may be what a person wrote, is among the operators' messages under this id.
+      const kept = () => ({ ...fields(), what, message_id: id });
+      this.failures.note(tenantId, "a part of a chat provider's call is not understood", kept);
       return;
     }
     this.ports.telemetry.count("chat_account_news", { field: field ?? "other", alarming: isAlarming ? "yes" : "no" });
