@@ -3,7 +3,6 @@ import type { BatchPiece, BatchQueue, KnownBatch, PieceResult } from "../../doma
 import type { Clock } from "../../domain/clock.ts";
 import type { ErasedJobs, JobErasure, TenantQueueRemoval } from "../../domain/erasure.ts";
 import { isJobId } from "../../domain/ids.ts";
-import type { IncomingMessages } from "../../domain/incoming-messages.ts";
 import type { ChannelName, JobRecord, QueuedJob } from "../../domain/job.ts";
 import type {
   AllQueuedJobs,
@@ -12,7 +11,6 @@ import type {
   QueuedJobs,
   RecipientFilter,
 } from "../../domain/job-search.ts";
-import type { ProcessStatuses } from "../../domain/process-status.ts";
 import type {
   AcceptResult,
   AllowanceCall,
@@ -41,11 +39,9 @@ import type {
 } from "../../domain/queue.ts";
 import type { RedisMemory, ShardDepth } from "../../domain/queue-depth.ts";
 import type { Random } from "../../domain/random.ts";
-import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { ReadinessProbe } from "../../domain/report.ts";
 import type { RetryCall, RetryQueue, RetryResult } from "../../domain/retry.ts";
 import type { CancelResult, RescheduleResult, WaitingJobs } from "../../domain/schedule.ts";
-import type { SenderAccounts } from "../../domain/sender-accounts.ts";
 import type {
   IndexedSuppression,
   SuppressibleMessage,
@@ -126,14 +122,14 @@ export class RedisQueue
   };
 
   /** Messages that people wrote to the tenants' sending numbers. */
-  readonly incomingMessages: IncomingMessages;
+  readonly incomingMessages: RedisIncomingMessages;
 
   /** Who wrote to them lately. */
-  readonly replyWindows: ReplyWindows;
-  readonly senderAccounts: SenderAccounts;
+  readonly replyWindows: RedisReplyWindows;
+  readonly senderAccounts: RedisSenderAccounts;
 
   /** What processes tell each other about themselves. */
-  readonly statuses: ProcessStatuses;
+  readonly statuses: RedisStatuses;
 
   /** What the queue tells of itself. */
   readonly meta: Meta;
