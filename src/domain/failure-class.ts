@@ -67,7 +67,7 @@ const CHAT_CODES: readonly { readonly is: FailureClass; readonly codes: readonly
   { is: "refused", codes: [130472, 130497, 131047, 131049, 131050] },
   { is: "throttled", codes: [4, 17, 32, 341, 613, 130429, 131048, 131056, 133016] },
   { is: "throttled", codes: Array.from({ length: 15 }, (_, n) => 80000 + n) },
-  { is: "content", codes: [33, 100, 131008, 131009, 131051, 131052, 131053, 135000] },
+  { is: "content", codes: [33, 100, 131062, 131008, 131009, 131051, 131052, 131053, 135000] },
   { is: "content", codes: [132000, 132001, 132005, 132007, 132012, 132015, 132016, 132018, 132068, 132069] },
   { is: "sender", codes: [0, 3, 10, 190, 368, 131005, 131031, 131037, 131042, 131045, 133000, 134011] },
   // Permissions; the number's registration and verification.

@@ -93,8 +93,8 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
         },
       },
       async handle({ tenantId, query: { cursor, limit, address: text } }) {
-        const address = text === null ? undefined : normalisedRecipient(text);
-        if (address !== undefined && !isRecipient(address)) {
+        const address = text === null ? undefined : addressIn(text);
+        if (address === null) {
           throw new ApiError(400, "address must be one e-mail address, phone number or WhatsApp user id");
         }
         const { items, nextCursor } = resultOf(await suppressions.page(tenantId, cursor, limit, address));
@@ -115,8 +115,8 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
       fails: [404],
       async handle({ tenantId, self, params: { address: text }, query: { topic } }) {
         const tenant = self?.tenant ?? (await tenantOf(directory, tenantId));
-        const address = normalisedRecipient(text);
-        const name = isRecipient(address) ? suppressionName(address, topic) : null;
+        const address = addressIn(text);
+        const name = address === null ? null : suppressionName(address, topic);
         const wasThere = name !== null && resultOf(await suppressions.remove(tenant, name));
         if (!wasThere)
           throw new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
@@ -176,10 +176,16 @@ function putOwnSuppression(ports: Ports): Endpoint {
   });
 }
 
+/** Null: it names nobody, or more than a name. */
+function addressIn(text: string): string | null {
+  const address = normalisedRecipient(text);
+  return text === text.trim() && isRecipient(address) ? address : null;
+}
+
 /** Throws an `ApiError` 400. */
 function newAddress(text: string): string {
-  const address = normalisedRecipient(text);
-  if (isRecipient(address)) return address;
+  const address = addressIn(text);
+  if (address !== null) return address;
   throw new ApiError(
     400,
     "the last part of the path must be one e-mail address, phone number or WhatsApp user id, escaped",
