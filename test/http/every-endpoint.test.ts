@@ -51,6 +51,10 @@ const MEANT: readonly Excuse[] = [
   [/^sendEmail with .*: unexpectedly 422 .*violations/, "what is in HTML is no matter of schemas"],
   [/^sendWhatsapp with .*"text".*: unexpectedly 422 .*24 hours/, "nobody has written to the number"],
   [
+    /^send(?:Email|Whatsapp) with .*: unexpectedly 400 .*"pass\.pass_data\./,
+    "passes have rules that no schema can tell",
+  ],
+  [
     /^put(?:Own)?Template with .*"wallet".*: unexpectedly 400 .*"pass_data\./,
     "passes have rules that no schema can tell",
   ],
