@@ -114,7 +114,7 @@ const EXPONENT: ReadonlySet<number> = new Set(Buffer.from("eE+-"));
 
 /** A double keeps 15 digits of any number, and is written without an exponent, -0, or zeros at its end. */
 function needsDigits(bytes: Uint8Array, from: number, end: number): boolean {
-  if (end - from > EXACT_CHARS_MAX) return true;
+  if (end - from > DOUBLE_DIGITS) return true;
   const first = bytes[from] === MINUS ? from + 1 : from;
   let point = -1;
   for (let at = first; at < end; at++) {
@@ -127,7 +127,7 @@ function needsDigits(bytes: Uint8Array, from: number, end: number): boolean {
   return bytes[end - 1] === ZERO || (bytes[first] === ZERO && end - point > TINY_CHARS);
 }
 
-const EXACT_CHARS_MAX = 15;
+const DOUBLE_DIGITS = 15;
 /** The point and six zeros. */
 const TINY_CHARS = 7;
 

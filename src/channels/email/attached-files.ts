@@ -14,14 +14,14 @@ export async function keptBytes(
   { sha256 }: StoredContent,
   contents: Pick<ContentStore, "get"> | undefined,
 ): Promise<Buffer> {
-  const body = await contents?.get(job, sha256);
-  if (!body) throw new LostContentError("the message could not be sent: its content is gone");
-  if (digestOf(body) !== sha256) throw new LostContentError("the message could not be sent: its content is damaged");
+  const body = soundBody((await contents?.get(job, sha256)) ?? null, sha256, "content");
   return Buffer.from(body.buffer, body.byteOffset, body.length);
 }
 
-function digestOf(body: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(body).digest("hex");
+function soundBody(body: Uint8Array | null, sha256: string, what: string): Uint8Array {
+  if (body === null) throw new LostContentError(`the message could not be sent: its ${what} is gone`);
+  if (new Bun.CryptoHasher("sha256").update(body).digest("hex") === sha256) return body;
+  throw new LostContentError(`the message could not be sent: its ${what} is damaged`);
 }
 
 /**
@@ -36,11 +36,8 @@ export async function attachedFiles(
   const found = new Map<string, Uint8Array>();
   const attachments: Attachment[] = [];
   for (const { filename, contentType, contentId, sha256 } of files) {
-    const body = found.get(sha256) ?? (await contents?.get(job, sha256)) ?? null;
-    if (body === null) throw new LostContentError(`the message could not be sent: its attachment ${filename} is gone`);
-    if (!found.has(sha256) && digestOf(body) !== sha256) {
-      throw new LostContentError(`the message could not be sent: its attachment ${filename} is damaged`);
-    }
+    const body =
+      found.get(sha256) ?? soundBody((await contents?.get(job, sha256)) ?? null, sha256, `attachment ${filename}`);
     found.set(sha256, body);
     attachments.push({ filename, ...(contentType && { contentType }), ...(contentId && { contentId }), body });
   }

@@ -1,4 +1,4 @@
-import type { MailMessage } from "./mime/mail-message.ts";
+import { type MailMessage, NOT_ASCII } from "./mime/mail-message.ts";
 import { isPositive, type SmtpReply } from "./reply-reader.ts";
 import { failureOf, isTooMany, type SmtpFailure } from "./smtp-replies.ts";
 
@@ -190,8 +190,6 @@ export class SmtpTransaction {
     this.line.done(result);
   }
 }
-
-const NOT_ASCII = /[^\0-\x7f]/;
 
 const NO_SMTPUTF8: SmtpFailure = { stage: "message", code: "ESMTPUTF8", replyCode: null, reply: null, command: null };
 const NO_8BITMIME: SmtpFailure = { ...NO_SMTPUTF8, code: "E8BITMIME" };

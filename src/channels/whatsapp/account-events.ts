@@ -48,7 +48,7 @@ const EVENT_MEMBERS = [
 const ALARMING =
   /(?:^|_)(?:PAUSED|DISABLED?|REJECTED|FLAGGED|LOCKED|DOWNGRADED?|RED|BANNED|RESTRICT(?:ED|ION)|VIOLATION|DELETED|OFFBOARDED|REMOVED|REVOKED|DENIED|COMPROMISED|SUSPENDED|PENDING_DELETION)(?:_|$)/;
 
-const EVENT_CHARS_MAX = 64;
+export const EVENT_CHARS_MAX = 64;
 
 /** What the value of a change tells of an account; null: its field is none of those. */
 export function accountEvent(field: string | null, value: JsonObject): PartKind | null {

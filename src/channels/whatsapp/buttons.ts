@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { enumOf } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
-import { complaintAboutFilled } from "./value-rules.ts";
+import { complaintAbout } from "./value-rules.ts";
 
 export const BUTTON_TYPES = ["quick_reply", "url", "copy_code", "flow"] as const;
 export type ButtonType = (typeof BUTTON_TYPES)[number];
@@ -76,7 +76,7 @@ function complaintAboutOne(button: JsonObject): string | null {
   const type = BUTTON_TYPES.find((known) => known === button["sub_type"]);
   if (type === undefined) return `.sub_type must be one of ${BUTTON_TYPES.join(", ")}`;
   if (value === undefined) return ".value is required";
-  const complaint = complaintAboutFilled(value, VALUE_CHARS_MAX[type]);
+  const complaint = complaintAbout(value, VALUE_CHARS_MAX[type]);
   return complaint === null ? null : `.value ${complaint}`;
 }
 

@@ -126,12 +126,8 @@ function dataOf({
   const text = JSON.stringify(content);
   const isKept = text.length <= chatLimits.incomingMessageCharsMax && isJsonObject(content);
   const where = { account_id: accountId, phone_number_id: phoneNumberId, phone_number: displayNumber, field };
-  const more = isKept ? { content } : { content: null, excerpt: excerptOf(text) };
+  const more = isKept ? { content } : { content: null, excerpt: shortened(text, chatLimits.incomingMessageCharsMax) };
   return type === "message.unknown"
     ? { ...where, part: what, ...more }
     : { ...where, event, alarming: isAlarming, ...more };
-}
-
-function excerptOf(text: string): string | null {
-  return shortened(text, chatLimits.incomingMessageCharsMax);
 }

@@ -6,7 +6,7 @@ import { HEADER_MEDIA_TYPES, type HeaderMedia } from "../../domain/whatsapp.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
 import { PARAMETER_NAME, PARAMETER_NAME_RULE } from "./params.ts";
-import { complaintAboutFilled, isLonger, isPlainLine } from "./value-rules.ts";
+import { complaintAbout, isLonger, isPlainLine } from "./value-rules.ts";
 
 /** The value of the one placeholder in a header of text. */
 export interface HeaderText {
@@ -121,7 +121,7 @@ export function complaintAboutHeader(value: Json | undefined): string | null {
 
 function complaintAboutText({ text, parameter_name: name }: JsonObject): string | null {
   if (text === undefined) return "header.text is required";
-  const complaint = complaintAboutFilled(text, HEADER_TEXT_CHARS_MAX);
+  const complaint = complaintAbout(text, HEADER_TEXT_CHARS_MAX);
   if (complaint !== null) return `header.text ${complaint}`;
   if (name === undefined || (typeof name === "string" && PARAMETER_NAME.test(name))) return null;
   return `header.parameter_name must be ${PARAMETER_NAME_RULE}`;

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { chatLimits } from "./limits.ts";
-import { complaintAboutFilled, TemplateValue } from "./value-rules.ts";
+import { complaintAbout, TemplateValue } from "./value-rules.ts";
 
 /** The name of a template's placeholder. */
 export const PARAMETER_NAME = /^[a-z_][a-z0-9_]{0,99}$/;
@@ -38,7 +38,7 @@ export function complaintAboutParams(params: Json | undefined): string | null {
   if (named.length > chatLimits.chatParamsMax) return TOO_MANY;
   for (const [name, value] of named) {
     if (!PARAMETER_NAME.test(name)) return `params has the name ${quoted(name)}: a name must be ${PARAMETER_NAME_RULE}`;
-    const complaint = complaintAboutFilled(value, chatLimits.chatParamCharsMax);
+    const complaint = complaintAbout(value, chatLimits.chatParamCharsMax);
     if (complaint !== null) return `params.${name} ${complaint}`;
   }
   return null;
@@ -49,7 +49,7 @@ const TOO_MANY = `params must not hold more than ${chatLimits.chatParamsMax} val
 function complaintAboutList(params: readonly Json[]): string | null {
   if (params.length > chatLimits.chatParamsMax) return TOO_MANY;
   for (const [index, value] of params.entries()) {
-    const complaint = complaintAboutFilled(value, chatLimits.chatParamCharsMax);
+    const complaint = complaintAbout(value, chatLimits.chatParamCharsMax);
     if (complaint !== null) return `params[${index}] ${complaint}`;
   }
   return null;

@@ -17,7 +17,7 @@ const BLANKS_IN_A_ROW = / {5}/;
  * Describes what is wrong with one value: the provider allows little in a text parameter. Completes "it …"; null: it is
  * fine.
  */
-function complaintAbout(value: unknown, charsMax: number): string | null {
+export function complaintAbout(value: unknown, charsMax: number): string | null {
   if (typeof value === "boolean") return null;
   const number = numberOf(value);
   if (number !== null) {
@@ -29,15 +29,10 @@ function complaintAbout(value: unknown, charsMax: number): string | null {
       : null;
   }
   if (typeof value !== "string") return "must be a string, a number or a boolean";
+  if (value.trim() === "") return "must not be empty";
   if (isLonger(value, charsMax)) return `must not be longer than ${charsMax} characters`;
   if (!isPlainLine(value)) return "must not contain line breaks, tabs or other control characters";
   return BLANKS_IN_A_ROW.test(value) ? "must not contain more than four blanks in a row" : null;
-}
-
-/** As `complaintAbout`, for a value that must not be empty. */
-export function complaintAboutFilled(value: unknown, charsMax: number): string | null {
-  if (typeof value === "string" && value.trim() === "") return "must not be empty";
-  return complaintAbout(value, charsMax);
 }
 
 /** Whether the text has more Unicode characters: an emoji is one. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "../../domain/incoming-messages.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import type { NumberOfAccount } from "../../domain/sender-accounts.ts";
 import type { NewsType } from "../../domain/tenant-news.ts";
-import { accountEvent, type PartKind } from "./account-events.ts";
+import { accountEvent, EVENT_CHARS_MAX, type PartKind } from "./account-events.ts";
 import { chatErrorText } from "./chat-error-text.ts";
 import { chatLimits } from "./limits.ts";
 import { type ChangedPerson, changedPerson, type PersonIds, subjectOf, writerOf } from "./person.ts";
@@ -153,8 +153,6 @@ function errorEvent(errors: Json): Pick<PartKind, "event" | "isAlarming"> {
   const code = isJsonObject(error) ? error["code"] : undefined;
   return { event: code === undefined ? null : shortened(String(code), EVENT_CHARS_MAX), isAlarming: true };
 }
-
-const EVENT_CHARS_MAX = 64;
 
 /** Hands a part on: as news of the account, or as something unknown. */
 function keep(content: Json, what: CallbackPart["what"], { found, ...place }: Place, kind?: PartKind): void {

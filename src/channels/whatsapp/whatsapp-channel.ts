@@ -101,7 +101,6 @@ export class WhatsappChannel implements Channel {
     const callbackData = this.options.callbacks.sign({ tenantId, jobId, phoneNumberId });
     const reply = await this.client.send(sender, graphMessage(payload, callbackData), signal);
     const sent = { job, sender, own: tenant.whatsapp.sender !== null, to: payload.to, sentAtMs };
-    this.note(reply, sender, job.tenantId);
     const asked = reply.kind === "called_off" ? {} : { relay: this.relay.name, ...saidBy(reply, sender) };
     return { ...this.outcomeOf(reply, sent), ...asked };
   }
@@ -110,6 +109,7 @@ export class WhatsappChannel implements Channel {
     const { sender, to } = delivery;
     switch (reply.kind) {
       case "accepted":
+        this.judged(delivery);
         this.pace.succeeded(sender);
         this.spacing.succeeded(sender.phoneNumberId, to);
         if (reply.waitMs > 0) this.pace.pause(sender, reply.waitMs);
@@ -128,6 +128,7 @@ export class WhatsappChannel implements Channel {
   private followError(error: GraphError, askedMs: number, delivery: SentMessage): Outcome {
     const { job, sender, sentAtMs, to } = delivery;
     const rule = ruleFor(error);
+    if (!SAYS_NOTHING.includes(rule.follows)) this.judged(delivery);
     const code = error.code !== null && isKnownCode(error.code) ? String(error.code) : "other";
     this.options.telemetry.count("chat_provider_errors", { code, follows: rule.follows });
     const said = sayingOf(error, sender);
@@ -203,11 +204,9 @@ export class WhatsappChannel implements Channel {
   }
 
   /** Whatever the provider judged, it works for the number. */
-  private note(reply: GraphReply, sender: WhatsappSender, tenant: string): void {
-    const isJudged =
-      reply.kind === "accepted" || (reply.kind === "refused" && !SAYS_NOTHING.includes(ruleFor(reply.error).follows));
-    if (!isJudged || !this.pace.judged(sender)) return;
-    const fields = { phone_number_id: sender.phoneNumberId, tenant };
+  private judged({ sender, job }: SentMessage): void {
+    if (!this.pace.judged(sender)) return;
+    const fields = { phone_number_id: sender.phoneNumberId, tenant: job.tenantId };
     this.options.telemetry.log("info", "the chat provider works for a phone number again", fields);
   }
 

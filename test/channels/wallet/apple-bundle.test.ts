@@ -222,15 +222,20 @@ const NEWER: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
+/** The files of the pass that a request with these members makes. */
+async function requested(members: JsonObject) {
+  const passData = { serial_number: "serial-1", organization_name: "Acme", description: "A pass", ...members };
+  const context = { templates: new Map(), title: "Acme", issuerId: null, kind: "generic" } as const;
+  const accepted = acceptPass({ pass_type: "apple", pass_data: passData }, context);
+  if (accepted instanceof Fault || accepted.content.type !== "apple") throw new Error(JSON.stringify(accepted));
+  const images = new Map(Array.from(accepted.images, ([hash, png]) => [hash, new Uint8Array(png)]));
+  return bundleOf({ ...aPass("generic"), content: accepted.content, images });
+}
+
 test.each(NEWER)(
   "%s is signed so that OpenSSL verifies it, and valid by schema and second parser",
   async (_what, members) => {
-    const passData = { serial_number: "serial-1", organization_name: "Acme", description: "A pass", ...members };
-    const context = { templates: new Map(), title: "Acme", issuerId: null, kind: "generic" } as const;
-    const accepted = acceptPass({ pass_type: "apple", pass_data: passData }, context);
-    if (accepted instanceof Fault || accepted.content.type !== "apple") throw new Error(JSON.stringify(accepted));
-    const images = new Map(Array.from(accepted.images, ([hash, png]) => [hash, new Uint8Array(png)]));
-    const files = await bundleOf({ ...aPass("generic"), content: accepted.content, images });
+    const files = await requested(members);
     expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
     const pass = json(files["pass.json"]);
     const { $schema: _, ...draft4 } = structuredClone(schema);
@@ -263,12 +268,7 @@ test("each language has its texts and images in the bundle, and a second parser 
     de: { strings: { gate: text, Gate: "Tor" }, logo_base64: logo },
     "pt-BR": { icon2xBase64: logo },
   };
-  const passData = { serial_number: "serial-1", organization_name: "Acme", description: "A pass", localizations };
-  const context = { templates: new Map(), title: "Acme", issuerId: null, kind: "generic" } as const;
-  const accepted = acceptPass({ pass_type: "apple", pass_data: passData }, context);
-  if (accepted instanceof Fault || accepted.content.type !== "apple") throw new Error(JSON.stringify(accepted));
-  const images = new Map(Array.from(accepted.images, ([hash, png]) => [hash, new Uint8Array(png)]));
-  const files = await bundleOf({ ...aPass("generic"), content: accepted.content, images });
+  const files = await requested({ localizations });
   expect(await verify(files)).toEqual({ exitCode: 0, output: "CMS Verification successful\n" });
   expect(Object.keys(json(files["manifest.json"]))).toEqual(
     expect.arrayContaining(["de.lproj/pass.strings", "de.lproj/logo.png", "pt-BR.lproj/icon@2x.png"]),

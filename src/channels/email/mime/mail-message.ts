@@ -115,7 +115,8 @@ function bodyOf(
   return { body };
 }
 
-const NOT_ASCII = /[^\0-\x7f]/;
+/** RFC 5322 has no other characters; RFC 6532 has. */
+export const NOT_ASCII = /[^\0-\x7f]/;
 const MIME_VERSION: HeaderField = ["MIME-Version", " 1.0"];
 const HTML_ALONE: HeaderField = ["Content-Type", " text/html; charset=utf-8"];
 const TEXT_ALONE: HeaderField = ["Content-Type", " text/plain; charset=utf-8"];

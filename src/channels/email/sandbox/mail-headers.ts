@@ -1,3 +1,4 @@
+import { JOB_FIELD } from "../mime/kept-mail.ts";
 import { MimePart } from "../reports/mime-part.ts";
 
 /** Reads a few headers of a message that is stored as it came over the wire. */
@@ -16,8 +17,12 @@ export function messageIdIn(source: Buffer): string | null {
   return (JOB.exec(block) ?? MESSAGE_ID.exec(block))?.[1] ?? null;
 }
 
-const JOB = /^x-waybill-job:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im;
-const MESSAGE_ID = /^message-id:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)/im;
+const [JOB, MESSAGE_ID] = [idIn(JOB_FIELD), idIn("Message-ID")];
+
+/** Finds the field's value, which stands in angle brackets. */
+function idIn(field: string): RegExp {
+  return new RegExp(String.raw`^${field}:(?:[ \t]|\r\n[ \t])*(<[^<>\r\n]{1,998}>)`, "im");
+}
 
 /** The subject as a person reads it: unfolded, with RFC 2047 words decoded. Empty if there is none. */
 export function subjectIn(source: Buffer): string {

@@ -5,20 +5,18 @@ import { acceptEmail, type KeptContent } from "../request.ts";
 import { keptMessage } from "./kept-message.ts";
 import type { Entity } from "./mime-tree.ts";
 
-export type KeptMail = KeptContent;
-
 /** Rejects with an `SmtpRefusal`. */
-export async function keptMail(message: Entity): Promise<KeptMail> {
+export async function keptMail(message: Entity): Promise<KeptContent> {
   const { bytes, isEightBit } = await keptMessage(message);
   return { sha256: new Bun.CryptoHasher("sha256").update(bytes).digest("hex"), body: bytes, isEightBit };
 }
 
 /** Messages on their way into the queue that are sent as they came. A request names its message, which is too large for each body. */
 export class KeptMails {
-  private readonly held = new Map<string, { readonly mail: KeptMail; holders: number }>();
+  private readonly held = new Map<string, { readonly mail: KeptContent; holders: number }>();
 
   /** Requests may name it until the returned function is called. */
-  hold(mail: KeptMail): () => void {
+  hold(mail: KeptContent): () => void {
     const entry = this.held.get(mail.sha256) ?? { mail, holders: 0 };
     entry.holders += 1;
     this.held.set(mail.sha256, entry);

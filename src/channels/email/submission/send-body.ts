@@ -10,9 +10,10 @@ import { headerText } from "../header-text.ts";
 import { checkHtml } from "../html-rules.ts";
 import { emailLimits } from "../limits.ts";
 import { ownSenderOf } from "../own-sender.ts";
+import type { KeptContent } from "../request.ts";
 import type { Field } from "./header-fields.ts";
 import { addressesIn, decodeHeader, firstAddressesIn, headerIn } from "./header-values.ts";
-import { type KeptMail, keptMail } from "./kept-mails.ts";
+import { keptMail } from "./kept-mails.ts";
 import { isTraceHeader } from "./kept-message.ts";
 import { type Entity, leavesOf } from "./mime-tree.ts";
 import {
@@ -34,7 +35,7 @@ export interface SendBodies {
   /** Names this very message wherever it is sent again (RFC 5322, 3.6.4), or null. */
   readonly messageId: string | null;
   /** Sent as it came; null: the body has all of it. */
-  readonly kept: KeptMail | null;
+  readonly kept: KeptContent | null;
   /** The body for one recipient, as JSON. */
   bodyFor(recipient: string): string;
 }
@@ -177,7 +178,7 @@ function exactHeaders(fields: readonly Field[], sender: string): JsonObject | nu
   const seen = new Set<string>();
   for (const { name, key, value } of fields) {
     if (!isFurtherHeader(key) || isTraceHeader(key)) continue;
-    const text = key === "references" ? shortened(value) : oneLine(decodeHeader(value));
+    const text = furtherText(key, value);
     const isLong = Buffer.byteLength(`${name}: ${text}`) > emailLimits.headerBytesMax;
     const isEncoded = !key.startsWith("x-") && /[^\x20-\x7e]/.test(text);
     if (isLong || isEncoded || seen.size === seen.add(key).size || seen.size > emailLimits.headersMax) return null;
@@ -199,10 +200,15 @@ function furtherHeadersOf(fields: readonly Field[]): Readonly<Record<string, str
   const further = new Map<string, readonly [string, string]>();
   for (const { key, name, value } of fields) {
     if (!isFurtherHeader(key) || isTraceHeader(key) || further.has(key)) continue;
-    const text = key === "references" ? shortened(value) : oneLine(decodeHeader(value));
+    const text = furtherText(key, value);
     if (text !== "") further.set(key, [name, text]);
   }
   return Object.fromEntries(further.values());
+}
+
+/** What the API is given as the header's value. */
+function furtherText(key: string, value: string): string {
+  return key === "references" ? shortened(value) : oneLine(decodeHeader(value));
 }
 
 /** A long thread's message ids: the first and the last ones, as many as one line holds (RFC 5322, 2.1.1). */
