@@ -100,9 +100,18 @@ function both(one: Schema, other: Schema): Schema {
   return {
     ...one,
     ...other,
-    ...((one.properties ?? other.properties) && { properties: { ...one.properties, ...other.properties } }),
+    ...((one.properties ?? other.properties) && { properties: bothMembers(one.properties, other.properties) }),
     ...((one.required ?? other.required) && { required: [...(one.required ?? []), ...(other.required ?? [])] }),
   };
+}
+
+/** A member that both name is what both say of it: values of one alone would hardly ever be values of the other. */
+function bothMembers(
+  ones: Readonly<Record<string, Schema>> = {},
+  others: Readonly<Record<string, Schema>> = {},
+): Readonly<Record<string, Schema>> {
+  const shared = Object.entries(others).map(([name, other]) => [name, { ...ones[name], ...other }] as const);
+  return { ...ones, ...Object.fromEntries(shared) };
 }
 
 function mapValues<T>(all: Readonly<Record<string, T>>, change: (value: T) => object): object {
