@@ -1,27 +1,26 @@
-import { startGraphSandbox } from "../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
-import { eventTimeMs } from "../../src/domain/event.ts";
-import { jobTimeMs } from "../../src/domain/ids.ts";
+import { type NumberTrouble, startGraphSandbox } from "../../src/channels/whatsapp/sandbox/graph-sandbox.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
+import { CHAT, createChatTenants, numberOf, readChats, type SentChat } from "../../test/support/chat-load.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { type LoadTenant, readAllEvents } from "../../test/support/load.ts";
+import type { LoadTenant } from "../../test/support/load.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../../test/support/waybill.ts";
 import { noTelemetry } from "./bench-world.ts";
 import { drive, type LoadResult } from "./driver.ts";
-import { type LatencySummary, summarise } from "./latency.ts";
+import { type LatencySummary, round, summarise } from "./latency.ts";
 
 /** Each has its own number, because one number sends at most eighty messages per second. */
 const TENANTS = 40;
 const SECRET = "a webhook secret of the benchmark";
 const SETTLED_MS = 180_000;
-const BODY = JSON.stringify({ phone_number: "5491122334455", template_id: "order_update", params: ["Ann", "4711"] });
+const BODY = JSON.stringify(CHAT);
 
 export interface ChatLoad {
   /** Duration of the run at full speed. */
   readonly seconds: number;
-  /** Messages per second, before and while a number is throttled. */
+  /** Messages per second, before and while a number is throttled or fails. */
   readonly rate: number;
-  readonly throttledSeconds: number;
+  readonly troubledSeconds: number;
 }
 
 export interface ChatResult {
@@ -31,30 +30,39 @@ export interface ChatResult {
   readonly sendsPerSecond: number;
   /** From the first send to the last callback in the event store: three statuses per message. */
   readonly statusesPerSecond: number;
-  /** From the request to the provider's acceptance, for all tenants except the one whose number is throttled. */
+  /** From the request to the provider's acceptance, for all tenants except the one whose number is in trouble. */
   readonly calmMs: LatencySummary;
   readonly throttledMs: LatencySummary;
-  readonly throttledSeconds: number;
+  readonly failingMs: LatencySummary;
+  /** After it has failed for `troubledSeconds`. */
+  readonly failingCallsPerSecond: number;
+  readonly troubledSeconds: number;
 }
 
 /**
  * The embedded default with chat: HTTP, queue, actors, Graph API (a sandbox in this process), signed callbacks, event
- * store. First at full speed; then at a steady rate, before and while one tenant's number is throttled.
+ * store. First at full speed; then at a steady rate, before and while one tenant's number is throttled, and while the
+ * provider fails for it.
  */
-export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): Promise<ChatResult> {
-  let isThrottling = false;
+export async function chatPath({ seconds, rate, troubledSeconds }: ChatLoad): Promise<ChatResult> {
+  let trouble: NumberTrouble | null = null;
+  let asked = 0;
   const sandbox = startGraphSandbox({
     webhookSecret: SECRET,
     clock: systemClock,
     random: systemRandom,
     telemetry: noTelemetry,
-    isThrottled: (phoneNumberId) => isThrottling && phoneNumberId === numberOf(0),
+    troubleOf: (phoneNumberId) => {
+      if (trouble === null || phoneNumberId !== numberOf(0)) return null;
+      asked += 1;
+      return trouble;
+    },
   });
   const home = await temporaryHome();
   const server = await startWaybill(home.path, { WHATSAPP_API_URL: sandbox.url, WEBHOOK_SECRET: SECRET });
   try {
     sandbox.callBack(server.url);
-    const tenants = await chatTenants(server);
+    const tenants = await createChatTenants(server, TENANTS);
     const load = { path: "/v1/send/whatsapp", body: BODY, apiKeys: tenants.map((tenant) => tenant.apiKey) };
     const target = { ...load, host: new URL(server.url).hostname, port: Number(new URL(server.url).port) };
 
@@ -64,11 +72,19 @@ export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): P
     const lastMs = fast.reduce((last, job) => Math.max(last, job.sentMs), 0);
     const lastEventMs = fast.reduce((last, job) => Math.max(last, job.lastMs), 0);
 
-    await drive({ ...target, connections: 16, seconds: throttledSeconds, rate, warmUpSeconds: 1 });
+    const steadily = { ...target, connections: 16, seconds: troubledSeconds, rate, warmUpSeconds: 0 };
+    await drive({ ...steadily, warmUpSeconds: 1 });
     const throttledFromMs = Date.now();
-    isThrottling = true;
-    await drive({ ...target, connections: 16, seconds: throttledSeconds, rate, warmUpSeconds: 0 });
-    isThrottling = false;
+    trouble = "throttled";
+    await drive(steadily);
+    const failingFromMs = Date.now();
+    [trouble, asked] = ["failing", 0];
+    await drive(steadily);
+    // By then the pauses are long: what is asked for in this time goes on for as long as the number fails.
+    const [askedBefore, countedFromMs] = [asked, performance.now()];
+    await drive({ ...steadily, seconds: troubledSeconds / 4 });
+    const failingCallsPerSecond = round(((asked - askedBefore) * 1000) / (performance.now() - countedFromMs));
+    trouble = null;
 
     const [, ...others] = await allEvents(server, tenants);
     const steady = others.flat().filter((job) => job.acceptedMs > lastEventMs);
@@ -79,8 +95,10 @@ export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): P
       sendsPerSecond: Math.round((fast.length * 1000) / (lastMs - firstMs)),
       statusesPerSecond: Math.round((fast.length * 3000) / (lastEventMs - firstMs)),
       calmMs: waits(steady.filter((job) => job.acceptedMs < throttledFromMs)),
-      throttledMs: waits(steady.filter((job) => job.acceptedMs >= throttledFromMs)),
-      throttledSeconds,
+      throttledMs: waits(steady.filter((job) => isBetween(job, throttledFromMs, failingFromMs))),
+      failingMs: waits(steady.filter((job) => job.acceptedMs >= failingFromMs)),
+      failingCallsPerSecond,
+      troubledSeconds,
     };
   } finally {
     await server.kill();
@@ -89,51 +107,22 @@ export async function chatPath({ seconds, rate, throttledSeconds }: ChatLoad): P
   }
 }
 
-async function chatTenants(server: Waybill): Promise<readonly LoadTenant[]> {
-  await server.operator("PUT", "/plans/load", { requests_per_minute: 1_000_000 });
-  const tenants: LoadTenant[] = [];
-  for (let i = 0; i < TENANTS; i += 1) {
-    const id = `chat-${i}`;
-    const tenant = { id, name: id, plan: "load", channels: ["whatsapp"], allow_custom: ["whatsapp"] };
-    await server.operator("POST", "/tenants", tenant);
-    const sender = { phone_number_id: numberOf(i), access_token: "token" };
-    await server.operator("PUT", `/tenants/${id}/credentials/whatsapp`, sender);
-    const key = await server.operator("POST", `/tenants/${id}/keys`);
-    tenants.push({ id, apiKey: key.body.api_key });
-  }
-  return tenants;
-}
-
-function numberOf(tenant: number): string {
-  return String(900_000 + tenant);
-}
-
-interface SentJob {
-  readonly acceptedMs: number;
-  readonly sentMs: number;
-  readonly lastMs: number;
+function isBetween({ acceptedMs }: SentChat, fromMs: number, untilMs: number): boolean {
+  return acceptedMs >= fromMs && acceptedMs < untilMs;
 }
 
 /** The events of each tenant's jobs, read once there are three statuses for each accepted job. */
-async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promise<readonly (readonly SentJob[])[]> {
+async function allEvents(server: Waybill, tenants: readonly LoadTenant[]): Promise<readonly (readonly SentChat[])[]> {
   const accepted = await acceptedJobs(server);
   return await eventually(
     "every message is read in the event store",
     async () => {
-      const all: (readonly SentJob[])[] = [];
-      for (const tenant of tenants) all.push(await readJobs(server, tenant));
+      const all: (readonly SentChat[])[] = [];
+      for (const tenant of tenants) all.push(await readChats(server, tenant));
       return all.flat().length === accepted ? all : null;
     },
     SETTLED_MS,
   );
-}
-
-async function readJobs(server: Waybill, tenant: LoadTenant): Promise<readonly SentJob[]> {
-  const { byJob, ids, sentIds } = await readAllEvents(server, tenant);
-  // No spread: there may be more events than a call can have arguments.
-  const lastMs = eventTimeMs(ids.reduce((last, id) => Math.max(last, id), 0));
-  const whole = [...sentIds].filter(([jobId]) => byJob.get(jobId)?.length === 3);
-  return whole.map(([jobId, eventId]) => ({ acceptedMs: jobTimeMs(jobId), sentMs: eventTimeMs(eventId), lastMs }));
 }
 
 async function acceptedJobs(server: Waybill): Promise<number> {

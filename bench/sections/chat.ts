@@ -4,11 +4,11 @@ import type { SectionOptions } from "./section.ts";
 
 /** At a higher rate, the calm half of the comparison would not be calm on a small machine. */
 const STEADY_RATE_MAX = 100;
-const THROTTLED_SECONDS = 60;
+const TROUBLED_SECONDS = 60;
 
 export async function chat({ seconds, rate, smoke }: SectionOptions): Promise<unknown> {
   const steadyRate = Math.min(rate, STEADY_RATE_MAX);
-  const result = await chatPath({ seconds, rate: steadyRate, throttledSeconds: smoke ? 2 : THROTTLED_SECONDS });
+  const result = await chatPath({ seconds, rate: steadyRate, troubledSeconds: smoke ? 2 : TROUBLED_SECONDS });
   console.log("\nChat: the embedded default against the sandbox Graph API, forty phone numbers, as fast as it goes\n");
   console.table([
     {
@@ -18,12 +18,14 @@ export async function chat({ seconds, rate, smoke }: SectionOptions): Promise<un
       "statuses/s until all are in the event store": result.statusesPerSecond,
     },
   ]);
-  const { throttledSeconds, calmMs, throttledMs } = result;
+  const { troubledSeconds, calmMs, throttledMs, failingMs, failingCallsPerSecond } = result;
   console.log(`\nIsolation: ${steadyRate} messages/s, from the request to the provider's acceptance, p50 / p99\n`);
   console.table([
     {
       "nobody throttled": describeLatency(calmMs),
-      [`others, while one number is throttled for ${throttledSeconds} s`]: describeLatency(throttledMs),
+      [`others, while one number is throttled for ${troubledSeconds} s`]: describeLatency(throttledMs),
+      "others, while WhatsApp fails for it": describeLatency(failingMs),
+      "calls/s to the failing number": failingCallsPerSecond,
     },
   ]);
   return result;

@@ -20,9 +20,11 @@ export interface GraphSandboxOptions {
   readonly shuffled?: boolean;
   readonly doubled?: boolean;
   readonly early?: boolean;
-  /** Whether a phone number is currently over its throughput. Default: never. */
-  isThrottled?(phoneNumberId: string): boolean;
+  /** Asked for each message: whether its phone number is over its throughput, or fails. Default: never. */
+  troubleOf?(phoneNumberId: string): NumberTrouble | null;
 }
+
+export type NumberTrouble = "throttled" | "failing";
 
 export interface GraphSandbox {
   /** `http://127.0.0.1:<port>` */
@@ -106,7 +108,8 @@ class Sandbox {
 
   private async deliver(message: MessageRequest, phoneNumberId: string, body: string): Promise<Response> {
     const outcome = outcomeFor(message.to);
-    if (this.options.isThrottled?.(phoneNumberId)) return refused(THROTTLED);
+    const trouble = this.options.troubleOf?.(phoneNumberId) ?? null;
+    if (trouble !== null) return refused(trouble === "throttled" ? THROTTLED : FAILING);
     if (outcome === "undeliverable") return refused(UNDELIVERABLE);
     if (outcome === "window_closed" && message.template === null) return refused(WINDOW_CLOSED);
     if (outcome === "throttled" && this.isRefused(message)) return refused(THROTTLED);
@@ -202,6 +205,13 @@ const BROKEN: GraphRefusal = {
   code: 131000,
   message: "Something went wrong",
   details: "Message failed to send due to an unknown error.",
+};
+/** Of one number: its neighbours' messages are taken meanwhile. */
+const FAILING: GraphRefusal = {
+  status: 503,
+  code: 131016,
+  message: "Service unavailable",
+  details: "A service is temporarily unavailable.",
 };
 
 function refused({ status, code, subcode, message, details, type = "OAuthException" }: GraphRefusal): Response {
