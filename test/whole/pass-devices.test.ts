@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rm } from "node:fs/promises";
 import { unzipSync } from "fflate";
+import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -66,6 +68,20 @@ function passJson(bytes: Uint8Array | null): Record<string, unknown> {
   return JSON.parse(new TextDecoder().decode(bytes === null ? undefined : unzipSync(bytes)["pass.json"]));
 }
 
+/** Updates the pass, and has the device ask once the push has arrived. */
+async function updateTo(round: string, pass: Awaited<ReturnType<typeof aPass>>, device: WalletDevice): Promise<void> {
+  const arrivals = async () =>
+    (await waybill.operator("GET", `/sandbox/messages?to=${device.pushToken}`)).body.messages.length;
+  const before = await arrivals();
+  const pass_data = { auxiliary_fields: [{ key: "round", value: round }] };
+  const updated = await waybill.request(apiKey, "PUT", `/v1/passes/${pass.passId}`, { pass_data });
+  expect(updated.status).toBe(202);
+  await finalJob(waybill, apiKey, updated.body.job_id);
+  await eventually("the push", async () => (await arrivals()) > before);
+  device.push(pass.passTypeId);
+  await device.idle();
+}
+
 test("a pass is installed on a device, updated there and removed, and its tenant hears of each once", async () => {
   const pass = await aPass("PLAYER-1");
   expect(pass.serviceUrl).toBe(`${waybill.url}/wallet`);
@@ -74,14 +90,7 @@ test("a pass is installed on a device, updated there and removed, and its tenant
   const status = await waybill.request(apiKey, "GET", `/v1/passes/${pass.passId}/status`);
   expect(status.body).toMatchObject({ installed_devices: 1, is_installed: true });
 
-  const pass_data = { auxiliary_fields: [{ key: "round", value: "2" }] };
-  const updated = await waybill.request(apiKey, "PUT", `/v1/passes/${pass.passId}`, { pass_data });
-  expect(updated.status).toBe(202);
-  await finalJob(waybill, apiKey, updated.body.job_id);
-  const arrived = `/sandbox/messages?to=${device.pushToken}`;
-  await eventually("the push", async () => (await waybill.operator("GET", arrived)).body.messages.length > 0);
-  device.push(pass.passTypeId);
-  await device.idle();
+  await updateTo("2", pass, device);
   expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"2"');
 
   expect([await device.remove(pass), await device.remove(pass)]).toEqual([200, 200]);
@@ -107,4 +116,29 @@ test("a device waits for no receiver, and pending notifications are sent before 
   release.resolve();
   expect(await stopped).toBe(0);
   expect(heard.length - before).toBe(8);
+});
+
+test("after a restore, devices that saw later updates than the backup has get the next one", async () => {
+  await waybill.kill();
+  waybill = await startWaybill(home.path);
+  const pass = await aPass("PLAYER-3");
+  const device = new WalletDevice("device-ahead", "11ee".repeat(16));
+  expect(await device.add(pass)).toBe(201);
+  await updateTo("2", pass, device);
+  const backups = await temporaryHome();
+  const [folder, port] = [{ WAYBILL_HOME: home.path }, new URL(waybill.url).port];
+  expect(await runCommand(["backup", `${backups.path}/`], folder)).toMatchObject({ code: 0, errors: "" });
+  for (const round of ["3", "4", "5"]) await updateTo(round, pass, device);
+  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"5"');
+
+  await waybill.kill();
+  await rm(home.path, { recursive: true });
+  const restored = await runCommand(["restore", backups.path, "--queued=send"], folder);
+  await backups.remove();
+  expect(restored).toMatchObject({ code: 0, errors: "" });
+  // On the same port: the address is in the pass.
+  waybill = await startWaybill(home.path, { PORT: port });
+  await updateTo("6", pass, device);
+  expect(JSON.stringify(passJson(device.bytesOf(pass)))).toContain('"value":"6"');
+  expect(device.complaints).toEqual([]);
 });
