@@ -10,6 +10,7 @@ import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { JobQuestions } from "../domain/job-questions.ts";
 import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
+import type { ProcessStatuses } from "../domain/process-status.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
 import type { Random } from "../domain/random.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -38,6 +39,7 @@ export interface ApiPorts extends DoorPorts {
     Pick<TenantQueueRemoval, "unfinishedJobs">;
   /** What the processes that deliver know of jobs. */
   readonly questions: Pick<JobQuestions, "ask">;
+  readonly processStatuses: Pick<ProcessStatuses, "statuses">;
   /** How many shards the queue has. */
   readonly shards: number;
   readonly registry: Registry;

@@ -56,6 +56,7 @@ import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
 import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
+import { RoleProbe } from "./role-probe.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
@@ -137,7 +138,8 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
-  const parts = { needed: neededParts(stores, registry), beside: () => away.list() };
+  const noticed = place.kind === "child" ? [] : rolesOf(queue, whole.config);
+  const parts = { needed: neededParts(stores, registry), noticed, beside: () => away.list() };
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   base.late.sandbox = providers.inbox;
   const metrics = measured({ ...options, place, queue, ...registry }, wallet);
@@ -275,8 +277,17 @@ function historyOf(
   const schedule = new JobScheduler({ ...common, eventStore: eventStoreInTurn(reader, reads) });
   const found = finishedJobs(recipients);
   const history = erasure(recipients);
-  const { questions } = queue;
-  const asked = { eventStore: reader, eventMetrics, exports, finishedJobs: found, history, recipients, questions };
+  const { questions, statuses: processStatuses } = queue;
+  const asked = {
+    eventStore: reader,
+    eventMetrics,
+    exports,
+    finishedJobs: found,
+    history,
+    recipients,
+    questions,
+    processStatuses,
+  };
   return { ...asked, reads, retries, schedule };
 }
 
@@ -304,6 +315,13 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
 /** The parts that this process cannot work without. Only a process with an event store needs one. */
 function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
   return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe]), openFilesProbe];
+}
+
+/** The work that has to be done by some process, here or elsewhere. */
+function rolesOf({ statuses }: RedisQueue, { shards }: Config): readonly ReadinessProbe[] {
+  return (["dispatcher", "recorder"] as const).map(
+    (role) => new RoleProbe(role, { statuses, shards, clock: systemClock }),
+  );
 }
 
 interface Measured {

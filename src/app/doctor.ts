@@ -3,7 +3,8 @@ import { lstatSync, readdirSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/json.ts";
-import type { ProcessStatus } from "../domain/process-status.ts";
+import { ownerlessShards, type ProcessStatus } from "../domain/process-status.ts";
+import type { LeaseRole } from "../domain/queue.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { type NodeHealth, queueHealth, type ShardHealth } from "../engine/queue/queue-health.ts";
@@ -86,12 +87,14 @@ async function queueFindings({ config, telemetry, redis }: DoctorPorts): Promise
   try {
     const { problems, warnings, summary } = fitnessOf(await inspection.servers(), redis.kind === "cluster");
     const { nodes, shards } = await queueHealth(inspection, { shards: config.shards, channels: CHANNELS }, systemClock);
+    const { statuses } = await new RedisStatuses(inspection.connection).statuses();
     return [
       fine("Redis", summary),
       ...[...problems, ...warnings].map((says) => ({ part: "Redis", says, todo: "change that setting of Redis" })),
       ...nodes.flatMap(nodeFindings),
-      ...shardFindings(shards, config.roles.includes("recorder")),
-      ...processFindings((await new RedisStatuses(inspection.connection).statuses()).statuses),
+      ...ownerFindings(statuses, config.shards),
+      ...shardFindings(shards),
+      ...processFindings(statuses),
     ];
   } finally {
     await inspection.close();
@@ -129,21 +132,20 @@ function skewFindings(part: string, skewMs: number): readonly Finding[] {
   return [{ part, says, todo: "synchronize the clocks of all machines (chrony, systemd-timesyncd)" }];
 }
 
-function shardFindings(shards: readonly ShardHealth[], hasRecorder: boolean): readonly Finding[] {
-  const findings: Finding[] = [];
-  const without = (role: "dispatcher" | "recorder") =>
-    shards.filter(({ ownerless }) => ownerless.includes(role)).map(({ shard }) => shard);
-  const [undelivered, unrecorded] = [without("dispatcher"), hasRecorder ? without("recorder") : []];
-  if (undelivered.length > 0) {
-    const says = `nobody delivers shard ${undelivered.join(", ")}`;
-    findings.push({ part: "leases", says, todo: "start a process with the role dispatcher, or look into its log" });
-  }
-  if (unrecorded.length > 0) {
-    const says = `nobody records shard ${unrecorded.join(", ")}`;
-    findings.push({ part: "leases", says, todo: "start a process with the role recorder, or look into its log" });
-  }
-  if (findings.length === 0) findings.push(fine("leases", `all ${shards.length} shards have their owners`));
+function ownerFindings(statuses: readonly ProcessStatus[], shards: number): readonly Finding[] {
+  const part = "shards";
+  const without = (role: LeaseRole, work: string): readonly Finding[] => {
+    const found = ownerlessShards(statuses, role, shards);
+    if (found.length === 0) return [];
+    const says = `no running process ${work} ${found.length === shards ? "any shard" : `shard ${found.join(", ")}`}`;
+    return [{ part, says, todo: `start a process with the role ${role}, or look into its log` }];
+  };
+  const findings = [...without("dispatcher", "delivers"), ...without("recorder", "records")];
+  return findings.length > 0 ? findings : [fine(part, `running processes deliver and record all ${shards}`)];
+}
 
+function shardFindings(shards: readonly ShardHealth[]): readonly Finding[] {
+  const findings: Finding[] = [];
   const oldest = shards.flatMap((one) => one.oldest ?? []).sort((a, b) => b.ageMs - a.ageMs)[0];
   const waits = `the oldest job waits for ${seconds(oldest?.ageMs ?? 0)}${oldest === undefined ? "" : ` (${oldest.tenantId}, ${oldest.channel})`}`;
   findings.push(

@@ -3,7 +3,7 @@ import type { Calls } from "../domain/calls.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
-import type { ReadinessState } from "../http/readiness.ts";
+import type { AwayPart, ReadinessState } from "../http/readiness.ts";
 import type { ChildProcess } from "../processes/child-process.ts";
 import { type ChildRole, childrenOf, type ProcessPlan } from "../processes/process-plan.ts";
 import { Supervisor } from "../processes/supervisor.ts";
@@ -149,15 +149,16 @@ export class MainProcess {
     const [ours, others] = await Promise.all([own.readiness.look(), this.supervisor.askAll(READY, null, ASK_MS)]);
     const states = [ours, ...others.values()];
     const awayChildren = this.supervisor.away();
-    const away = new Map<string, number>();
+    const away = new Map<string, AwayPart>();
     const processes = awayChildren.map(({ name, sinceMs }) => ({ part: `process ${name}`, sinceMs }));
-    for (const { part, sinceMs } of [...states.flatMap((state) => state.away), ...processes]) {
-      away.set(part, Math.min(sinceMs, away.get(part) ?? sinceMs));
+    for (const found of [...states.flatMap((state) => state.away), ...processes]) {
+      const known = away.get(found.part);
+      if (known === undefined || found.sinceMs < known.sinceMs) away.set(found.part, found);
     }
     const failing = new Set(states.flatMap((state) => state.failing));
     // As long as one process of a role works, it takes over the others' work; without one, the role's work stops.
     for (const role of this.roleless(awayChildren.map(({ name }) => name))) failing.add(role);
-    return { failing: [...failing], away: Array.from(away, ([part, sinceMs]) => ({ part, sinceMs })) };
+    return { failing: [...failing], away: [...away.values()] };
   }
 
   /** Roles that no running process plays at the moment. */

@@ -34,7 +34,6 @@ export function openOverview(
 ): Overview {
   return new Overview({
     queue,
-    statuses: queue.statuses,
     rates: eventStore.reader,
     registry,
     webhooks: webhookDeliveries,

@@ -1,4 +1,5 @@
 import type { ChannelName } from "./job.ts";
+import type { LeaseRole } from "./queue.ts";
 
 /** A relay or provider that a process finds away. */
 export interface AwayRelay {
@@ -60,6 +61,19 @@ export interface KnownStatuses {
   readonly accepted: readonly AcceptedCount[];
   /** Of this UTC day. */
   readonly acceptedToday: number;
+}
+
+/**
+ * The shards whose work in this role no living process does. A lease proves nothing: it belongs to its owner after the owner has
+ * died, until another process takes it over.
+ */
+export function ownerlessShards(
+  statuses: readonly Pick<ProcessStatus, "delivers" | "records">[],
+  role: LeaseRole,
+  shards: number,
+): readonly number[] {
+  const owned = new Set(statuses.flatMap(({ delivers, records }) => (role === "dispatcher" ? delivers : records)));
+  return Array.from({ length: shards }, (_, shard) => shard).filter((shard) => !owned.has(shard));
 }
 
 /** What processes tell each other about themselves. Rejects with `TransportError` or `UnavailableError`. */

@@ -1,5 +1,6 @@
 import type { ChannelName } from "./job.ts";
-import type { LeaseRole, Leases } from "./queue.ts";
+import { ownerlessShards, type ProcessStatuses } from "./process-status.ts";
+import type { LeaseRole } from "./queue.ts";
 
 /** A tenant queue with jobs, those in flight included. */
 export interface TenantQueueDepth {
@@ -29,7 +30,8 @@ export interface RedisMemory {
 }
 
 /** The queue, as far as its size and its owners go. */
-export interface MeasuredQueue extends Pick<Leases, "leases"> {
+export interface MeasuredQueue {
+  readonly statuses: Pick<ProcessStatuses, "statuses">;
   depth(shard: number): Promise<ShardDepth>;
   memory(): Promise<RedisMemory>;
 }
@@ -38,7 +40,7 @@ export interface MeasuredQueue extends Pick<Leases, "leases"> {
 export interface QueueFacts {
   readonly depths: readonly ShardDepth[];
   readonly memory: RedisMemory;
-  /** Shards without an owner. */
+  /** Shards whose work no living process does. */
   readonly unowned: Readonly<Record<LeaseRole, number>>;
 }
 
@@ -46,11 +48,11 @@ export interface QueueFacts {
 export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<QueueFacts> {
   const depths: ShardDepth[] = [];
   for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
-  const unowned = async (role: LeaseRole) =>
-    (await queue.leases(role, shards)).filter((lease) => lease === null).length;
+  const { statuses } = await queue.statuses.statuses();
+  const unowned = (role: LeaseRole) => ownerlessShards(statuses, role, shards).length;
   return {
     depths,
-    unowned: { dispatcher: await unowned("dispatcher"), recorder: await unowned("recorder") },
+    unowned: { dispatcher: unowned("dispatcher"), recorder: unowned("recorder") },
     memory: await queue.memory(),
   };
 }

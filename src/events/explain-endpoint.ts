@@ -6,6 +6,7 @@ import { isJobId } from "../domain/ids.ts";
 import { type Attempt, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { type JobQuestions, type OwnersAnswer, WAITS, type WaitsFor } from "../domain/job-questions.ts";
 import type { QueuedJobSummary, QueuedJobs } from "../domain/job-search.ts";
+import { ownerlessShards, type ProcessStatuses } from "../domain/process-status.ts";
 import type { Tenant } from "../domain/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../domain/warm-up.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
@@ -19,6 +20,7 @@ export interface ExplainPorts {
   readonly queue: QueuedJobs;
   readonly eventStore: Pick<EventReader, "job">;
   readonly questions: Pick<JobQuestions, "ask">;
+  readonly processStatuses: Pick<ProcessStatuses, "statuses">;
   readonly clock: Clock;
 }
 
@@ -137,6 +139,9 @@ async function waitOf(ports: ExplainPorts, { tenant, job, waiting }: Unfinished)
   const waitsFor = answer?.waitsFor ?? "turn";
   const nowMs = ports.clock.nowMs();
   const why = waits(waitsFor, estimateMs({ tenant, waitsFor, forMs: answer?.forMs ?? null, ahead, channel, nowMs }));
+  if (answer === null && (await isOwnerless(ports, tenant))) {
+    return { ...why, detail: NO_PROCESS, ...(ahead !== null && { ahead }) };
+  }
   // The server's own words say most of what keeps it away.
   const detail = answer?.why ? `${why.detail}: ${answer.why}` : why.detail;
   return { ...why, detail, ...(ahead !== null && { ahead }) };
@@ -160,6 +165,14 @@ async function asked({ questions }: ExplainPorts, tenant: Tenant, job: JobRecord
     throw error;
   }
 }
+
+/** Whether no living process delivers what waits in the tenant's shard. */
+async function isOwnerless({ processStatuses }: ExplainPorts, { shard }: Tenant): Promise<boolean> {
+  const { statuses } = await processStatuses.statuses();
+  return ownerlessShards(statuses, "dispatcher", shard + 1).includes(shard);
+}
+
+const NO_PROCESS = "it waits for a process that delivers: none is running, and it goes on when one starts";
 
 interface Estimate {
   readonly tenant: Tenant;

@@ -22,6 +22,8 @@ export interface ReadinessState {
 export interface ReadinessOptions {
   /** The process is not ready unless all of these are available. */
   readonly needed: readonly ReadinessProbe[];
+  /** It is ready without these, and says that they are away. */
+  readonly noticed?: readonly ReadinessProbe[];
   /**
    * Other unavailable parts, such as relays and the spam filter, that do not stop the work. They write their own logs and
    * metrics.
@@ -60,11 +62,14 @@ export class Readiness {
   }
 
   private async ask(): Promise<ReadinessState> {
-    const { needed, beside } = this.options;
-    const down = (await Promise.all(needed.map((probe) => this.askOne(probe)))).flat();
+    const { needed, noticed = [], beside, clock } = this.options;
+    const askAll = async (probes: readonly ReadinessProbe[]) =>
+      (await Promise.all(probes.map((probe) => this.askOne(probe)))).flat();
+    const [down, missing] = await Promise.all([askAll(needed), askAll(noticed)]);
     // A stopping process closes its stores one by one; that is no outage.
-    if (!this.looks.isStopping) this.note(down);
-    const parts = down.map(({ part }) => ({ part, sinceMs: this.away.get(part) ?? this.options.clock.nowMs() }));
+    if (!this.looks.isStopping) this.note([...down, ...missing]);
+    const sinceMs = (part: string) => this.away.get(part) ?? clock.nowMs();
+    const parts = [...down, ...missing].map(({ part }) => ({ part, sinceMs: sinceMs(part) }));
     return { failing: down.map(({ part }) => part), away: [...parts, ...(beside?.() ?? [])] };
   }
 
@@ -84,7 +89,7 @@ export class Readiness {
 
   /** Logs and records what changed since the last probe. */
   private note(down: readonly PartAway[]): void {
-    const { clock, telemetry } = this.options;
+    const { clock, telemetry, needed, noticed = [] } = this.options;
     const now = new Set(down.map(({ part }) => part));
     for (const { part, why } of down) {
       telemetry.gauge("part_up", 0, { part });
@@ -92,7 +97,7 @@ export class Readiness {
       this.away.set(part, clock.nowMs());
       telemetry.log("warn", "a part is away", { part, error: why });
     }
-    for (const { name } of this.options.needed) {
+    for (const { name } of [...needed, ...noticed]) {
       if (!down.some(({ part }) => part === name || part.startsWith(`${name} `))) {
         telemetry.gauge("part_up", 1, { part: name });
       }

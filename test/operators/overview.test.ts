@@ -198,14 +198,16 @@ test("the overview counts the minutes of an hour, and names the longest and the 
   expect(new Set(body.tenants.map(({ tenant_id: id }) => id)).size).toBe(60);
 });
 
+/** The two shards of `ports`. */
+const OWNS_BOTH = { delivers: [0, 1], records: [0, 1] };
+
 function ports(changes: Partial<OverviewPorts> = {}): OverviewPorts {
   return {
     queue: {
       depth: async (shard) => depth(shard),
       memory: async () => ({ usedBytes: 1, maxBytes: null }),
-      leases: async (_, shards) => Array.from({ length: shards }, () => ({ token: "t", renewals: 1 })),
+      statuses: { statuses: async () => ({ statuses: [status("a", OWNS_BOTH)], accepted: [], acceptedToday: 9 }) },
     },
-    statuses: { statuses: async () => ({ statuses: [], accepted: [], acceptedToday: 9 }) },
     rates: { minutes: async () => [], sumsSince: async () => new Map() },
     registry: { tenantCount: async () => 2, expiring: async () => [] },
     webhooks: { disabled: async () => [] },
@@ -229,8 +231,8 @@ test("a store that fails, or never answers, costs the overview its own members a
   expect(noEvents.alarms.map(({ severity, title }) => [severity, title])).toEqual([["page", "clickhouse is away"]]);
 
   const clock = new ManualClock();
-  const queue = { depth: silent, memory: silent, leases: silent };
-  const overview = new Overview(ports({ clock, queue, statuses: { statuses: silent } }));
+  const queue = { depth: silent, memory: silent, statuses: { statuses: silent } };
+  const overview = new Overview(ports({ clock, queue }));
   const asked = overview.now();
   await Bun.sleep(0);
   clock.forward(1_600);

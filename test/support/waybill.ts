@@ -6,6 +6,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { basicEnvironment } from "./basic-environment.ts";
 import { eventually } from "./eventually.ts";
 import { fillHome } from "./made-home.ts";
+import { Scraper } from "./scraper.ts";
 
 /** A running Waybill, started by its command line in a separate process. */
 export interface Waybill {
@@ -88,6 +89,12 @@ export async function startWaybill(
     const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
   };
+  const scraper = new Scraper({ url, operatorToken: token });
+  const watched = async (code: number): Promise<number> => {
+    const complaints = await scraper.stop();
+    if (complaints.length > 0) throw new Error(`what monitoring saw meanwhile:\n${complaints.join("\n")}`);
+    return code;
+  };
   return {
     url,
     home,
@@ -97,12 +104,12 @@ export async function startWaybill(
     log: log.read,
     async kill() {
       server.kill("SIGKILL");
-      await server.exited;
+      await watched(await server.exited);
     },
-    ended: () => server.exited,
+    ended: async () => watched(await server.exited),
     async stop(signal = "SIGTERM") {
       server.kill(signal);
-      return await server.exited;
+      return await watched(await server.exited);
     },
     operator: (method, path, body) =>
       call(`/dash/api${path}`, { method, headers: { authorization: `Bearer ${token}` } }, body),

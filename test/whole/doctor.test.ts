@@ -39,7 +39,7 @@ test("a healthy system needs nobody, and each of its parts is named", async () =
     "Redis",
     "PostgreSQL",
     "ClickHouse",
-    "leases",
+    "shards",
     "queue",
     "event store",
     "data folder",

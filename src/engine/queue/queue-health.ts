@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
-import type { LeaseRole, TenantQueue } from "../../domain/queue.ts";
+import type { TenantQueue } from "../../domain/queue.ts";
 import type { RedisMemory } from "../../domain/queue-depth.ts";
 import { ChannelLetters, type QueuedChannel } from "./codec.ts";
 import { type RedisConnection, redisFailure } from "./connection.ts";
@@ -22,8 +22,6 @@ export interface NodeHealth {
 /** How one shard is. */
 export interface ShardHealth {
   readonly shard: number;
-  /** Roles that no process plays for it. */
-  readonly ownerless: readonly LeaseRole[];
   /** The first job in any of its tenant queues that were measured; null: none. */
   readonly oldest: (TenantQueue & { readonly ageMs: number }) | null;
   /** How long the oldest event waits for the event store; null: none does. */
@@ -35,8 +33,6 @@ export interface QueueHealth {
   readonly nodes: readonly NodeHealth[];
   readonly shards: readonly ShardHealth[];
 }
-
-const ROLES: readonly LeaseRole[] = ["dispatcher", "recorder"];
 
 /** Reads how the queue is, in bounded pieces. Changes nothing. */
 export async function queueHealth(
@@ -82,7 +78,6 @@ async function shardHealth(
   clock: Clock,
 ): Promise<ShardHealth> {
   const prefix = shardPrefix(shard);
-  const held = await Promise.all(ROLES.map((role) => redis.exists(`${prefix}:lease:${role}`)));
   const { measured, oldestEventMs } = await depthOf(redis, letters, shard);
   const ageOf = (sinceMs: number) => Math.max(0, clock.nowMs() - sinceMs);
   const [oldest] = measured
@@ -90,7 +85,6 @@ async function shardHealth(
     .sort((a, b) => a.oldestMs - b.oldestMs);
   return {
     shard,
-    ownerless: ROLES.filter((_, at) => held[at] === 0),
     oldest:
       oldest === undefined
         ? null

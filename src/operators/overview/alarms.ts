@@ -40,7 +40,7 @@ const DAY_MS = 86_400_000;
 const FOUND_MAX = 10;
 
 /** Parts that have an alert of their own. */
-const OWN_ALERTS = /^(?:relay |relays of |mail log$|process )/;
+const OWN_ALERTS = /^(?:relay |relays of |mail log$|process |dispatcher$|recorder$)/;
 
 /**
  * The alerts whose values the overview knows, with their thresholds. Prometheus waits before it tells somebody; who looks at the
@@ -71,7 +71,7 @@ const RULES: readonly Rule[] = [
         const count = queue?.unowned[role] ?? 0;
         return count === 0
           ? []
-          : [{ title: `${shards(count)} no ${role}`, detail: `nobody ${WORK[role]} what waits there` }];
+          : [{ title: `${shards(count)} no ${role}`, detail: `no running process ${WORK[role]} what waits there` }];
       }),
   },
   {

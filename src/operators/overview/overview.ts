@@ -3,7 +3,6 @@ import type { Expiring } from "../../domain/credentials.ts";
 import type { EventRates } from "../../domain/event-store.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import { oneAtATime } from "../../domain/one-at-a-time.ts";
-import type { ProcessStatuses } from "../../domain/process-status.ts";
 import { type MeasuredQueue, queueFacts } from "../../domain/queue-depth.ts";
 import { recently } from "../../domain/recently.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
@@ -23,7 +22,6 @@ const EXPIRING_DAYS = 30;
 
 export interface OverviewPorts {
   readonly queue: MeasuredQueue;
-  readonly statuses: Pick<ProcessStatuses, "statuses">;
   readonly rates: EventRates;
   readonly registry: { tenantCount(): Promise<number>; expiring(before: Date): Promise<readonly Expiring[]> };
   readonly webhooks: { disabled(): Promise<readonly DisabledWebhookFact[]> };
@@ -72,11 +70,11 @@ export class Overview {
 }
 
 function partsOf(ports: OverviewPorts) {
-  const { queue, shards, statuses, rates, registry, webhooks, readiness, clock, platformExpiring } = ports;
+  const { queue, shards, rates, registry, webhooks, readiness, clock, platformExpiring } = ports;
   const part = <T>(name: string, freshMs: number, read: () => Promise<T>) => bounded(ports, { name, freshMs, read });
   return {
     queue: part("queue", 0, () => queueFacts(queue, shards)),
-    processes: part("processes", 0, () => statuses.statuses()),
+    processes: part("processes", 0, () => queue.statuses.statuses()),
     rates: part("event store", RATES_FRESH_MS, async () => {
       const nowMs = clock.nowMs();
       const minutes = await rates.minutes(firstMinuteMs(nowMs));

@@ -47,16 +47,14 @@ export class Metrics {
 
   /** Replaces all series. Every value has the same labels. */
   series(name: string, values: readonly Series[]): void {
+    // The whole metric goes: a reset would leave a zero where there are no labels, which would be taken for a measurement.
+    this.registry.removeSingleMetric(PREFIX + name);
+    this.gauges.delete(name);
     const [first] = values;
-    let gauge = this.gauges.get(name);
-    if (gauge === undefined && first !== undefined) {
-      gauge = new Gauge(this.describe(name, name, first[0]));
-      this.gauges.set(name, gauge);
-    }
-    gauge?.reset();
-    // Without labels a reset leaves a zero, which would be taken for a measurement.
-    if (first === undefined) gauge?.remove();
-    for (const [labels, value] of values.slice(0, SERIES_MAX)) gauge?.set(labels, value);
+    if (first === undefined) return;
+    const gauge = new Gauge(this.describe(name, name, first[0]));
+    this.gauges.set(name, gauge);
+    for (const [labels, value] of values.slice(0, SERIES_MAX)) gauge.set(labels, value);
   }
 
   time(name: string, seconds: number, labels: Labels): void {

@@ -11,7 +11,7 @@ function shown(shards: number, changes: Partial<typeof queue> = {}) {
   const gauges = new Map<string, readonly Series[]>();
   let asked = 0;
   const ports = {
-    leases: (role: "dispatcher" | "recorder", count: number) => queue.leases(role, count),
+    statuses: queue.statuses,
     memory: () => queue.memory(),
     depth: (shard: number) => {
       asked += 1;

@@ -132,6 +132,7 @@ export class Front {
       payloads: this.payloads,
       contents: stores.jobContents,
       questions: { ask: async () => null },
+      processStatuses: { statuses: async () => ({ statuses: [], accepted: [], acceptedToday: 0 }) },
       directory,
       registry,
       operators: stores.operators,

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import type { Series } from "../../src/domain/telemetry.ts";
+import { Metrics } from "../../src/runtime/telemetry/metrics.ts";
+
+/** The values that a scraper reads of the metric. */
+async function read(metrics: Metrics, name: string): Promise<readonly string[]> {
+  const lines = (await metrics.text()).split("\n");
+  return lines.filter((line) => line.startsWith(`waybill_${name}`));
+}
+
+const ROUNDS: Readonly<Record<string, { readonly values: readonly Series[]; readonly shown: readonly string[] }>> = {
+  labelled: {
+    values: [
+      [{ tenant: "acme", channel: "email" }, 3],
+      [{ tenant: "club", channel: "email" }, 1],
+    ],
+    shown: ['waybill_depth{tenant="acme",channel="email"} 3', 'waybill_depth{tenant="club",channel="email"} 1'],
+  },
+  fewer: {
+    values: [[{ tenant: "club", channel: "email" }, 2]],
+    shown: ['waybill_depth{tenant="club",channel="email"} 2'],
+  },
+  bare: { values: [[{}, 7]], shown: ["waybill_depth 7"] },
+  none: { values: [], shown: [] },
+};
+
+const ORDERS = [
+  ["labelled", "none", "labelled", "fewer", "none", "none"],
+  ["none", "fewer", "labelled"],
+  ["bare", "none", "bare", "none"],
+] as const;
+
+test.each(ORDERS.map((order) => [order.join(", "), order] as const))(
+  "series are what was measured last, in every order: %s",
+  async (_title, order) => {
+    const metrics = new Metrics();
+    for (const round of order) {
+      metrics.series("depth", ROUNDS[round]?.values ?? []);
+      expect([round, await read(metrics, "depth")]).toEqual([round, [...(ROUNDS[round]?.shown ?? [])]]);
+    }
+  },
+);
