@@ -6,7 +6,7 @@ import type { Channel } from "../domain/channel.ts";
 import type { EventWriter } from "../domain/event-store.ts";
 import { httpOrigin } from "../domain/host.ts";
 import { JobIds } from "../domain/ids.ts";
-import type { ReadinessProbe, SandboxInbox } from "../domain/report.ts";
+import type { SandboxInbox } from "../domain/report.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
 import type { Tracer } from "../domain/tracing.ts";
 import { QueuedBatches } from "../engine/batches/queued-batches.ts";
@@ -23,7 +23,6 @@ import { eventLimits } from "../events/limits.ts";
 import { CallTurns } from "../http/call-turns.ts";
 import { OperatorSessions } from "../http/operator-sessions.ts";
 import { LoopDelay } from "../runtime/loop-delay.ts";
-import { openFilesProbe } from "../runtime/open-files.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
@@ -54,9 +53,9 @@ import type { MainStores, Stores } from "./open-stores.ts";
 import { ALONE, answersAt, deliveryAt, listenerAt, type Place, peersAt, storesAt } from "./place.ts";
 import { startProviders } from "./providers.ts";
 import { QueueMetrics } from "./queue-metrics.ts";
+import { readinessParts } from "./readiness-parts.ts";
 import { RegistryMetrics, type RegistryMetricsPorts } from "./registry-metrics.ts";
 import { RestoredJobs } from "./restored-jobs.ts";
-import { RoleProbe } from "./role-probe.ts";
 import { rotateKeysTask } from "./rotate-keys.ts";
 import { Shutdown } from "./shutdown.ts";
 import { StatusReport } from "./status-report.ts";
@@ -138,8 +137,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
   const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
   const passKit = openPassKit({ config, registry, ...machine });
-  const noticed = place.kind === "child" ? [] : rolesOf(queue, whole.config);
-  const parts = { needed: neededParts(stores, registry), noticed, beside: () => away.list() };
+  const parts = readinessParts({ place, stores, registry, away, shards: config.shards });
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   base.late.sandbox = providers.inbox;
   const metrics = measured({ ...options, place, queue, ...registry }, wallet);
@@ -310,18 +308,6 @@ function configured({ operatorToken, masterKeys, publicUrl, logJobs, logLevel, s
   const requestLog = { logShare: logJobs, logsRequests: logLevel === "debug" };
   const sessions = new OperatorSessions(masterKeys);
   return { operatorToken, sessions, version, shards, requestLog, ...(publicUrl === null ? {} : { publicUrl }) };
-}
-
-/** The parts that this process cannot work without. Only a process with an event store needs one. */
-function neededParts({ queue, eventStore }: Stores, registry: OpenRegistry): readonly ReadinessProbe[] {
-  return [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe]), openFilesProbe];
-}
-
-/** The work that has to be done by some process, here or elsewhere. */
-function rolesOf({ statuses }: RedisQueue, { shards }: Config): readonly ReadinessProbe[] {
-  return (["dispatcher", "recorder"] as const).map(
-    (role) => new RoleProbe(role, { statuses, shards, clock: systemClock }),
-  );
 }
 
 interface Measured {

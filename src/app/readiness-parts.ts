@@ -3,12 +3,44 @@ import { isOutage } from "../domain/errors.ts";
 import { ownerlessShards, type ProcessStatuses } from "../domain/process-status.ts";
 import type { LeaseRole } from "../domain/queue.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
+import type { ReadinessOptions } from "../http/readiness.ts";
+import { openFilesProbe } from "../runtime/open-files.ts";
+import { systemClock } from "../runtime/system-clock.ts";
+import type { AwayParts } from "./away-parts.ts";
+import type { OpenRegistry } from "./open-registry.ts";
+import type { Stores } from "./open-stores.ts";
+import type { Place } from "./place.ts";
 
 /** Shards change hands in this time, also after their owner has died. */
 const CHANGES_HANDS_MS = 20_000;
 
+/**
+ * What `/ready` looks at: the parts that this process cannot work without (only one with an event store needs that), and the work
+ * that some process has to do, here or elsewhere. Of a start, the main process looks at that for all.
+ */
+export function readinessParts({
+  place,
+  stores: { queue, eventStore },
+  registry,
+  away,
+  shards,
+}: {
+  readonly place: Place;
+  readonly stores: Pick<Stores, "queue" | "eventStore">;
+  readonly registry: Pick<OpenRegistry, "probe">;
+  readonly away: AwayParts;
+  readonly shards: number;
+}): Pick<ReadinessOptions, "needed" | "noticed" | "beside"> {
+  const roles = place.kind === "child" ? [] : (["dispatcher", "recorder"] as const);
+  return {
+    needed: [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe]), openFilesProbe],
+    noticed: roles.map((role) => new RoleProbe(role, { statuses: queue.statuses, shards, clock: systemClock })),
+    beside: () => away.list(),
+  };
+}
+
 /** Whether living processes do a role's work for all shards, as they tell in Redis every few seconds. */
-export class RoleProbe implements ReadinessProbe {
+class RoleProbe implements ReadinessProbe {
   readonly name: string;
   private ownerlessFromMs: number | null = null;
 
