@@ -3722,7 +3722,7 @@ export type Operations = {
       from: string;
       /** Last UTC day. At most 366 days in all. */
       to: string;
-      /** A tenant's id; all tenants without it. */
+      /** A tenant's id, also of one that was deleted; all tenants without it. */
       tenant?: string;
       /** What the file is. */
       format?: "ndjson" | "csv" | "parquet";

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { lstatSync, readdirSync, statfsSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Json } from "../domain/json.ts";
@@ -259,6 +259,8 @@ async function certificateFindings({ config }: DoctorPorts): Promise<readonly Fi
 
 function folderFindings({ home }: Config): readonly Finding[] {
   const part = "data folder";
+  // Stores that are servers, and secrets from the environment, need none.
+  if (!existsSync(home)) return [fine(part, `none at ${home}: nothing of this process is kept there`)];
   const findings: Finding[] = [];
   const { bavail, blocks, bsize } = statfsSync(home);
   findings.push(roomFinding(`disk of ${home}`, bavail * bsize, blocks * bsize));

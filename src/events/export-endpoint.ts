@@ -1,13 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock, Timer } from "../domain/clock.ts";
 import { limits } from "../domain/limits.ts";
+import type { Done, Missing } from "../domain/store-result.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint } from "../http/endpoint.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { failure } from "../http/failures.ts";
+import { failure, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
+import { resultOf } from "../http/store-results.ts";
 import { DAY_MS, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 import { eventLimits } from "./limits.ts";
 
@@ -38,6 +40,7 @@ export interface EventExport {
 
 export interface ExportPorts {
   readonly exports: EventExport;
+  readonly registry: { tenant(tenantId: string, which: "ever"): Promise<Done<unknown> | Missing<"tenant">> };
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   /** Aborts when the process begins to stop. */
@@ -64,11 +67,12 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
         headers: { "Content-Disposition": "A name for the file." },
       },
     },
-    fails: { 429: EXPORT_RUNNING },
+    fails: { 404: OPERATOR_NOT_FOUND, 429: EXPORT_RUNNING },
     // No byte is sent while a file is written that can only be read once complete.
     idleSeconds: limits.exportFileMsMax / 1000 + 10,
     async handle({ exchange, query }) {
       const asked = toQuery(query);
+      if (asked.tenantId !== null) resultOf(await ports.registry.tenant(asked.tenantId, "ever"));
       if (inFlight >= eventLimits.exportsMax) {
         throw new ApiError(429, EXPORT_RUNNING_ERROR, {}, EXPORT_RETRY_SECONDS);
       }
@@ -104,7 +108,7 @@ const EXPORT_RUNNING = failure("ExportUnderWay", "Another export is under way.",
 const EXPORT_RETRY_SECONDS = 10;
 
 const tenant: QueryParameter<string | null> = {
-  description: "A tenant's id; all tenants without it.",
+  description: "A tenant's id, also of one that was deleted; all tenants without it.",
   schema: Type.String({ pattern: TENANT_ID.source }),
   read(text) {
     if (text !== undefined && !TENANT_ID.test(text)) throw new ApiError(400, "tenant must be a tenant's id");

@@ -9,6 +9,8 @@ import { eventStoreFoundation, eventStoreMigrations, eventsView } from "./schema
 import { insertSettings, selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, FIRST_CHANNELS, localName, onCluster, replicated, window } from "./table.ts";
 
+/** Of ClickHouse: the first long-term release with all settings that statements name. */
+const [YEAR_MIN, MONTH_MIN] = [24, 8];
 /** How long listing the applied migrations may take on the server. */
 const LOOK_TIMEOUT_MS = 60_000;
 
@@ -22,6 +24,7 @@ export async function migrateEventStore(
   target: EventStoreTarget,
   channels: readonly ChannelName[] = FIRST_CHANNELS,
 ): Promise<readonly number[]> {
+  await requireVersion(clickhouse);
   for (const statement of eventStoreFoundation(target)) await clickhouse.command(statement);
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const rows = await clickhouse.rows(`SELECT version FROM ${target.database}.migrations SETTINGS ${settings}`);
@@ -64,6 +67,7 @@ export async function eventStoreIdentity(
   channels: readonly ChannelName[] = FIRST_CHANNELS,
 ): Promise<string> {
   const { database } = target;
+  await requireVersion(clickhouse);
   const settings = selectSettings(target, LOOK_TIMEOUT_MS);
   const tables = await clickhouse.rows(
     `SELECT name FROM system.tables WHERE database = '${database}' AND name IN ('migrations', 'identity', 'belongs_to') SETTINGS ${settings}`,
@@ -78,6 +82,17 @@ export async function eventStoreIdentity(
   const id = await firstIdentity(clickhouse, target);
   if (id === null) throw notCurrent(database);
   return id;
+}
+
+/** Before a statement with settings that an old server does not know, and names instead. */
+async function requireVersion(clickhouse: ClickHouse): Promise<void> {
+  const [row] = await clickhouse.rows("SELECT version()");
+  const version = String(row?.[0]);
+  const [year = 0, month = 0] = version.split(".").map(Number);
+  if (year > YEAR_MIN || (year === YEAR_MIN && month >= MONTH_MIN)) return;
+  throw new ConfigurationError(
+    `ClickHouse is version ${version}: it must be ${YEAR_MIN}.${MONTH_MIN} or later. Debian's own package is older; ClickHouse's packages and images are not.`,
+  );
 }
 
 async function hasFailedPayloads(clickhouse: ClickHouse, target: EventStoreTarget, settings: string): Promise<boolean> {

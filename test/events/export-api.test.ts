@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import { limits } from "../../src/domain/limits.ts";
+import { missing } from "../../src/domain/store-result.ts";
 import { type EventExport, type ExportQuery, exportEndpoint } from "../../src/events/export-endpoint.ts";
 import { eventLimits } from "../../src/events/limits.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
@@ -117,9 +118,19 @@ describe("an export", () => {
     expect(eventStore.queries).toEqual([]);
   });
 
+  test("of a tenant that never was is 404, and opens nothing", async () => {
+    const eventStore = new ScriptedExport(() => lines(1));
+    await start(eventStore);
+    const answer = await ask(`${DAYS}&tenant=acne`);
+    expect([answer.status, await answer.json()]).toEqual([404, { error: "there is no such tenant" }]);
+    expect(eventStore.queries).toEqual([]);
+  });
+
   test("may be silent for as long as its file may take to be written", () => {
     const exports = new ScriptedExport(() => lines(0));
-    const { idleSeconds = 0 } = exportEndpoint({ exports, clock: systemClock, telemetry: new QuietTelemetry() });
+    const registry = { tenant: async () => missing("tenant") };
+    const ports = { exports, registry, clock: systemClock, telemetry: new QuietTelemetry() };
+    const { idleSeconds = 0 } = exportEndpoint(ports);
     expect(idleSeconds).toBeGreaterThan(limits.exportFileMsMax / 1000);
   });
 

@@ -41,11 +41,18 @@ export function dkimProblem(texts: readonly string[], publicKey: string): string
   const published = (tags.get("p") ?? "").replace(/\s+/g, "");
   if (published === "") return 'has a key record whose "p=" is empty, which revokes the key';
   if ((tags.get("k") ?? "rsa") !== "rsa") return 'has a key record for another kind of key than "k=rsa"';
-  if (published !== publicKey)
-    return `has a key record with another key: "p=" should begin with ${publicKey.slice(0, 60)}`;
+  if (published !== publicKey) return keyProblem(published, publicKey);
   if (!isListed(tags.get("h"), ["sha256"])) return 'has a key record whose "h=" does not allow sha256';
   if (!isListed(tags.get("s"), ["*", "email"])) return 'has a key record whose "s=" does not allow e-mail';
   return null;
+}
+
+/** Strings of a TXT record end at 255 characters, and some panels keep the first one or repeat a part. */
+function keyProblem(published: string, publicKey: string): string {
+  if (publicKey.startsWith(published)) {
+    return `has a key record that is cut off: ${published.length} of the ${publicKey.length} characters of "p=" are there; publish the rest as further strings of the same record`;
+  }
+  return `has a key record with another key: "p=" should begin with ${publicKey.slice(0, 60)}`;
 }
 
 /** The one DMARC policy record among the TXT records at a name. Several at one name do not count (RFC 9989, 4.10). */

@@ -57,6 +57,7 @@ describe("DKIM", () => {
     [[`v=DKIM1; p=${KEY}; p=${KEY}`], "no DKIM key record"],
     [[`v=DKIM1; k=rsa; p=${KEY.toLowerCase()}`], "another key"],
     [[`v=DKIM1; k=rsa; p=${KEY}A`], "another key"],
+    [[`v=DKIM1; k=rsa; p=${KEY.slice(0, 40)}`], `cut off: 40 of the ${KEY.length} characters`],
     [["v=DKIM1; k=rsa; p="], "revokes"],
     [["v=DKIM1; k=rsa; p=  "], "revokes"],
     [[`k=rsa; v=DKIM1; p=${KEY}`], "first place"],
