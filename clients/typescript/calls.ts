@@ -23,7 +23,7 @@ export interface CallOptions {
 export interface SendOptions extends CallOptions {
   /**
    * Sends with the same key and the same body are one send, for 24 hours. By default each call has a key of its own, which
-   * keeps its retries from sending twice.
+   * keeps its retries from sending twice. 1 to 255 printable ASCII characters.
    */
   readonly idempotencyKey?: string;
 }
@@ -46,8 +46,17 @@ interface Page {
   readonly next_cursor: string | number | null;
 }
 
-/** In words what a status says; `no_answer`, `timeout` and `bad_answer` have no answer of the service behind them. */
-export type ErrorCode = (typeof CODES)[keyof typeof CODES] | "http_error" | "no_answer" | "timeout" | "bad_answer";
+/**
+ * In words what a status says; `no_answer`, `timeout`, `bad_answer` and `redirected` have no answer of the service behind
+ * them.
+ */
+export type ErrorCode =
+  | (typeof CODES)[keyof typeof CODES]
+  | "http_error"
+  | "no_answer"
+  | "timeout"
+  | "bad_answer"
+  | "redirected";
 
 const CODES = {
   400: "bad_request",
@@ -75,6 +84,8 @@ interface Failure {
   readonly retryAfterSeconds: number | null;
   /** Why inline HTML was refused; otherwise empty. */
   readonly violations: NonNullable<ContentError["violations"]>;
+  /** The key of a send, also the one that the client made: with it and the same body, the send can be repeated safely. */
+  readonly idempotencyKey: string | null;
 }
 
 /** A call that failed, after its last attempt. */
@@ -85,6 +96,7 @@ export class WaybillError extends Error implements Failure {
   readonly requestId: Failure["requestId"];
   readonly retryAfterSeconds: Failure["retryAfterSeconds"];
   readonly violations: Failure["violations"];
+  readonly idempotencyKey: Failure["idempotencyKey"];
 
   constructor(message: string, failure: Partial<Failure> & Pick<Failure, "code">, cause?: unknown) {
     super(message, { cause });
@@ -93,6 +105,12 @@ export class WaybillError extends Error implements Failure {
     this.requestId = failure.requestId ?? null;
     this.retryAfterSeconds = failure.retryAfterSeconds ?? null;
     this.violations = failure.violations ?? [];
+    this.idempotencyKey = failure.idempotencyKey ?? null;
+  }
+
+  /** The same failure, of a send with this key. */
+  withKey(idempotencyKey: string | null): WaybillError {
+    return idempotencyKey === null ? this : new WaybillError(this.message, { ...this, idempotencyKey }, this.cause);
   }
 }
 
@@ -102,8 +120,8 @@ const BACKOFF_MS = 500;
 const BACKOFF_MAX_MS = 8_000;
 /** A call is not repeated if the service asks for a longer wait. Within a rate window it asks for up to 60 s. */
 const RETRY_AFTER_MAX_SECONDS = 120;
-/** What proxies answer when they do not know whether the service did what it was asked to do. */
-const PROXY_STATUSES: readonly number[] = [502, 503, 504];
+/** After these nobody knows whether the service did what it was asked to do: its own failure, and proxies' words for no answer. */
+const UNKNOWN_STATUSES: readonly number[] = [500, 502, 503, 504, 520, 521, 522, 523, 524];
 
 /** Calls operations, and repeats a call while that may help and cannot do harm. */
 export class Calls {
@@ -118,6 +136,11 @@ export class Calls {
     options: ConnectionOptions,
     private readonly credentials: Readonly<Record<string, string>>,
   ) {
+    for (const value of Object.values(credentials)) {
+      // Never in the message: it may be most of a key.
+      if (!/^[!-~]+( [!-~]+)?$/.test(value))
+        throw new TypeError("a key is printable ASCII without blanks; this one is not");
+    }
     this.base = new URL(options.url).href.replace(/\/+$/, "");
     this.fetch = options.fetch ?? ((url, init) => fetch(url, init));
     this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
@@ -129,14 +152,15 @@ export class Calls {
   async call<N extends keyof Operations>(name: N, input: Input<N>, options: SendOptions = {}): Promise<Answer<N>> {
     const operation = OPERATIONS[name];
     const url = `${this.base}${pathOf(operation.path, input)}${queryOf(input)}`;
-    const init = this.requestOf(operation, input, options);
+    const idempotencyKey = keyFor(operation, options);
+    const init = this.requestOf(operation, input, idempotencyKey);
     for (let retries = 0; ; retries++) {
       try {
         // The document says what the operation answers.
-        return (await this.attempt(operation, url, init, options.signal)) as Answer<N>;
+        return (await this.attempt(operation, url, init, options)) as Answer<N>;
       } catch (error) {
         const waitMs = retries < this.retries ? retryDelayMs(operation, error, retries) : null;
-        if (waitMs === null) throw error;
+        if (waitMs === null) throw error instanceof WaybillError ? error.withKey(idempotencyKey) : error;
         await this.sleep(waitMs, options.signal);
       }
     }
@@ -154,28 +178,30 @@ export class Calls {
     return new Listing(pageAt, itemsOf);
   }
 
-  private requestOf({ method, repeat, sends }: Call, input: object, { idempotencyKey }: SendOptions): RequestInit {
+  private requestOf({ method, sends }: Call, input: object, idempotencyKey: string | null): RequestInit {
     const headers: Record<string, string> = { ...this.credentials };
     // One key for all attempts: that is what makes a send safe to repeat.
-    if (repeat === "with_key") headers["idempotency-key"] = idempotencyKey ?? crypto.randomUUID();
+    if (idempotencyKey !== null) headers["idempotency-key"] = idempotencyKey;
     const body = memberOf(input, "body");
-    if (body === undefined) return { method, headers };
+    // Followed, a redirect would show the key to another host, and make a GET of a POST.
+    const common = { method, headers, redirect: "manual" } as const;
+    if (body === undefined) return common;
     headers["content-type"] = sends ?? "application/json";
     // Operations whose body is not JSON take it as bytes or text.
     return {
-      method,
-      headers,
+      ...common,
       body: sends === undefined ? JSON.stringify(body) : (body as string | Uint8Array<ArrayBuffer>),
     };
   }
 
-  private async attempt({ streams }: Call, url: string, init: RequestInit, signal?: AbortSignal): Promise<unknown> {
+  private async attempt({ streams }: Call, url: string, init: RequestInit, { signal }: CallOptions): Promise<unknown> {
     signal?.throwIfAborted();
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), this.timeoutMs);
     try {
       const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
       const response = await this.fetch(url, { ...init, signal: AbortSignal.any(signals) });
+      if (isRedirect(response)) throw redirected(response);
       // A file may take longer than an answer may: from here on, only the caller ends it.
       if (response.ok && streams) return response.body;
       const text = await response.text();
@@ -213,6 +239,27 @@ export class Listing<T, P extends Page> implements AsyncIterable<T> {
   }
 }
 
+/** Null: the operation takes none. */
+function keyFor({ repeat }: Call, { idempotencyKey = crypto.randomUUID() }: SendOptions): string | null {
+  if (repeat !== "with_key") return null;
+  if (!/^[ -~]{1,255}$/.test(idempotencyKey)) {
+    throw new TypeError("an idempotencyKey is 1 to 255 printable ASCII characters; leave it out for one of its own");
+  }
+  return idempotencyKey;
+}
+
+/** Browsers hide the status of a redirect that is not followed; a `fetch` of the caller's may have followed it. */
+function isRedirect({ type, status, redirected: wasFollowed }: Response): boolean {
+  return type === "opaqueredirect" || wasFollowed || (status >= 300 && status < 400);
+}
+
+function redirected({ status, headers }: Response): WaybillError {
+  const target = headers.get("location");
+  const where = target === null ? "elsewhere" : `to ${target.slice(0, 200)}`;
+  const message = `the answer is a redirect ${where}, which is not followed: is the URL right?`;
+  return new WaybillError(message, { status: status === 0 ? null : status, code: "redirected" });
+}
+
 /** How long to wait before the call is repeated, or null: it must not be, or it would fail again. */
 function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number | null {
   if (!(error instanceof WaybillError)) return null;
@@ -220,7 +267,7 @@ function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number
   // The service refuses before it does anything. Its own 503 always names a time; a proxy's may come after it passed the
   // request on.
   const isRefused = status === 429 || (status === 503 && retryAfterSeconds !== null);
-  const isUnknown = error.code === "no_answer" || error.code === "timeout" || PROXY_STATUSES.includes(status ?? 0);
+  const isUnknown = error.code === "no_answer" || error.code === "timeout" || UNKNOWN_STATUSES.includes(status ?? 0);
   if (!isRefused && !(isUnknown && repeat !== "unsafe")) return null;
   if (retryAfterSeconds !== null) return retryAfterSeconds > RETRY_AFTER_MAX_SECONDS ? null : retryAfterSeconds * 1000;
   const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** retries);

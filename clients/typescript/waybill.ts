@@ -19,7 +19,7 @@ export {
 } from "./calls.ts";
 export type * from "./generated.ts";
 export { WaybillOperator, type WaybillOperatorOptions } from "./operator.ts";
-export { InvalidWebhook, type VerifyOptions, verifyWebhook } from "./webhooks.ts";
+export { InvalidSecret, InvalidWebhook, type VerifyOptions, verifyWebhook } from "./webhooks.ts";
 
 export interface WaybillOptions extends ConnectionOptions {
   /** The tenant's key. Keep it on servers: who has it can send in the tenant's name. */
@@ -65,6 +65,11 @@ export class Waybill {
     /** The `.pkpass` file of an Apple pass. */
     download: async (id: string, options?: CallOptions) =>
       new Response(await this.calls.call("downloadPass", { path: { id } }, options)).arrayBuffer(),
+  };
+
+  /** A pass by the call that is named after the channel; takes and answers what `passes.create` does. */
+  readonly wallet = {
+    send: (pass: Body<"sendWallet">, options?: SendOptions) => this.calls.call("sendWallet", { body: pass }, options),
   };
 
   readonly googleClasses = {
@@ -183,14 +188,24 @@ export class Waybill {
   };
 
   private async ended(id: string, options: CallOptions & { readonly withinMs?: number } = {}): Promise<EndedJob> {
-    const { withinMs = WAIT_MS, ...call } = options;
-    for (let waitedMs = 0, pauseMs = POLL_MS; ; waitedMs += pauseMs, pauseMs = Math.min(POLL_MAX_MS, pauseMs * 2)) {
-      const job = await this.jobs.get(id, call);
-      if ("result" in job) return job;
-      if (waitedMs >= withinMs) {
-        throw new WaybillError(`job ${id} is ${job.status} after ${withinMs} ms`, { code: "timeout" });
+    const { withinMs = WAIT_MS, signal } = options;
+    const late = AbortSignal.timeout(withinMs);
+    const call = { signal: signal === undefined ? late : AbortSignal.any([late, signal]) };
+    let status = "not known";
+    const timedOut = (cause?: unknown) =>
+      new WaybillError(`job ${id} is ${status} after ${withinMs} ms`, { code: "timeout" }, cause);
+    try {
+      for (let waitedMs = 0, pauseMs = POLL_MS; ; pauseMs = Math.min(POLL_MAX_MS, pauseMs * 2)) {
+        const job = await this.jobs.get(id, call);
+        if ("result" in job) return job;
+        status = job.status;
+        if (waitedMs >= withinMs) throw timedOut();
+        await this.calls.sleep(Math.min(pauseMs, Math.max(1, withinMs - waitedMs)), call.signal);
+        waitedMs += pauseMs;
       }
-      await this.calls.sleep(pauseMs, call.signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw late.aborted ? timedOut(error) : error;
     }
   }
 }

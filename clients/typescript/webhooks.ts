@@ -3,6 +3,11 @@ export class InvalidWebhook extends Error {
   override readonly name = "InvalidWebhook";
 }
 
+/** The secret that was given is none: an environment variable that is not set, perhaps. Nothing was checked. */
+export class InvalidSecret extends TypeError {
+  override readonly name = "InvalidSecret";
+}
+
 export interface VerifyOptions {
   /** How far `webhook-timestamp` may be from now, in seconds; 300 by default. */
   readonly toleranceSeconds?: number;
@@ -11,10 +16,12 @@ export interface VerifyOptions {
 }
 
 const TOLERANCE_SECONDS = 5 * 60;
+/** Of Standard Webhooks 1.0.0, which asks for 24 to 64; with less, calls could be forged. */
+const SECRET_BYTES_MIN = 24;
 
 /**
  * The events of a webhook call: an object, or a list where the endpoint takes several at once. Rejects with
- * `InvalidWebhook` (Standard Webhooks 1.0.0).
+ * `InvalidWebhook` (Standard Webhooks 1.0.0), with `InvalidSecret` where a secret is empty or malformed.
  *
  * `body`: exactly the text that came. `secret`: `whsec_…`, or several while one replaces another. A call that is repeated
  * has the same `webhook-id`: remember it, and handle an event once.
@@ -25,6 +32,9 @@ export async function verifyWebhook(
   secret: string | readonly string[],
   { toleranceSeconds = TOLERANCE_SECONDS, nowMs = Date.now() }: VerifyOptions = {},
 ): Promise<unknown> {
+  const secrets = typeof secret === "string" ? [secret] : (secret ?? []);
+  if (secrets.length === 0) throw new InvalidSecret("no secret was given");
+  const keys = await Promise.all(secrets.map(keyOf));
   const given = headers instanceof Headers ? headers : headersOf(headers);
   const [id, sent, signatures] = ["id", "timestamp", "signature"].map((name) => given.get(`webhook-${name}`) ?? "");
   if (!id || !signatures) {
@@ -36,10 +46,7 @@ export async function verifyWebhook(
   }
   const signed = new TextEncoder().encode(`${id}.${sent}.${body}`);
   const found = signatures.split(" ").flatMap((part) => (part.startsWith("v1,") ? [part.slice("v1,".length)] : []));
-  const secrets = typeof secret === "string" ? [secret] : secret;
-  const fits = await Promise.all(
-    secrets.flatMap((one) => found.map(async (signature) => isSignedBy(await keyOf(one), signature, signed))),
-  );
+  const fits = await Promise.all(keys.flatMap((key) => found.map((signature) => isSignedBy(key, signature, signed))));
   if (!fits.includes(true)) throw new InvalidWebhook("no signature fits the body and the secret");
   return JSON.parse(body);
 }
@@ -52,8 +59,10 @@ function headersOf(given: Readonly<Record<string, string | readonly string[] | u
 }
 
 async function keyOf(secret: string): Promise<CryptoKey> {
-  const bytes = bytesOf(secret.replace(/^whsec_/, ""));
-  if (bytes === null) throw new TypeError("the secret is not one of Waybill's: whsec_ and base64");
+  const bytes = typeof secret === "string" ? bytesOf(secret.replace(/^whsec_/, "")) : null;
+  if (bytes === null || bytes.length < SECRET_BYTES_MIN) {
+    throw new InvalidSecret(`a secret is "whsec_" and the base64 of at least ${SECRET_BYTES_MIN} bytes`);
+  }
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 }
 

@@ -237,6 +237,73 @@ describe("retries", () => {
   });
 });
 
+describe("a client", () => {
+  test("shows its key to no other host, and takes no redirect for an answer", async () => {
+    const seen: string[] = [];
+    const other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: (request) => stolen(request, seen) });
+    const elsewhere = `http://127.0.0.1:${other.port}/v1/jobs/1`;
+    const moved = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.redirect(elsewhere, 302) });
+    try {
+      const client = clientOf({ url: `http://127.0.0.1:${moved.port}` });
+      for (const call of [client.jobs.get("1"), client.emails.send(HELLO)]) {
+        const error = await failureOf(call);
+        expect(error).toMatchObject({ status: 302, code: "redirected" });
+        expect(error.message).toContain(elsewhere);
+      }
+      // A `fetch` of the caller's that follows them all the same.
+      const following = clientOf({
+        url: `http://127.0.0.1:${moved.port}`,
+        fetch: (url, init) => fetch(url, { ...init, redirect: "follow" }),
+      });
+      expect(await failureOf(following.jobs.get("1"))).toMatchObject({ code: "redirected" });
+      expect(seen).toHaveLength(1);
+    } finally {
+      await Promise.all([other.stop(true), moved.stop(true)]);
+    }
+  });
+
+  test("tells the key of a send that nobody knows the end of", async () => {
+    const client = clientOf({ retries: 0, fetch: () => Promise.reject(new Error("away")) });
+    expect((await failureOf(client.emails.send(HELLO))).idempotencyKey).toMatch(/^[0-9a-f-]{36}$/);
+    expect((await failureOf(client.emails.send(HELLO, { idempotencyKey: "mine" }))).idempotencyKey).toBe("mine");
+    expect((await failureOf(client.domains.list())).idempotencyKey).toBeNull();
+  });
+
+  test.each(["", "ключ", "two\nlines", "x".repeat(256)])("refuses the idempotency key %j", async (idempotencyKey) => {
+    await expect(waybill.emails.send(HELLO, { idempotencyKey })).rejects.toThrow(TypeError);
+  });
+
+  test.each(["", "wb_ключ", "wb_1\n", " wb_1"])("refuses the key %j, and does not repeat it", (apiKey) => {
+    expect(() => clientOf({ apiKey })).toThrow("a key is printable ASCII without blanks; this one is not");
+  });
+
+  test.each([500, 503, 520, 524])("repeats a send after %i, with its key", async (status) => {
+    const keys: (string | null)[] = [];
+    const client = clientOf({
+      sleep: async () => {},
+      fetch: async (_, init) => {
+        keys.push(new Headers(init.headers).get("idempotency-key"));
+        return keys.length === 1 ? new Response("", { status }) : Response.json({ job_id: "1", status: "pending" });
+      },
+    });
+    expect(await client.emails.send(HELLO)).toMatchObject({ job_id: "1" });
+    expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+  });
+
+  test("waits for a job no longer than it was told, whatever its calls take", async () => {
+    const startedMs = performance.now();
+    const client = clientOf({ fetch: (_, { signal }) => silence(signal) });
+    const error = await failureOf(client.jobs.wait("1", { withinMs: 50 }));
+    expect(error).toMatchObject({ code: "timeout", message: "job 1 is not known after 50 ms" });
+    expect(performance.now() - startedMs).toBeLessThan(10_000);
+  });
+});
+
+function stolen(request: Request, seen: string[]): Response {
+  seen.push(String(request.headers.get("x-api-key")));
+  return Response.json({ job_id: "1", status: "success", result: {} });
+}
+
 /** A server that never answers. */
 function silence(signal: AbortSignal | null | undefined): Promise<Response> {
   return new Promise((_, reject) => {

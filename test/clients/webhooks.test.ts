@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { InvalidWebhook, verifyWebhook } from "../../clients/typescript/waybill.ts";
+import { InvalidSecret, InvalidWebhook, verifyWebhook } from "../../clients/typescript/waybill.ts";
 
 // The example of the specification of Standard Webhooks.
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -33,4 +33,18 @@ test.each([
 ])("a call that is not the service's is refused: %s", async (_what, body, headers, lateMs) => {
   const call = verifyWebhook(body, { ...HEADERS, ...headers }, SECRET, { nowMs: SENT_MS + lateMs });
   await expect(call).rejects.toBeInstanceOf(InvalidWebhook);
+});
+
+test.each([
+  ["none", undefined],
+  ["an empty one", ""],
+  ["a prefix", "whsec_"],
+  ["no list", []],
+  ["an empty one of two", ["", SECRET]],
+  ["a short one", `whsec_${btoa("23 bytes are too few...")}`],
+  ["no base64", "whsec_!"],
+])("a call is not checked against %s: that is refused by name", async (_what, secret) => {
+  // A program without types, whose environment lacks the secret, gives anything.
+  const call = verifyWebhook(BODY, HEADERS, secret as string, { nowMs: SENT_MS });
+  await expect(call).rejects.toBeInstanceOf(InvalidSecret);
 });
