@@ -203,7 +203,10 @@ async function files(): Promise<ReadonlyMap<string, string>> {
   const document = await readDocument();
   return new Map([
     [`${FOLDER}generated.ts`, await formatted(generatedFrom(document))],
-    [`${PYTHON_FOLDER}waybill/_operations.py`, pythonOperations(document)],
+    [
+      `${PYTHON_FOLDER}waybill/_operations.py`,
+      pythonOperations(document, await Bun.file(`${FOLDER}waybill.ts`).text()),
+    ],
     [`${PYTHON_FOLDER}pyproject.toml`, project.replace(/^version = "[^"]*"/m, `version = "${packageJson.version}"`)],
     [`${FOLDER}package.json`, manifest.replace(/"version": "[^"]*"/, `"version": "${packageJson.version}"`)],
   ]);

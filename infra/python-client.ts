@@ -16,8 +16,11 @@ interface Call {
   readonly operation: Operation;
 }
 
-/** The text of `clients/python/waybill/_operations.py`. */
-export function pythonOperations(document: ApiDocument): string {
+/**
+ * The text of `clients/python/waybill/_operations.py`. `typescript`: the source of the TypeScript client's class, whose names the
+ * groups of calls have.
+ */
+export function pythonOperations(document: ApiDocument, typescript: string): string {
   const calls = Object.entries(document.paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -25,7 +28,27 @@ export function pythonOperations(document: ApiDocument): string {
     .filter(({ operation }) => operation.security.some((needed) => "apiKey" in needed));
   const types = new PythonTypes(document.components.schemas);
   const methods = calls.map((call) => methodOf(call, types)).join("\n");
-  return `${HEAD}\n${types.text()}\n\nclass Operations(Caller):\n    """Every call of a tenant."""\n\n${methods}`;
+  const operations = `class Operations(Caller):\n    """Every call of a tenant."""\n\n${methods}`;
+  return `${HEAD}\n${types.text()}\n\n${operations}\n\n${groupsOf(typescript)}`;
+}
+
+/** `waybill.emails.send` beside `waybill.send_email`: the same names in both languages. */
+function groupsOf(typescript: string): string {
+  const groups = Array.from(typescript.matchAll(/readonly (\w+) = \{([^]*?)\n {2}\};/g), ([, name = "", body = ""]) => {
+    const calls = body.matchAll(/^ {4}(\w+): (?:async )?\([^]*?calls\.(call|list)\(\s*"(\w+)"/gm);
+    const lines = Array.from(calls, ([, member = "", kind, operation = ""]) => {
+      const method = snakeCase(operation);
+      const target = kind === "list" ? `iterate_${method.replace(/^list_/, "")}` : method;
+      return `        self.${snakeCase(member)} = calls.${target}\n`;
+    });
+    return { name: snakeCase(name), type: `${pascalCase(name)}Calls`, lines };
+  });
+  const classes = groups.map(
+    ({ name, type, lines }) =>
+      `class ${type}:\n    """\`waybill.${name}\`, as in TypeScript."""\n\n    def __init__(self, calls: Operations) -> None:\n${lines.join("")}`,
+  );
+  const members = groups.map(({ name, type }) => `        self.${name} = ${type}(self)\n`).join("");
+  return `${classes.join("\n\n")}\n\nclass GroupedOperations(Operations):\n    """Every call, also by the names that it has in TypeScript."""\n\n    def _group(self) -> None:\n${members}`;
 }
 
 const HEAD = `"""Written by \`bun infra/generate-client.ts\` from the OpenAPI document. Do not edit."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
+import os
 import random
+import re
+import selectors
 import socket
 import ssl
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 TIMEOUT_S = 30.0
@@ -19,8 +24,13 @@ BACKOFF_S = 0.5
 BACKOFF_MAX_S = 8.0
 #: A call is not repeated if the service asks for a longer wait.
 RETRY_AFTER_MAX_S = 120
-#: What proxies answer when they do not know whether the service did what it was asked to do.
-PROXY_STATUSES = frozenset({502, 503, 504})
+#: After these nobody knows whether the service did what it was asked to do: its own failure, and proxies' words for no
+#: answer.
+UNKNOWN_STATUSES = frozenset({500, 502, 503, 504, 520, 521, 522, 523, 524})
+#: Connections that wait for their next call.
+IDLE_MAX = 10
+#: Servers close what is idle for a while; a call on such a connection would fail.
+IDLE_S = 4.0
 
 #: Whether a call may be repeated when nobody knows whether its first attempt had an effect.
 Repeat = Literal["safe", "with_key", "unsafe"]
@@ -47,8 +57,9 @@ class WaybillError(Exception):
     """A call that failed, after its last attempt.
 
     ``status``: None if there was no answer. ``code``: in words what the status says; ``no_answer``, ``timeout`` and
-    ``bad_answer`` have no answer of the service behind them. ``request_id`` names the request in the service's log.
-    ``violations``: why inline HTML was refused, otherwise empty.
+    ``bad_answer`` and ``redirected`` have no answer of the service behind them. ``request_id`` names the request in the
+    service's log. ``violations``: why inline HTML was refused, otherwise empty. ``idempotency_key``: the key of a send, also
+    the one that the client made: with it and the same body, the send can be repeated safely.
     """
 
     def __init__(
@@ -60,6 +71,7 @@ class WaybillError(Exception):
         request_id: str | None = None,
         retry_after: int | None = None,
         violations: list[Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -67,6 +79,7 @@ class WaybillError(Exception):
         self.request_id = request_id
         self.retry_after = retry_after
         self.violations = violations or []
+        self.idempotency_key = idempotency_key
 
 
 class Caller:
@@ -84,15 +97,37 @@ class Caller:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise ValueError(f"the URL must be http:// or https://, such as https://messages.example.com, not {url!r}")
-        self._scheme = parts.scheme
+        for value in headers.values():
+            # Never in the message: it may be most of a key.
+            if not re.fullmatch(r"[!-~]+( [!-~]+)?", value):
+                raise ValueError("a key is printable ASCII without blanks; this one is not")
         self._host = parts.hostname
-        self._port = parts.port
+        # Given in any case: without it, the end of an IPv6 address would be taken for one.
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._base = parts.path.rstrip("/")
         self._headers = dict(headers)
         self._timeout = timeout
         self._retries = retries
         self._sleep = sleep
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        # Adding and removing are atomic.
+        self._idle: deque[_Connection] = deque()
+
+    def close(self) -> None:
+        """Closes the connections that wait for their next call. The client can be used again."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Its constructor may have failed.
+        for connection in getattr(self, "_idle", ()):
+            connection.close()
 
     def _call(
         self,
@@ -111,7 +146,11 @@ class Caller:
         headers = dict(self._headers)
         # One key for all attempts: that is what makes a send safe to repeat.
         if repeat == "with_key":
-            headers["Idempotency-Key"] = idempotency_key or str(uuid.uuid4())
+            if idempotency_key is None:
+                idempotency_key = str(uuid.uuid4())
+            elif not re.fullmatch(r"[ -~]{1,255}", idempotency_key):
+                raise ValueError("an idempotency_key is 1 to 255 printable ASCII characters; leave it out for one of its own")
+            headers["Idempotency-Key"] = idempotency_key
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -123,6 +162,7 @@ class Caller:
             except WaybillError as error:
                 wait = _retry_delay(repeat, error, attempt) if attempt < self._retries else None
                 if wait is None:
+                    error.idempotency_key = idempotency_key
                     raise
                 self._sleep(wait)
                 attempt += 1
@@ -131,29 +171,36 @@ class Caller:
         cursor = None
         while True:
             page = page_at(cursor)
+            if not isinstance(page, dict) or not isinstance(page.get(member), list):
+                raise WaybillError(f"the answer is no list of {member}: is the URL right?", code="bad_answer")
             yield from page[member]
-            cursor = page["next_cursor"]
+            cursor = page.get("next_cursor")
             if not cursor:
                 return
 
     def _attempt(
         self, method: str, target: str, headers: Mapping[str, str], data: bytes | None, raw: bool, timeout: float
     ) -> Any:
-        connection: http.client.HTTPConnection
-        if self._tls is not None:
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._tls)
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+        connection = self._connection()
         try:
-            connection.request(method, target, body=data, headers=dict(headers))
-            response = connection.getresponse()
-            content = response.read()
-        except socket.timeout as error:
+            response, content = connection.exchange(method, target, data, headers, timeout)
+        except TimeoutError as error:
+            connection.close()
             raise WaybillError(f"no answer within {timeout:g} s", code="timeout") from error
         except (OSError, http.client.HTTPException) as error:
-            raise WaybillError(f"no answer: {error}", code="no_answer") from error
-        finally:
             connection.close()
+            raise WaybillError(f"no answer: {error}", code="no_answer") from error
+        except BaseException:
+            connection.close()
+            raise
+        self._keep(connection)
+        if 300 <= response.status < 400:
+            where = (response.headers.get("Location") or "elsewhere")[:200]
+            raise WaybillError(
+                f"the answer is a redirect to {where}, which is not followed: is the URL right?",
+                code="redirected",
+                status=response.status,
+            )
         if not 200 <= response.status < 300:
             raise _failure(response, content)
         if raw:
@@ -171,12 +218,101 @@ class Caller:
         return value
 
 
+    def _connection(self) -> _Connection:
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return _Connection(self._host, self._port, self._tls)
+            if connection.is_usable():
+                return connection
+            connection.close()
+
+    def _keep(self, connection: _Connection) -> None:
+        if len(self._idle) < IDLE_MAX:
+            connection.idle_since = time.monotonic()
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+
+class _Connection:
+    """A connection that one call at a time uses. Each exchange ends at its time, however slowly its bytes come."""
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self.idle_since = 0.0
+        self._process = os.getpid()
+        self._deadline = 0.0
+        self._http: http.client.HTTPConnection = (
+            http.client.HTTPConnection(host, port)
+            if tls is None
+            else http.client.HTTPSConnection(host, port, context=tls)
+        )
+        self._http.response_class = self._response  # type: ignore[assignment]
+
+    def close(self) -> None:
+        self._http.close()
+
+    def is_usable(self) -> bool:
+        """Whether nobody has closed it, and it is not that of a process that this one was forked from."""
+        sock = self._http.sock
+        if sock is None or self._process != os.getpid() or time.monotonic() - self.idle_since > IDLE_S:
+            return False
+        # Its end makes it readable, as do bytes that nobody asked for.
+        with selectors.DefaultSelector() as selector:
+            selector.register(sock, selectors.EVENT_READ)
+            return not selector.select(0)
+
+    def exchange(
+        self, method: str, target: str, data: bytes | None, headers: Mapping[str, str], timeout: float
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        self._deadline = time.monotonic() + timeout
+        self._http.timeout = timeout
+        if self._http.sock is not None:
+            self._http.sock.settimeout(timeout)
+        self._http.request(method, target, body=data, headers=dict(headers))
+        response = self._http.getresponse()
+        return response, response.read()
+
+    def left(self) -> float:
+        """Seconds. Raises TimeoutError when there are none."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:
+        response = http.client.HTTPResponse(sock, *args, **options)
+        response.fp = io.BufferedReader(_Bytes(response.fp.detach(), sock, self.left))
+        return response
+
+
+class _Bytes(io.RawIOBase):
+    """What comes in on a socket until a deadline; a time-out of the socket's own would begin anew with each byte."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, left: Callable[[], float]) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._left = left
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(self._left())
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
 def _retry_delay(repeat: Repeat, error: WaybillError, attempt: int) -> float | None:
     """Seconds to wait before the call is repeated; None: it must not be, or it would fail again."""
     # The service refuses before it does anything. Its own 503 always names a time; a proxy's may come after it passed
     # the request on.
     refused = error.status == 429 or (error.status == 503 and error.retry_after is not None)
-    unknown = error.code in ("no_answer", "timeout") or error.status in PROXY_STATUSES
+    unknown = error.code in ("no_answer", "timeout") or error.status in UNKNOWN_STATUSES
     if not refused and not (unknown and repeat != "unsafe"):
         return None
     if error.retry_after is not None:
@@ -194,8 +330,8 @@ def _failure(response: http.client.HTTPResponse, content: bytes) -> WaybillError
         code=_CODES.get(response.status, "http_error"),
         status=response.status,
         request_id=response.headers.get("X-Request-Id"),
-        retry_after=int(retry_after) if retry_after is not None and retry_after.isdigit() else None,
-        violations=body.get("violations"),
+        retry_after=int(retry_after) if retry_after is not None and re.fullmatch("[0-9]{1,9}", retry_after) else None,
+        violations=violations if isinstance(violations := body.get("violations"), list) else None,
     )
 
 
@@ -205,7 +341,7 @@ _NOT_JSON = object()
 def _json(content: bytes) -> Any:
     try:
         return json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _NOT_JSON
 
 

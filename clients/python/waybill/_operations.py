@@ -2918,3 +2918,148 @@ class Operations(Caller):
             timeout=timeout,
         )
         return answer
+
+
+class EmailsCalls:
+    """`waybill.emails`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.send = calls.send_email
+        self.send_batch = calls.send_email_batch
+
+
+class WhatsappCalls:
+    """`waybill.whatsapp`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.send = calls.send_whatsapp
+        self.send_batch = calls.send_whatsapp_batch
+
+
+class PassesCalls:
+    """`waybill.passes`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.create = calls.create_pass
+        self.update = calls.update_pass
+        self.status = calls.get_pass_status
+        self.download = calls.download_pass
+
+
+class WalletCalls:
+    """`waybill.wallet`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.send = calls.send_wallet
+
+
+class GoogleClassesCalls:
+    """`waybill.google_classes`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.create = calls.create_google_class
+        self.update = calls.change_google_class
+        self.get = calls.get_google_class
+
+
+class JobsCalls:
+    """`waybill.jobs`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.iterate_own_jobs
+        self.explain = calls.explain_job
+        self.get = calls.get_job
+        self.events = calls.get_job_events
+        self.reschedule = calls.reschedule_job
+        self.cancel = calls.cancel_job
+
+
+class EventsCalls:
+    """`waybill.events`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.iterate_events
+
+
+class WebhooksCalls:
+    """`waybill.webhooks`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.create = calls.create_webhook
+        self.list = calls.list_webhooks
+        self.get = calls.get_webhook
+        self.change = calls.change_webhook
+        self.delete = calls.delete_webhook
+        self.rotate_secret = calls.rotate_webhook_secret
+        self.test = calls.test_webhook
+        self.replay = calls.replay_webhook_events
+        self.enable = calls.enable_webhook
+        self.attempts = calls.iterate_webhook_attempts
+
+
+class DomainsCalls:
+    """`waybill.domains`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.list_domains
+        self.get = calls.get_domain
+        self.verify = calls.verify_domain
+
+
+class KeysCalls:
+    """`waybill.keys`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.create = calls.create_own_key
+        self.list = calls.list_own_keys
+        self.revoke = calls.revoke_own_key
+
+
+class TemplatesCalls:
+    """`waybill.templates`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.list_own_templates
+        self.get = calls.get_own_template
+        self.put = calls.put_own_template
+        self.preview = calls.preview_own_template
+        self.test = calls.test_own_template
+        self.delete = calls.delete_own_template
+
+
+class AliasesCalls:
+    """`waybill.aliases`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.list_own_aliases
+        self.get = calls.get_own_alias
+        self.put = calls.put_own_alias
+        self.delete = calls.delete_own_alias
+
+
+class SuppressionsCalls:
+    """`waybill.suppressions`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.iterate_own_suppressions
+        self.put = calls.put_own_suppression
+        self.delete = calls.delete_own_suppression
+
+
+class GroupedOperations(Operations):
+    """Every call, also by the names that it has in TypeScript."""
+
+    def _group(self) -> None:
+        self.emails = EmailsCalls(self)
+        self.whatsapp = WhatsappCalls(self)
+        self.passes = PassesCalls(self)
+        self.wallet = WalletCalls(self)
+        self.google_classes = GoogleClassesCalls(self)
+        self.jobs = JobsCalls(self)
+        self.events = EventsCalls(self)
+        self.webhooks = WebhooksCalls(self)
+        self.domains = DomainsCalls(self)
+        self.keys = KeysCalls(self)
+        self.templates = TemplatesCalls(self)
+        self.aliases = AliasesCalls(self)
+        self.suppressions = SuppressionsCalls(self)
