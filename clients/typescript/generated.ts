@@ -1740,6 +1740,7 @@ export type JobAttempt = {
     | "content"
     | "sender"
     | "unreachable"
+    | "purged"
     | "other";
   next_attempt_at?: string;
 };

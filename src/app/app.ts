@@ -37,6 +37,7 @@ import { backupTask } from "./backup-task.ts";
 import { channelOpener } from "./channel-opener.ts";
 import { createTask } from "./command-line-operator.ts";
 import { serveControl } from "./control-socket.ts";
+import { countFromZero } from "./count-from-zero.ts";
 import { demoDataTask } from "./demo-data.ts";
 import { type DemoTenant, NO_DEMO, openDemoTenant } from "./demo-tenant.ts";
 import { doctorTask } from "./doctor.ts";
@@ -106,6 +107,7 @@ export interface App {
 
 /** Builds the app and starts the configured roles. If a later part fails to start, the parts already started are stopped. */
 export async function startApp(options: AppOptions): Promise<App> {
+  countFromZero(options.telemetry, options.channels);
   const shutdown = new Shutdown(options.telemetry);
   try {
     return await build(options, shutdown);

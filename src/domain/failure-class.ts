@@ -2,6 +2,7 @@ import type { EventType } from "./event.ts";
 import type { Attempt, ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import { judgeRefusal } from "./mail-refusals.ts";
+import { PURGED } from "./steering.ts";
 
 /**
  * Why a message, or one try of it, failed, in the few words that a chart can have. They are stored, so none changes.
@@ -17,6 +18,7 @@ import { judgeRefusal } from "./mail-refusals.ts";
  * | `content` | the message itself: spam, size, form, template |
  * | `sender` | the sender's account: credentials, payment, a locked number |
  * | `unreachable` | no answer, or no way to the server |
+ * | `purged` | an operator ended it before it was handed over |
  * | `other` | none of these |
  */
 export const FAILURE_CLASSES = [
@@ -29,6 +31,7 @@ export const FAILURE_CLASSES = [
   "content",
   "sender",
   "unreachable",
+  "purged",
   "other",
 ] as const;
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
@@ -42,6 +45,7 @@ interface Happened {
 /** The class of a `failed` or `bounced` event; null for every other event. */
 export function failureClassOfEvent({ channel, type, result }: Happened): FailureClass | null {
   if (type !== "failed" && type !== "bounced") return null;
+  if (result["error"] === PURGED) return "purged";
   const words = [result["code"], result["enhanced_code"], result["error"] ?? result["diagnostic"]];
   const text = words.filter((word) => typeof word === "string" || typeof word === "number").join(" ");
   return classOf(channel, text);

@@ -4,9 +4,9 @@ import type { JsonObject } from "./json.ts";
 
 /**
  * Why a job failed: its provider refused it; its content was refused before; its tries got no clear answer; its relay was
- * away for too long; its tenant or channel is gone.
+ * away for too long; its tenant or channel is gone; an operator purged it.
  */
-export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_away" | "gone";
+export type FailureCause = "refused" | "content" | "no_clear_answer" | "relay_away" | "gone" | "purged";
 
 /** What operators see of a delivery. Never holds a secret, nor text that the tenant must not see. */
 export interface Traced {

@@ -48,6 +48,10 @@ export function createServer(ports: DoorPorts, endpoints: readonly Endpoint[]): 
   );
   const documented = [...endpoints, ...serviceEndpoints(door)];
   const all = [...documented, ...docsEndpoints(door, documented)];
+  for (const { name: route, method } of all) {
+    // As of all counters that alerts are about: the first errors would not be seen in a series that begins with them.
+    for (const status of ["500", "503"]) ports.telemetry.count("http_requests", { route, method, status }, 0);
+  }
   const isApart = ports.isAdminApart === true;
   const main = new Site(door, isApart ? all.filter(({ path }) => !isOfOperators(path)) : all);
   // A router of its own: whatever a path is spelled like, the public one has no route to an operator's address.

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { failureClassOfEvent, failureClassOfTry } from "../../src/domain/failure-class.ts";
+import { PURGED } from "../../src/domain/steering.ts";
 
 const CASES = {
   recipient: [
@@ -59,6 +60,12 @@ test("a bounce is judged by its codes, a chat message by the provider's number",
       error,
       name,
     ]);
+  }
+});
+
+test("what an operator ended is nobody's failure", () => {
+  for (const channel of ["email", "whatsapp", "wallet"] as const) {
+    expect(failureClassOfEvent({ channel, type: "failed", result: { error: PURGED } })).toBe("purged");
   }
 });
 

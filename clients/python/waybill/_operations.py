@@ -1414,7 +1414,7 @@ JobAttempt = TypedDict(
         "relay": NotRequired["str"],
         "reply": NotRequired["str"],
         "ms": NotRequired["int"],
-        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'other']"],
+        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'purged', 'other']"],
         "next_attempt_at": NotRequired["str"],
     },
 )

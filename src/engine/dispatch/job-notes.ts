@@ -3,7 +3,7 @@ import { FailureLog } from "../../domain/failure-log.ts";
 import { isSampled } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import { maskedRecipient, maskedText } from "../../domain/masked.ts";
-import type { Outcome } from "../../domain/outcome.ts";
+import type { FailureCause, Outcome } from "../../domain/outcome.ts";
 import type { Settlement } from "../../domain/queue.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
 import { traceInLog } from "../../domain/tracing.ts";
@@ -62,9 +62,9 @@ export class JobNotes {
     const { telemetry, logShare } = this.options;
     const { job, status } = settlement;
     const { channel } = job;
-    telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : status });
+    const cause = causeOf(settlement);
+    telemetry.count("messages", { channel, outcome: status === "success" ? "sent" : failedAs(status, cause) });
     if (status === "failed") {
-      const cause = causeOf(settlement);
       telemetry.count("message_failures", { channel, cause });
       this.failures.note(job.tenantId, "a job failed", () => ({
         ...fieldsOf(settlement),
@@ -79,11 +79,18 @@ export class JobNotes {
 
 function fieldsOf({ job, cause }: Final) {
   const { jobId: job_id, channel, recipient, attempts, traceparent } = job;
-  const wasTried = job.suppressed === null && cause !== "content" && cause !== "relay_away";
+  const wasTried = job.suppressed === null && (cause === undefined || !UNTRIED.includes(cause));
   const tries = attempts + (wasTried ? 1 : 0);
   return { job_id, channel, recipient: maskedRecipient(recipient), attempts: tries, ...traceInLog(traceparent) };
 }
 
-function causeOf({ cause, isGivenUp }: Final) {
+const UNTRIED: readonly FailureCause[] = ["content", "relay_away", "gone", "purged"];
+
+/** An operator's act is no failure of a provider: no alert about failures counts it. */
+function failedAs(status: Final["status"], cause: FailureCause): string {
+  return status === "failed" && cause === "purged" ? "purged" : status;
+}
+
+function causeOf({ cause, isGivenUp }: Final): FailureCause {
   return cause ?? (isGivenUp ? "no_clear_answer" : "refused");
 }

@@ -24,5 +24,5 @@ export function holdBeginsMs(job: QueuedJob, tenant: Tenant | null): number {
 
 /** Ends a purged job. A report that waits with it turns it into a success: its provider has the message. */
 export function purged(job: QueuedJob): Settlement {
-  return givenUp(job, PURGED);
+  return { ...givenUp(job, PURGED), cause: "purged" };
 }

@@ -6,11 +6,11 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ],
   [
     "messages",
-    "Messages by channel and outcome: accepted; at the end of their job sent (the provider took it), failed or suppressed; later, by reports, delivered, bounced, complained, failed_later or read.",
+    "Messages by channel and outcome: accepted; at the end of their job sent (the provider took it), failed, suppressed or purged (by an operator); later, by reports, delivered, bounced, complained, failed_later or read.",
   ],
   [
     "message_failures",
-    "Jobs that failed, by channel and cause: refused, content, no_clear_answer, relay_away, gone (tenant or channel).",
+    "Jobs that failed, by channel and cause: refused, content, no_clear_answer, relay_away, gone (tenant or channel), purged (by an operator).",
   ],
   [
     "provider_call_seconds",

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../../src/domain/json.ts";
 import type { Observation, Settlement } from "../../../src/domain/queue.ts";
 import type { TenantRef } from "../../../src/domain/tenant.ts";
 import { JobNotes } from "../../../src/engine/dispatch/job-notes.ts";
+import { purged } from "../../../src/engine/dispatch/steered-jobs.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { PULL } from "./queue-pulls.ts";
@@ -95,11 +96,14 @@ test("a settlement tells which jobs a report ended with success, so that nobody 
   });
   const notes = new JobNotes({ clock: systemClock, telemetry, logShare: 0 });
   notes.landed([givenUp(job), givenUp(other.job)], new Set([jobId]));
+  notes.landed([purged(job)], new Set());
   notes.stop();
   expect(counts).toEqual([
     ["messages", { channel: "email", outcome: "sent" }],
     ["messages", { channel: "email", outcome: "failed" }],
     ["message_failures", { channel: "email", cause: "no_clear_answer" }],
+    ["messages", { channel: "email", outcome: "purged" }],
+    ["message_failures", { channel: "email", cause: "purged" }],
   ]);
 });
 
