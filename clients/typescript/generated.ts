@@ -412,9 +412,26 @@ export type AppleCarriedPass = {
 
 export type LocalizedText = { defaultValue: { language: string; value: string } } & JsonObject;
 
+export type GoogleMoney = {
+  /** The amount in millionths: 12.50 is 12500000. */
+  micros: string | number;
+  currencyCode: string;
+} & JsonObject;
+
+export type GooglePoints = {
+  /** In one of these forms. */
+  balance: {
+    string?: string | null;
+    int?: number | null;
+    double?: number | null;
+    money?: GoogleMoney | null;
+  } & JsonObject;
+} & JsonObject;
+
 /**
  * The object as Google's REST API takes it. `id` and `classId` are those above, `state` is ACTIVE by default,
- * and a generic object without `cardTitle` or `header` gets the tenant's name there.
+ * and a generic object without `cardTitle` or `header` gets the tenant's name there. A transit pass has
+ * `ticketLeg` or `ticketLegs`, if it has a journey.
  */
 export type GooglePassObject = {
   state?: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | null;
@@ -437,6 +454,17 @@ export type GooglePassObject = {
     | null;
   linkedObjectIds?: readonly string[] | null;
   linkedOfferIds?: readonly string[] | null;
+  loyaltyPoints?: GooglePoints | null;
+  secondaryLoyaltyPoints?: GooglePoints | null;
+  /** Required of a giftCard. */
+  cardNumber?: string | null;
+  balance?: GoogleMoney | null;
+  /** Required of a transit pass, such as ONE_WAY or ROUND_TRIP. */
+  tripType?: string | null;
+  /** Required of a flight. */
+  passengerName?: string | null;
+  /** Required of a flight. */
+  reservationInfo?: JsonObject | null;
 } & JsonObject;
 
 export type GooglePassData = {
@@ -446,7 +474,7 @@ export type GooglePassData = {
   object_id: string;
   object_data: GooglePassObject;
   /** Empty counts as absent. */
-  class_type?: "generic" | "eventTicket" | "" | null;
+  class_type?: "generic" | "eventTicket" | "loyalty" | "offer" | "giftCard" | "transit" | "flight" | "" | null;
 };
 
 export type GoogleCarriedPass = {
@@ -628,7 +656,7 @@ export type GooglePassPart = {
   /** `<issuer_id>.<class_name>`, not another tenant's. */
   class_id?: string | null;
   /** Empty counts as absent. */
-  class_type?: "generic" | "eventTicket" | "" | null;
+  class_type?: "generic" | "eventTicket" | "loyalty" | "offer" | "giftCard" | "transit" | "flight" | "" | null;
   /** `<issuer_id>.<object_name>`, used once. */
   object_id?: string | null;
   object_data?: GooglePassObject | null;
@@ -1345,7 +1373,7 @@ export type GooglePassChange = {
   /** `<issuer_id>.<class_name>`, not another tenant's. */
   class_id?: string;
   /** Empty counts as absent. */
-  class_type?: "generic" | "eventTicket" | "" | null;
+  class_type?: "generic" | "eventTicket" | "loyalty" | "offer" | "giftCard" | "transit" | "flight" | "" | null;
   /** `<issuer_id>.<object_name>`, used once. */
   object_id?: string;
   object_data?: GooglePassObject | null;
@@ -1369,6 +1397,17 @@ export type GooglePassChange = {
     | null;
   linkedObjectIds?: readonly string[] | null;
   linkedOfferIds?: readonly string[] | null;
+  loyaltyPoints?: GooglePoints | null;
+  secondaryLoyaltyPoints?: GooglePoints | null;
+  /** Required of a giftCard. */
+  cardNumber?: string | null;
+  balance?: GoogleMoney | null;
+  /** Required of a transit pass, such as ONE_WAY or ROUND_TRIP. */
+  tripType?: string | null;
+  /** Required of a flight. */
+  passengerName?: string | null;
+  /** Required of a flight. */
+  reservationInfo?: JsonObject | null;
 } & JsonObject;
 
 export type PassUpdate = {
@@ -1407,7 +1446,11 @@ export type PassStatus = ApplePassStatus | GooglePassStatus;
 
 export type GoogleClassChange = { status: "created" | "updated"; class_id: string };
 
-export type GoogleImage = { sourceUri: { uri: string } & JsonObject } & JsonObject;
+export type GoogleImage = {
+  sourceUri?: ({ uri: string } & JsonObject) | null;
+  /** Of an image that Google was given before, in place of the other. */
+  privateImageId?: string | null;
+} & JsonObject;
 
 export type NewEventTicketClass = {
   class_type: "eventTicket";
@@ -1445,11 +1488,113 @@ export type NewGenericClass = {
   } & JsonObject;
 };
 
-export type NewGoogleClass = NewEventTicketClass | NewGenericClass;
+export type NewLoyaltyClass = {
+  class_type: "loyalty";
+  /** A `LoyaltyClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    programName: string;
+    programLogo: GoogleImage;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type NewOfferClass = {
+  class_type: "offer";
+  /** An `OfferClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    title: string;
+    provider: string;
+    /** Such as INSTORE, ONLINE or BOTH. */
+    redemptionChannel: string;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type NewGiftCardClass = {
+  class_type: "giftCard";
+  /** A `GiftCardClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    programLogo?: GoogleImage | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type NewTransitClass = {
+  class_type: "transit";
+  /** A `TransitClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    /** Such as BUS, RAIL, TRAM, FERRY or OTHER. */
+    transitType: string;
+    logo: GoogleImage;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type GoogleAirport = { airportIataCode: string } & JsonObject;
+
+/** One of the two codes. */
+export type GoogleCarrier = { carrierIataCode?: string | null; carrierIcaoCode?: string | null } & JsonObject;
+
+export type GoogleFlightHeader = { carrier: GoogleCarrier; flightNumber: string } & JsonObject;
+
+export type NewFlightClass = {
+  class_type: "flight";
+  /** A `FlightClass` of Google's REST API. */
+  class_data: {
+    /** `<issuer_id>.<class_name>`. */
+    id: string;
+    issuerName: string;
+    origin: GoogleAirport;
+    destination: GoogleAirport;
+    flightHeader: GoogleFlightHeader;
+    /** The airport's own time, without an offset. */
+    localScheduledDepartureDateTime: string;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | null;
+  } & JsonObject;
+};
+
+export type NewGoogleClass =
+  | NewEventTicketClass
+  | NewGenericClass
+  | NewLoyaltyClass
+  | NewOfferClass
+  | NewGiftCardClass
+  | NewTransitClass
+  | NewFlightClass;
 
 export type EventTicketClassUpdate = {
   class_type: "eventTicket";
-  /** What changes. `venue` and `dateTime` keep the members that are left out. */
+  /**
+   * What changes. An `EventTicketClass` of Google's REST API. `venue`, `dateTime` keep the members that are left
+   * out.
+   */
   class_data: {
     /** As in the address. */
     id?: string | null;
@@ -1484,9 +1629,113 @@ export type GenericClassUpdate = {
   } & JsonObject;
 };
 
-export type GoogleClassUpdate = EventTicketClassUpdate | GenericClassUpdate;
+export type LoyaltyClassUpdate = {
+  class_type: "loyalty";
+  /** What changes. A `LoyaltyClass` of Google's REST API. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    programName?: string | null;
+    programLogo?: GoogleImage | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
 
-/** An `EventTicketClass` or a `GenericClass` of Google's REST API. */
+export type OfferClassUpdate = {
+  class_type: "offer";
+  /** What changes. An `OfferClass` of Google's REST API. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    title?: string | null;
+    provider?: string | null;
+    /** Such as INSTORE, ONLINE or BOTH. */
+    redemptionChannel?: string | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
+
+export type GiftCardClassUpdate = {
+  class_type: "giftCard";
+  /** What changes. A `GiftCardClass` of Google's REST API. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    programLogo?: GoogleImage | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
+
+export type TransitClassUpdate = {
+  class_type: "transit";
+  /** What changes. A `TransitClass` of Google's REST API. */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    /** Such as BUS, RAIL, TRAM, FERRY or OTHER. */
+    transitType?: string | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    logo?: GoogleImage | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
+
+export type GoogleAirportChange = { airportIataCode?: string | null } & JsonObject;
+
+export type GoogleFlightHeaderChange = { carrier?: GoogleCarrier | null; flightNumber?: string | null } & JsonObject;
+
+export type FlightClassUpdate = {
+  class_type: "flight";
+  /**
+   * What changes. A `FlightClass` of Google's REST API. `origin`, `destination`, `flightHeader` keep the members
+   * that are left out.
+   */
+  class_data: {
+    /** As in the address. */
+    id?: string | null;
+    issuerName?: string | null;
+    origin?: GoogleAirportChange | null;
+    destination?: GoogleAirportChange | null;
+    flightHeader?: GoogleFlightHeaderChange | null;
+    /** The airport's own time, without an offset. */
+    localScheduledDepartureDateTime?: string | null;
+    /** Such as #0B1F3A. */
+    hexBackgroundColor?: string | null;
+    heroImage?: GoogleImage | null;
+    /** All but DRAFT count as UNDER_REVIEW, so what was read can be given back. */
+    reviewStatus?: "DRAFT" | "UNDER_REVIEW" | "APPROVED" | "REJECTED" | null;
+  } & JsonObject;
+};
+
+export type GoogleClassUpdate =
+  | EventTicketClassUpdate
+  | GenericClassUpdate
+  | LoyaltyClassUpdate
+  | OfferClassUpdate
+  | GiftCardClassUpdate
+  | TransitClassUpdate
+  | FlightClassUpdate;
+
+/** A class of Google's REST API, such as an `EventTicketClass`. */
 export type GoogleClass = {
   id: string;
   issuerName?: string;
@@ -3110,8 +3359,9 @@ export type Operations = {
   createGoogleClass: { body: NewGoogleClass; answer: GoogleClassChange };
   /**
    * Change a class, and with it all its passes. Members that are given replace what the class says, null removes
-   * one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every change
-   * (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT). Needs a key with the scope `send`.
+   * one; `venue`, `dateTime`, `origin`, `destination` and `flightHeader` are changed member by member. The class
+   * is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one
+   * (DRAFT). Needs a key with the scope `send`.
    */
   changeGoogleClass: {
     path: {
@@ -3129,7 +3379,7 @@ export type Operations = {
     };
     query: {
       /** Its kind. */
-      class_type: "generic" | "eventTicket";
+      class_type: "generic" | "eventTicket" | "loyalty" | "offer" | "giftCard" | "transit" | "flight";
     };
     answer: GoogleClass;
   };

@@ -7,8 +7,8 @@ export type PassType = (typeof PASS_TYPES)[number];
 export const PASS_STYLES = ["eventTicket", "boardingPass", "coupon", "storeCard", "generic", "posterGeneric"] as const;
 export type PassStyle = (typeof PASS_STYLES)[number];
 
-/** Kinds of Google's classes and objects: `eventTicketObject`, `genericObject`. */
-export const GOOGLE_KINDS = ["generic", "eventTicket"] as const;
+/** Kinds of Google's classes and objects: `eventTicketObject`, `loyaltyClass`. */
+export const GOOGLE_KINDS = ["generic", "eventTicket", "loyalty", "offer", "giftCard", "transit", "flight"] as const;
 export type GoogleKind = (typeof GOOGLE_KINDS)[number];
 
 /** Reasons for an update that applications state. */

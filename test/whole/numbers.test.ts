@@ -141,6 +141,22 @@ test(
     };
     await queued("/v1/passes/create", { pass_type: "google", pass_data: pass });
     expect(await sources(pass.object_id)).toContain(`{"id":${ID},"weight":1.50}`);
+    const cards = {
+      id: `${issuer}.cards`,
+      issuerName: "Acme",
+      merchantLocations: [{ latitude: n("47.60"), longitude: 8 }],
+    };
+    const made = await call("POST", "/v1/google/classes", { class_type: "giftCard", class_data: cards });
+    expect([made.status, made.text]).toEqual([201, expect.any(String)]);
+    expect(await sources(cards.id)).toContain(`"latitude":47.60`);
+    const card = {
+      class_id: cards.id,
+      class_type: "giftCard",
+      object_id: `${issuer}.card-1`,
+      object_data: { cardNumber: "4711", balance: { micros: n(ID), currencyCode: "EUR" } },
+    };
+    await queued("/v1/passes/create", { pass_type: "google", pass_data: card });
+    expect(await sources(card.object_id)).toContain(`"micros":${ID}`);
   },
   SLOW_MS,
 );

@@ -377,7 +377,7 @@ GooglePassData = TypedDict(
     "GooglePassData",
     {
         "class_id": "str",
-        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
+        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'transit', 'flight', ''], None]"],
         "object_id": "str",
         "object_data": "GooglePassObject",
     },
@@ -515,7 +515,7 @@ GooglePassPart = TypedDict(
     "GooglePassPart",
     {
         "class_id": NotRequired["Union[str, None]"],
-        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', ''], None]"],
+        "class_type": NotRequired["Union[Literal['generic', 'eventTicket', 'loyalty', 'offer', 'giftCard', 'transit', 'flight', ''], None]"],
         "object_id": NotRequired["Union[str, None]"],
         "object_data": NotRequired["Union[GooglePassObject, None]"],
     },
@@ -1061,7 +1061,7 @@ GooglePassStatus = TypedDict(
     },
 )
 
-NewGoogleClass: TypeAlias = "Union[NewEventTicketClass, NewGenericClass]"
+NewGoogleClass: TypeAlias = "Union[NewEventTicketClass, NewGenericClass, NewLoyaltyClass, NewOfferClass, NewGiftCardClass, NewTransitClass, NewFlightClass]"
 
 NewEventTicketClass = TypedDict(
     "NewEventTicketClass",
@@ -1079,6 +1079,46 @@ NewGenericClass = TypedDict(
     },
 )
 
+NewLoyaltyClass = TypedDict(
+    "NewLoyaltyClass",
+    {
+        "class_type": "Literal['loyalty']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+NewOfferClass = TypedDict(
+    "NewOfferClass",
+    {
+        "class_type": "Literal['offer']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+NewGiftCardClass = TypedDict(
+    "NewGiftCardClass",
+    {
+        "class_type": "Literal['giftCard']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+NewTransitClass = TypedDict(
+    "NewTransitClass",
+    {
+        "class_type": "Literal['transit']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+NewFlightClass = TypedDict(
+    "NewFlightClass",
+    {
+        "class_type": "Literal['flight']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
 GoogleClassChange = TypedDict(
     "GoogleClassChange",
     {
@@ -1087,7 +1127,7 @@ GoogleClassChange = TypedDict(
     },
 )
 
-GoogleClassUpdate: TypeAlias = "Union[EventTicketClassUpdate, GenericClassUpdate]"
+GoogleClassUpdate: TypeAlias = "Union[EventTicketClassUpdate, GenericClassUpdate, LoyaltyClassUpdate, OfferClassUpdate, GiftCardClassUpdate, TransitClassUpdate, FlightClassUpdate]"
 
 EventTicketClassUpdate = TypedDict(
     "EventTicketClassUpdate",
@@ -1101,6 +1141,46 @@ GenericClassUpdate = TypedDict(
     "GenericClassUpdate",
     {
         "class_type": "Literal['generic']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+LoyaltyClassUpdate = TypedDict(
+    "LoyaltyClassUpdate",
+    {
+        "class_type": "Literal['loyalty']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+OfferClassUpdate = TypedDict(
+    "OfferClassUpdate",
+    {
+        "class_type": "Literal['offer']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+GiftCardClassUpdate = TypedDict(
+    "GiftCardClassUpdate",
+    {
+        "class_type": "Literal['giftCard']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+TransitClassUpdate = TypedDict(
+    "TransitClassUpdate",
+    {
+        "class_type": "Literal['transit']",
+        "class_data": "Mapping[str, Any]",
+    },
+)
+
+FlightClassUpdate = TypedDict(
+    "FlightClassUpdate",
+    {
+        "class_type": "Literal['flight']",
         "class_data": "Mapping[str, Any]",
     },
 )
@@ -2235,9 +2315,9 @@ class Operations(Caller):
         timeout: float | None = None,
     ) -> GoogleClassChange:
         """Change a class, and with it all its passes. Members that are given replace what the class says, null removes
-        one; `venue` and `dateTime` are changed member by member. The class is submitted for review with every
-        change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT). Needs a key with the
-        scope `send`.
+        one; `venue`, `dateTime`, `origin`, `destination` and `flightHeader` are changed member by member. The class
+        is submitted for review with every change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one
+        (DRAFT). Needs a key with the scope `send`.
         """
         answer: GoogleClassChange = self._call(
             "PUT",
@@ -2253,7 +2333,7 @@ class Operations(Caller):
         self,
         id: str,
         *,
-        class_type: Literal["generic", "eventTicket"],
+        class_type: Literal["generic", "eventTicket", "loyalty", "offer", "giftCard", "transit", "flight"],
         timeout: float | None = None,
     ) -> GoogleClass:
         """A class as Google holds it. Needs a key with the scope `read`."""

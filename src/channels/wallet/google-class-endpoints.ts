@@ -17,7 +17,7 @@ import {
   isGoogleClassId,
   readClassType,
 } from "./request/accept-google-class.ts";
-import { GoogleClass, GoogleClassUpdate, NewGoogleClass } from "./request/google-schema.ts";
+import { GoogleClass, GoogleClassUpdate, NewGoogleClass } from "./request/google-class-schema.ts";
 
 export interface GoogleClassEndpointPorts {
   readonly wallet: { readonly classes: Pick<GoogleClasses, "create" | "change" | "read"> };
@@ -106,8 +106,8 @@ function changeEndpoint(ports: GoogleClassEndpointPorts): Endpoint {
     operation: "changeGoogleClass",
     summary: "Change a class, and with it all its passes",
     description:
-      "Members that are given replace what the class says, null removes one; `venue` and `dateTime` are changed member by " +
-      "member. The class is submitted for review with " +
+      "Members that are given replace what the class says, null removes one; `venue`, `dateTime`, `origin`, `destination` and " +
+      "`flightHeader` are changed member by member. The class is submitted for review with " +
       "every change (`reviewStatus` UNDER_REVIEW), but for a draft that is to stay one (DRAFT).",
     body: {
       schema: GoogleClassUpdate,

@@ -181,7 +181,7 @@ describe("a class request", () => {
     const cases: readonly (readonly [unknown, string])[] = [
       [[], "the body"],
       [{ class_data: event }, "class_type is required"],
-      [{ class_type: "loyalty", class_data: event }, "class_type"],
+      [{ class_type: "voucher", class_data: event }, "class_type"],
       [{ class_type: "eventTicket" }, "class_data is required"],
       [{ class_type: "eventTicket", class_data: "x" }, "class_data"],
       [anEvent({ id: undefined }), "class_data.id"],
@@ -206,7 +206,7 @@ describe("a class request", () => {
     const elsewhere = { class_type: "eventTicket", class_data: { id: `${ISSUER}.other` } };
     expect(await call("PUT", `/${id}`, elsewhere)).toEqual(refusal(400, "class_data.id"));
     expect(await call("GET", `/${id}`)).toEqual(refusal(400, "class_type"));
-    expect(await call("GET", `/${id}?class_type=flight`)).toEqual(refusal(400, "class_type"));
+    expect(await call("GET", `/${id}?class_type=voucher`)).toEqual(refusal(400, "class_type"));
     expect(await call("GET", `/${id}?colour=red`)).toEqual(refusal(400, "colour"));
   });
 

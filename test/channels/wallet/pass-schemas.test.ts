@@ -6,7 +6,7 @@ import { acceptGoogleClass } from "../../../src/channels/wallet/request/accept-g
 import { acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { APPLE_MEMBERS } from "../../../src/channels/wallet/request/apple-pass.ts";
 import { ApplePassChange, ApplePassData, ApplePassPart } from "../../../src/channels/wallet/request/apple-schema.ts";
-import { NewGoogleClass } from "../../../src/channels/wallet/request/google-schema.ts";
+import { NewGoogleClass } from "../../../src/channels/wallet/request/google-class-schema.ts";
 import { PassRequest } from "../../../src/channels/wallet/request/pass-schema.ts";
 import { Fault, snakeCase } from "../../../src/channels/wallet/request/readers.ts";
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
@@ -39,6 +39,21 @@ const APPLE = {
 };
 const GOOGLE = { pass_type: "google", pass_data: { class_id: "33.c", object_id: "33.o", object_data: {} } };
 const TICKET_CLASS = { class_type: "eventTicket", class_data: { id: "33.c", issuerName: "Acme", eventName: TEXT } };
+const LOGO = { privateImageId: "image-1" };
+const AIRPORT = { airportIataCode: "SFO" };
+const FLIGHT = { carrier: { carrierIataCode: "LX" }, flightNumber: "38" };
+const CLASSES: Readonly<Record<string, JsonObject>> = {
+  loyalty: { programName: "Miles", programLogo: LOGO },
+  offer: { title: "20 % off", provider: "Acme", redemptionChannel: "BOTH" },
+  giftCard: {},
+  transit: { transitType: "BUS", logo: LOGO },
+  flight: {
+    origin: AIRPORT,
+    destination: AIRPORT,
+    flightHeader: FLIGHT,
+    localScheduledDepartureDateTime: "2026-12-05T18:30",
+  },
+};
 const GENERIC_CLASS = { class_type: "generic", class_data: { id: "33.c" } };
 
 interface Shape {
@@ -67,6 +82,12 @@ const SHAPES = [
   pass("a pass from a template", { template_id: "card" }),
   googleClass("a class of event tickets", TICKET_CLASS),
   googleClass("a generic class", GENERIC_CLASS),
+  ...Object.entries(CLASSES).map(([kind, members]) =>
+    googleClass(`a class of kind ${kind}`, {
+      class_type: kind,
+      class_data: { id: "33.c", issuerName: "Acme", ...members },
+    }),
+  ),
 ];
 
 /** As the document has it, but with every schema where it is used. */

@@ -58,7 +58,7 @@ export class GoogleClassService implements GoogleClasses {
 }
 
 /** Members of a class that change member by member. */
-const IN_PARTS: readonly string[] = ["dateTime", "venue"];
+const IN_PARTS: readonly string[] = ["dateTime", "venue", "origin", "destination", "flightHeader"];
 
 function mergedPart(held: Json | undefined, part: Json): JsonObject {
   const merged = { ...(isJsonObject(held) ? held : null), ...(isJsonObject(part) ? part : null) };

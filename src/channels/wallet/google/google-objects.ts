@@ -225,7 +225,8 @@ const INSERTS_A_PASS_MAX = 3;
 const CREATION_UNDER_WAY = "the pass is not created yet";
 
 function noClass({ content }: GoogleDelivery): Outcome {
-  return failed(`there is no event ticket class ${content.classId}: create it with POST /v1/google/classes`);
+  const of = content.kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return failed(`there is no ${of} class ${content.classId}: create it with POST /v1/google/classes`);
 }
 
 function pathOf({ content, pass }: GoogleDelivery): readonly string[] {

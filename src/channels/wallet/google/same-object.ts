@@ -16,6 +16,9 @@ export function leftovers(sent: JsonObject, held: JsonObject): readonly string[]
 /** Members that Google adds to an object, and `messages`, which a separate call adds. */
 const GOOGLES_OWN = new Set(["kind", "version", "hasUsers", "hasLinkedDevice", "classReference", "messages"]);
 
+/** Members that concern the call that brings them, and that Google need not keep. */
+const OF_THE_CALL = new Set(["notifyPreference"]);
+
 function isGooglesOwn(name: string, value: Json): boolean {
   return GOOGLES_OWN.has(name) || isEmpty(value);
 }
@@ -41,7 +44,7 @@ function isSame(sent: Json, held: Json): boolean {
 
 function areSameMembers(sent: JsonObject, held: JsonObject): boolean {
   const sentAll = Object.entries(sent).every(([name, value]) =>
-    Object.hasOwn(held, name) ? isSame(value, held[name] ?? null) : isEmpty(value),
+    Object.hasOwn(held, name) ? isSame(value, held[name] ?? null) : isEmpty(value) || OF_THE_CALL.has(name),
   );
   return sentAll && leftovers(sent, held).length === 0;
 }

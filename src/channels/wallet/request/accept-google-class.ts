@@ -1,10 +1,9 @@
-import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
-import { parseUrl } from "../../../domain/parse-url.ts";
 import { GOOGLE_KINDS, type GoogleKind } from "../../../domain/wallet.ts";
 import { presentMembers } from "../../../http/sending/acceptance.ts";
 import type { GoogleClass } from "../google-classes.ts";
 import { walletLimits } from "../limits.ts";
+import { CHANGED_MEMBERS, CLASS_MEMBERS, REQUIRED_OF_CLASS } from "./google-class-members.ts";
 import {
   type Checked,
   checkJson,
@@ -16,35 +15,9 @@ import {
   type Reader,
   readBody,
   readFilledText,
-  readGoogleColour,
-  readLocalized,
 } from "./readers.ts";
 
 export const CLASS_ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
-const DAY_CHARS = "2026-11-21".length;
-/** ISO 8601, with or without an offset: without one, it is the venue's local time. */
-export const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?$/;
-
-/** Members that Google requires in a class, beside its id and review status. */
-const REQUIRED: Readonly<Record<GoogleKind, readonly string[]>> = {
-  eventTicket: ["issuerName", "eventName"],
-  generic: [],
-};
-
-/** Members that we check; Google receives and checks all others unchanged. */
-const MEMBERS: Readonly<Record<string, Reader>> = {
-  issuerName: readFilledText,
-  eventName: readLocalized,
-  venue: readVenue,
-  dateTime: readDateTime,
-  hexBackgroundColor: readGoogleColour,
-  logo: readImage,
-  heroImage: readImage,
-};
-
-/** In a change, a venue can be given in part: see `GoogleClassService.change`. */
-const CHANGED_MEMBERS = { ...MEMBERS, venue: readVenuePart };
-
 /** Parses the body of `POST /v1/google/classes` into a class. */
 export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   const body = readClass(whole);
@@ -57,9 +30,9 @@ export function acceptGoogleClass(whole: unknown): Checked<GoogleClass> {
   if (!isGoogleClassId(classId)) {
     return fault("class_data.id", "must be <issuer_id>. and letters, digits, dots, hyphens and underscores");
   }
-  const data = readMembers(given, MEMBERS);
+  const data = readMembers(given, CLASS_MEMBERS);
   if (data instanceof Fault) return data;
-  const missing = REQUIRED[kind].find((name) => data[name] === undefined);
+  const missing = REQUIRED_OF_CLASS[kind].find((name) => data[name] === undefined);
   if (missing !== undefined) return fault(`class_data.${missing}`, "is required");
   const review = reviewOf(kind, reviewStatus, "new");
   if (review instanceof Fault) return review;
@@ -140,52 +113,3 @@ const REVIEW_STATUSES = new Map([
   ["approved", "APPROVED"],
   ["rejected", "REJECTED"],
 ]);
-
-function readVenue(value: Json, field: string): Checked<Json> {
-  return readVenueTexts(value, field, ["name", "address"]);
-}
-
-/** As far as the change gives it. */
-function readVenuePart(value: Json, field: string): Checked<Json> {
-  const given = isJsonObject(value) ? value : {};
-  return readVenueTexts(
-    value,
-    field,
-    ["name", "address"].filter((name) => (given[name] ?? null) !== null),
-  );
-}
-
-function readVenueTexts(value: Json, field: string, names: readonly string[]): Checked<Json> {
-  if (!isJsonObject(value)) return fault(field, "must be an object");
-  for (const name of names) {
-    const text = readLocalized(value[name] ?? null, `${field}.${name}`);
-    if (text instanceof Fault) return text;
-  }
-  return value;
-}
-
-function readDateTime(value: Json, field: string): Checked<Json> {
-  if (!isJsonObject(value)) return fault(field, "must be an object");
-  for (const name of ["doorsOpen", "start", "end"]) {
-    const text = value[name];
-    if (text === undefined || text === null) continue;
-    if (typeof text !== "string" || !isTime(text)) {
-      return fault(`${field}.${name}`, "must be a date and time such as 2026-11-21T18:30:00");
-    }
-  }
-  return value;
-}
-
-function isTime(text: string): boolean {
-  return DATE_TIME.test(text) && isCalendarDay(text.slice(0, DAY_CHARS)) && !Number.isNaN(Date.parse(text));
-}
-
-function readImage(value: Json, field: string): Checked<Json> {
-  const source = isJsonObject(value) ? value["sourceUri"] : undefined;
-  const uri = isJsonObject(source) ? source["uri"] : undefined;
-  const url = typeof uri === "string" ? parseUrl(uri) : null;
-  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    return fault(`${field}.sourceUri.uri`, "must be the web address of an image");
-  }
-  return value;
-}

@@ -103,7 +103,7 @@ function trialGooglePass(style: WalletTemplate["style"], passData: JsonObject): 
   if (given instanceof Fault) return given;
   const madeUp = { classId: "1.class", objectId: "1.object", objectData: {} };
   const members = new Map<string, Json>([...Object.entries(madeUp), ...given]);
-  return readGooglePass(members, { issuerId: null, kind: "generic", title: "-" });
+  return readGooglePass(members, { issuerId: null, kind: "generic", title: "-", isPart: true });
 }
 
 function readTemplate(

@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS, type GoogleContent, type GoogleKind } from "../../../domain/wallet.ts";
+import { lackOf, readMoney, readPoints } from "./google-object-members.ts";
 import {
   type Checked,
   checkEach,
@@ -33,6 +34,8 @@ export interface GoogleContext {
   readonly kind: GoogleKind;
   /** The tenant's name: the default title of a generic object, which Google refuses without one. */
   readonly title: string;
+  /** A template: what its kind requires, a request may bring. */
+  readonly isPart?: true;
 }
 
 const NAMES = new MemberNames(["classId", "classType", "objectId", "objectData"]);
@@ -55,6 +58,12 @@ const OBJECT: Readonly<Record<string, Reader>> = {
   textModulesData: (value, field) => readModules(value, field),
   linkedObjectIds: (value, field) => readLinks(value, field),
   linkedOfferIds: (value, field) => readLinks(value, field),
+  loyaltyPoints: readPoints,
+  secondaryLoyaltyPoints: readPoints,
+  balance: readMoney,
+  cardNumber: readFilledText,
+  tripType: readFilledText,
+  passengerName: readFilledText,
 };
 
 /** The members of `pass_data`, in either spelling, under their canonical names, without those of null. */
@@ -64,7 +73,7 @@ export function googleMembers(passData: JsonObject): Checked<GoogleMembers> {
 
 /** Builds a pass from its members. */
 export function readGooglePass(members: GoogleMembers, context: GoogleContext): Checked<ReadGooglePass> {
-  const { issuerId, title } = context;
+  const { issuerId, title, isPart } = context;
   const classId = readId(members.get("classId"), "pass_data.class_id", issuerId);
   if (classId instanceof Fault) return classId;
   const serial = readId(members.get("objectId"), "pass_data.object_id", issuerId);
@@ -77,6 +86,8 @@ export function readGooglePass(members: GoogleMembers, context: GoogleContext): 
   const ids = { id: serial, classId };
   const others = wrongId(given, ids) ?? readObject(given, { kind, title });
   if (others instanceof Fault) return others;
+  const lack = isPart ? null : lackOf(kind, others, "pass_data.object_data");
+  if (lack !== null) return lack;
   const object = { ...others, ...ids };
   return checkSize(object) ?? { serial, content: { type: "google", kind, classId, object } };
 }
@@ -96,7 +107,7 @@ function wrongId(object: JsonObject, { id, classId }: { readonly id: string; rea
 }
 
 /** The stored members of an object, without null ones. */
-function readObject(given: JsonObject, { kind, title }: Omit<GoogleContext, "issuerId">): Checked<JsonObject> {
+function readObject(given: JsonObject, { kind, title }: Pick<GoogleContext, "kind" | "title">): Checked<JsonObject> {
   const members = checkMembers(Object.entries(given), (value, name) => {
     if (value === null) return undefined;
     const field = `pass_data.object_data.${name}`;

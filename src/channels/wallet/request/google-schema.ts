@@ -1,20 +1,18 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../../domain/json.ts";
 import { GOOGLE_KINDS } from "../../../domain/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
-import { CLASS_ID, DATE_TIME } from "./accept-google-class.ts";
 import { ITEMS_MAX, MODULE_ID, OBJECT_ID, OBJECT_STATES } from "./google-pass.ts";
 import { partOf } from "./part-of.ts";
 
-/** Google passes and classes in the API document. Other members are sent to Google unchanged. */
+/** Google passes in the API document. Other members are sent to Google unchanged. */
 
-const OTHERS_TOO = { additionalProperties: true } as const;
+export const OTHERS_TOO = { additionalProperties: true } as const;
 
-const LocalizedText = Type.Object(
+export const LocalizedText = Type.Object(
   { defaultValue: Type.Object({ language: Type.String(), value: Type.String() }) },
   { $id: "LocalizedText", ...OTHERS_TOO },
 );
-const Colour = Type.String({ pattern: "^#[0-9A-Fa-f]{6}$", description: "Such as #0B1F3A." });
+export const Colour = Type.String({ pattern: "^#[0-9A-Fa-f]{6}$", description: "Such as #0B1F3A." });
 const Links = Type.Array(Type.String({ pattern: OBJECT_ID.source }), { maxItems: ITEMS_MAX });
 
 const TextModule = Type.Object(
@@ -24,6 +22,30 @@ const TextModule = Type.Object(
     body: optional(Type.String()),
   },
   OTHERS_TOO,
+);
+
+const Money = Type.Object(
+  {
+    micros: Type.Union([Type.String({ pattern: "^-?[0-9]{1,19}$" }), Type.Integer()], {
+      description: "The amount in millionths: 12.50 is 12500000.",
+    }),
+    currencyCode: Type.String({ minLength: 1 }),
+  },
+  { $id: "GoogleMoney", ...OTHERS_TOO },
+);
+const Points = Type.Object(
+  {
+    balance: Type.Object(
+      {
+        string: optional(Type.String()),
+        int: optional(Type.Integer()),
+        double: optional(Type.Number()),
+        money: optional(Money),
+      },
+      { ...OTHERS_TOO, description: "In one of these forms." },
+    ),
+  },
+  { $id: "GooglePoints", ...OTHERS_TOO },
 );
 
 const OBJECT_MEMBERS: TProperties = {
@@ -39,6 +61,13 @@ const OBJECT_MEMBERS: TProperties = {
   textModulesData: Type.Array(TextModule, { maxItems: ITEMS_MAX }),
   linkedObjectIds: Links,
   linkedOfferIds: Links,
+  loyaltyPoints: Points,
+  secondaryLoyaltyPoints: Points,
+  cardNumber: Type.String({ minLength: 1, description: "Required of a giftCard." }),
+  balance: Money,
+  tripType: Type.String({ minLength: 1, description: "Required of a transit pass, such as ONE_WAY or ROUND_TRIP." }),
+  passengerName: Type.String({ minLength: 1, description: "Required of a flight." }),
+  reservationInfo: Type.Object({}, { ...OTHERS_TOO, description: "Required of a flight." }),
 };
 
 const GooglePassObject = Type.Object(partOf(OBJECT_MEMBERS), {
@@ -46,7 +75,8 @@ const GooglePassObject = Type.Object(partOf(OBJECT_MEMBERS), {
   ...OTHERS_TOO,
   description:
     "The object as Google's REST API takes it. `id` and `classId` are those above, `state` is ACTIVE by default, and a " +
-    "generic object without `cardTitle` or `header` gets the tenant's name there.",
+    "generic object without `cardTitle` or `header` gets the tenant's name there. A transit pass has `ticketLeg` or " +
+    "`ticketLegs`, if it has a journey.",
 });
 
 const classId = Type.String({
@@ -92,123 +122,4 @@ export const GooglePassChange = Type.Object(
       "Members of the object stand in `object_data` or beside it. What is left out stays as it is; null removes it. " +
       "The ids and the kind cannot change.",
   },
-);
-
-const Image = Type.Object(
-  { sourceUri: Type.Object({ uri: Type.String({ format: "uri" }) }, OTHERS_TOO) },
-  { $id: "GoogleImage", ...OTHERS_TOO },
-);
-const ClassTime = Type.String({
-  pattern: DATE_TIME.source,
-  description: "Without an offset it is the venue's own time.",
-});
-
-const newId = Type.String({ pattern: CLASS_ID.source, description: "`<issuer_id>.<class_name>`." });
-const sameId = optional(Type.String({ description: "As in the address." }));
-const issuerName = Type.String({ minLength: 1 });
-const design: TProperties = {
-  venue: Type.Object({ name: LocalizedText, address: LocalizedText }, OTHERS_TOO),
-  dateTime: Type.Object(
-    { doorsOpen: optional(ClassTime), start: optional(ClassTime), end: optional(ClassTime) },
-    OTHERS_TOO,
-  ),
-  hexBackgroundColor: Colour,
-  logo: Image,
-  heroImage: Image,
-};
-const GENERIC = "A `GenericClass` of Google's REST API. It has no `reviewStatus`.";
-
-const NewEventTicketClass = Type.Object(
-  {
-    class_type: Type.Literal("eventTicket"),
-    class_data: Type.Object(
-      {
-        id: newId,
-        issuerName,
-        eventName: LocalizedText,
-        ...partOf(design),
-        reviewStatus: optional(Type.Unsafe<string>({ ...enumOf(["DRAFT", "UNDER_REVIEW"]), default: "UNDER_REVIEW" })),
-      },
-      { ...OTHERS_TOO, description: "An `EventTicketClass` of Google's REST API." },
-    ),
-  },
-  { $id: "NewEventTicketClass", additionalProperties: false },
-);
-
-const NewGenericClass = Type.Object(
-  {
-    class_type: Type.Literal("generic"),
-    class_data: Type.Object({ id: newId }, { ...OTHERS_TOO, description: GENERIC }),
-  },
-  { $id: "NewGenericClass", additionalProperties: false },
-);
-
-/** The body of `POST /v1/google/classes`. */
-export const NewGoogleClass = Type.Union([NewEventTicketClass, NewGenericClass], { $id: "NewGoogleClass" });
-
-const EventTicketClassUpdate = Type.Object(
-  {
-    class_type: Type.Literal("eventTicket"),
-    class_data: Type.Object(
-      {
-        id: sameId,
-        ...partOf({
-          issuerName,
-          eventName: LocalizedText,
-          ...design,
-          venue: Type.Object({ name: optional(LocalizedText), address: optional(LocalizedText) }, OTHERS_TOO),
-          reviewStatus: enumOf(
-            ["DRAFT", "UNDER_REVIEW", "APPROVED", "REJECTED"],
-            "All but DRAFT count as UNDER_REVIEW, so what was read can be given back.",
-          ),
-        }),
-      },
-      { ...OTHERS_TOO, description: "What changes. `venue` and `dateTime` keep the members that are left out." },
-    ),
-  },
-  { $id: "EventTicketClassUpdate", additionalProperties: false },
-);
-
-const GenericClassUpdate = Type.Object(
-  {
-    class_type: Type.Literal("generic"),
-    class_data: Type.Object({ id: sameId }, { ...OTHERS_TOO, description: `What changes. ${GENERIC}` }),
-  },
-  { $id: "GenericClassUpdate", additionalProperties: false },
-);
-
-/** The body of `PUT /v1/google/classes/{id}`. */
-export const GoogleClassUpdate = Type.Union([EventTicketClassUpdate, GenericClassUpdate], { $id: "GoogleClassUpdate" });
-
-/** A class as Google returns it, unchecked: its known members, and any others. */
-export const GoogleClass = Type.Unsafe<JsonObject>(
-  Type.Object(
-    {
-      id: Type.String(),
-      issuerName: Type.Optional(Type.String()),
-      eventName: Type.Optional(LocalizedText),
-      venue: Type.Optional(
-        Type.Object({ name: Type.Optional(LocalizedText), address: Type.Optional(LocalizedText) }, OTHERS_TOO),
-      ),
-      dateTime: Type.Optional(
-        Type.Object(
-          {
-            doorsOpen: Type.Optional(Type.String()),
-            start: Type.Optional(Type.String()),
-            end: Type.Optional(Type.String()),
-          },
-          OTHERS_TOO,
-        ),
-      ),
-      hexBackgroundColor: Type.Optional(Type.String()),
-      logo: Type.Optional(Image),
-      heroImage: Type.Optional(Image),
-      reviewStatus: Type.Optional(Type.String()),
-    },
-    {
-      $id: "GoogleClass",
-      ...OTHERS_TOO,
-      description: "An `EventTicketClass` or a `GenericClass` of Google's REST API.",
-    },
-  ),
 );

@@ -18,8 +18,25 @@ interface Resource {
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   genericClass: [],
   eventTicketClass: ["issuerName", "eventName", "reviewStatus"],
+  loyaltyClass: ["issuerName", "programName", "programLogo", "reviewStatus"],
+  offerClass: ["issuerName", "title", "provider", "redemptionChannel", "reviewStatus"],
+  giftCardClass: ["issuerName", "reviewStatus"],
+  transitClass: ["issuerName", "transitType", "logo", "reviewStatus"],
+  flightClass: [
+    "issuerName",
+    "origin",
+    "destination",
+    "flightHeader",
+    "localScheduledDepartureDateTime",
+    "reviewStatus",
+  ],
   genericObject: ["classId", "cardTitle", "header"],
   eventTicketObject: ["classId", "state"],
+  loyaltyObject: ["classId", "state"],
+  offerObject: ["classId", "state"],
+  giftCardObject: ["classId", "state", "cardNumber"],
+  transitObject: ["classId", "state", "tripType"],
+  flightObject: ["classId", "state", "passengerName", "reservationInfo"],
 };
 const ID = /^\d{1,20}\.[A-Za-z0-9._-]{1,200}$/;
 const STATES = ["active", "completed", "expired", "inactive"];
@@ -75,12 +92,14 @@ export class GoogleResources {
     for (const fixed of ["id", "classId"]) {
       if (change[fixed] !== undefined && change[fixed] !== data[fixed]) return invalid(`${fixed} cannot be changed`);
     }
-    if (kind === "eventTicketClass" && data["reviewStatus"] !== "DRAFT" && change["reviewStatus"] !== "UNDER_REVIEW") {
+    if (isReviewed(kind) && data["reviewStatus"] !== "DRAFT" && change["reviewStatus"] !== "UNDER_REVIEW") {
       return invalid("Review status must be set to UNDER_REVIEW");
     }
     const { hasUsers } = data;
     const merged = { ...data, ...change, ...(hasUsers === undefined ? {} : { hasUsers }) };
     const next = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+    const missing = REQUIRED[kind]?.find((name) => next[name] === undefined);
+    if (missing !== undefined) return invalid(`${missing} is required`);
     const unsound = unsoundMember(kind, next);
     return unsound === null ? this.keep(kind, id, next) : invalid(`Invalid value at ${unsound}`);
   }
@@ -149,12 +168,17 @@ export class GoogleResources {
   }
 }
 
+/** Google reviews classes of all kinds but one. */
+function isReviewed(kind: string): boolean {
+  return kind.endsWith("Class") && kind !== "genericClass";
+}
+
 /** The first member with a value that the kind does not accept, or null. */
 function unsoundMember(kind: string, data: JsonObject): string | null {
   const { state, reviewStatus, venue } = data;
   if (state !== undefined && (typeof state !== "string" || !STATES.includes(state.toLowerCase()))) return "state";
   if (kind === "genericClass" && reviewStatus !== undefined) return "reviewStatus";
-  if (kind === "eventTicketClass" && reviewStatus !== "DRAFT" && reviewStatus !== "UNDER_REVIEW") return "reviewStatus";
+  if (isReviewed(kind) && reviewStatus !== "DRAFT" && reviewStatus !== "UNDER_REVIEW") return "reviewStatus";
   if (isJsonObject(venue) && !(isJsonObject(venue["name"]) && isJsonObject(venue["address"]))) return "venue";
   return null;
 }
