@@ -1439,6 +1439,10 @@ export type GooglePassStatus = {
   google_status: "ACTIVE" | "COMPLETED" | "EXPIRED" | "INACTIVE" | "not_found";
   /** At least one user saved the pass. */
   has_users: boolean;
+  /**
+   * Somebody has it, by what Google has told of saves and removals; of a class that Google does not tell of, by
+   * `has_users`.
+   */
   is_installed: boolean;
 };
 
@@ -1746,6 +1750,18 @@ export type GoogleClass = {
   logo?: GoogleImage;
   heroImage?: GoogleImage;
   reviewStatus?: string;
+} & JsonObject;
+
+export type GoogleCallbackReceived = { status: "received" };
+
+export type GoogleCallback = {
+  protocolVersion: "ECv2SigningOnly";
+  /** Of `signedMessage`, in base64. */
+  signature: string;
+  /** The key that signed it, and what Google's root keys say of that key. */
+  intermediateSigningKey: { signedKey: string; signatures: readonly string[] } & JsonObject;
+  /** JSON with `classId`, `objectId`, `eventType` (`save` or `del`), `expTimeMillis` and `nonce`. */
+  signedMessage: string;
 } & JsonObject;
 
 export type CredentialsStoredWithWarnings = {
@@ -3384,6 +3400,12 @@ export type Operations = {
     answer: GoogleClass;
   };
   /**
+   * Takes what Google tells of a pass: that somebody has saved it, or removed it. Signed by the protocol
+   * ECv2SigningOnly for the issuer of the object. Answered once it is on disk, and the tenant's wallet webhook is
+   * told; a callback whose `nonce` was taken before changes nothing. Safe to repeat.
+   */
+  takeGoogleCallback: { body: GoogleCallback; answer: GoogleCallbackReceived };
+  /**
    * A device has the pass, and says where it can be pushed to. A new push token holds for all passes of the type
    * on the device.
    */
@@ -3526,7 +3548,7 @@ export type Operations = {
     };
     answer: null;
   };
-  /** Set where a tenant hears of devices that take or drop its Apple passes. */
+  /** Set where a tenant hears of devices that take or drop its passes. */
   putWalletWebhook: {
     path: {
       /** A tenant's id. */
@@ -4830,6 +4852,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   createGoogleClass: { method: "POST", path: "/v1/google/classes", repeat: "unsafe" },
   changeGoogleClass: { method: "PUT", path: "/v1/google/classes/{id}", repeat: "safe" },
   getGoogleClass: { method: "GET", path: "/v1/google/classes/{id}", repeat: "safe" },
+  takeGoogleCallback: { method: "POST", path: "/webhook/google-wallet", repeat: "unsafe" },
   registerDevice: {
     method: "POST",
     path: "/wallet/v1/devices/{device}/registrations/{passType}/{serial}",

@@ -87,7 +87,7 @@ export interface StartedChannel {
 
 export type ProviderUrls = Pick<
   Config,
-  "smtpUrl" | "whatsappApiUrl" | "googleWalletApiUrl" | "googleTokenUrl" | "apnsUrl"
+  "smtpUrl" | "whatsappApiUrl" | "googleWalletApiUrl" | "googleTokenUrl" | "googleCallbackKeysUrl" | "apnsUrl"
 >;
 
 /** What channels have to know of the rest of the app. */

@@ -130,14 +130,14 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const tracing = startTracing(options, shutdown);
   const base = await openBase(options, shutdown, { whole, onBroken: (reason) => onBroken(new Error(reason)) });
   const { stores, queue, registry, reports, payloads, away } = base;
-  const delivery = deliveryAt(place, whole.config, peers);
-  const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
-  const links = new LinkTokens(config.masterKeys);
   const listens = listenerAt(place, config.roles);
   const ports = main !== null && listens.main === "elsewhere" ? await freePorts(config) : {};
   const served = { ...config, ...ports };
   let publicUrl = config.publicUrl ?? httpOrigin(config.host, served.port);
-  const wallet = openWallet({ ...providers, config, registry, telemetry, publicUrl: () => publicUrl });
+  const delivery = { ...deliveryAt(place, whole.config, peers), publicUrl: () => publicUrl };
+  const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
+  const links = new LinkTokens(config.masterKeys);
+  const wallet = openWallet({ ...providers, config, registry, telemetry }, shutdown);
   const passKit = openPassKit({ config, registry, ...machine });
   const parts = readinessParts({ place, stores, registry, away, shards: config.shards });
   const readiness = startReadiness(shutdown, { ...parts, ...machine });

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
+import { CALLBACK_PATH } from "../channels/wallet/google/callbacks/google-callbacks.ts";
 import { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
 import type { PassStore } from "../channels/wallet/passes.ts";
@@ -16,6 +17,7 @@ import type { Shutdown } from "./shutdown.ts";
 const PUBLIC_API_URL = "https://walletobjects.googleapis.com";
 const API_PATH = "/walletobjects/v1";
 const PUBLIC_TOKEN_URL = "https://oauth2.googleapis.com/token";
+const PUBLIC_KEYS_URL = "https://pay.google.com/gp/m/issuer/keys";
 const PUBLIC_SAVE_URL = "https://pay.google.com/gp/v/save";
 /** The platform's issuer when nothing leaves the machine and none is configured. */
 const SANDBOX_ISSUER_ID = "3388000000012345678";
@@ -45,6 +47,10 @@ export interface Google {
   /** The API's address, for the other processes of the start. */
   readonly apiUrl: string;
   readonly tokenUrl: string;
+  /** Where the keys are with which callbacks are signed; null: nobody signs any. */
+  readonly keysUrl: string | null;
+  /** Where the API is, for callbacks of the sandbox. */
+  callBack(apiUrl: string): void;
 }
 
 export interface GoogleContext {
@@ -53,19 +59,25 @@ export interface GoogleContext {
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
   readonly passes: Pick<PassStore, "holder">;
+  /** The address at which Google reaches the API. */
+  publicUrl(): string;
 }
 
 /** Google Wallet at the configured addresses, the public ones, or in a sandbox. */
 export async function startGoogle(
-  { config, telemetry, platform, classOwners, passes }: GoogleContext,
+  { config, telemetry, platform, classOwners, passes, publicUrl }: GoogleContext,
   shutdown: Shutdown,
 ): Promise<Google> {
   const real = realGoogleUrls(config);
   const isReal = real.apiUrl !== null && real.tokenUrl !== null;
-  const sandbox = isReal ? null : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google) });
+  const sandbox = isReal
+    ? null
+    : await startGoogleSandbox({ clock: systemClock, keys: keysOf(platform.google), telemetry });
   if (sandbox !== null) shutdown.add("providers", "Google sandbox", () => sandbox.stop());
   const apiUrl = real.apiUrl ?? sandbox?.apiUrl ?? `${PUBLIC_API_URL}${API_PATH}`;
   const tokenUrl = real.tokenUrl ?? sandbox?.tokenUrl ?? PUBLIC_TOKEN_URL;
+  const isLive = config.providers === "live";
+  const keysUrl = isLive ? PUBLIC_KEYS_URL : (config.googleCallbackKeysUrl ?? sandbox?.keysUrl ?? null);
   const wallet = new GoogleWallet({
     apiUrl,
     tokenUrl,
@@ -73,11 +85,17 @@ export async function startGoogle(
     platform,
     classOwners,
     passes,
+    callbackUrl() {
+      const url = publicUrl();
+      // Google calls nothing else.
+      return keysUrl === null || (isLive && !url.startsWith("https:")) ? null : `${url}${CALLBACK_PATH}`;
+    },
     clock: systemClock,
     telemetry,
   });
   shutdown.add("providers", "Google's wallet", () => wallet.close());
-  return { wallet, inbox: sandbox?.inbox ?? null, apiUrl, tokenUrl };
+  const callBack = (url: string) => sandbox?.callBack(`${url}${CALLBACK_PATH}`);
+  return { wallet, inbox: sandbox?.inbox ?? null, apiUrl, tokenUrl, keysUrl, callBack };
 }
 
 /** The configured addresses or the public ones; null: a sandbox stands in. */

@@ -3,6 +3,8 @@ import { SenderDomainRepository } from "../channels/email/domains/sender-domain-
 import { DeviceRepository } from "../channels/wallet/devices/device-repository.ts";
 import { GoogleClassRepository } from "../channels/wallet/google-class-repository.ts";
 import type { GoogleClassOwners } from "../channels/wallet/google-classes.ts";
+import { GoogleSaveRepository } from "../channels/wallet/google-save-repository.ts";
+import type { GoogleSaves } from "../channels/wallet/google-saves.ts";
 import type { PassRepositoryOptions } from "../channels/wallet/pass-repository.ts";
 import type { PassDevices, PassStore } from "../channels/wallet/passes.ts";
 import { PassesInTurn } from "../channels/wallet/passes-in-turn.ts";
@@ -66,6 +68,7 @@ export interface OpenRegistry {
   readonly passes: PassStore;
   readonly devices: PassDevices;
   readonly googleClasses: GoogleClassOwners;
+  readonly googleSaves: GoogleSaves;
   readonly payloads: PayloadStore;
   /** Files that jobs send. */
   readonly jobContents: ContentStore;
@@ -163,6 +166,7 @@ function walletOf(tools: Omit<PassRepositoryOptions, "devices">) {
     passes: new PassesInTurn({ ...tools, devices }),
     devices,
     googleClasses: new GoogleClassRepository(database, clock),
+    googleSaves: new GoogleSaveRepository(database, clock),
   };
 }
 

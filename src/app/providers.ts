@@ -18,6 +18,8 @@ export interface Providers {
   readonly google: GoogleWallet;
   /** The providers' addresses, for the other processes of the start: all sandboxes run in one process. */
   readonly urls: ProviderUrls;
+  /** Where providers reach the API. */
+  publicUrl(): string;
   /** Tells the sandbox where to send callbacks: to this process's API, or else to another process's. */
   callBack(apiUrl: string): void;
   /** The channels that this process delivers by: none where it does not play that role. Called once. */
@@ -29,6 +31,8 @@ export interface ProvidersPorts extends Omit<ChannelPorts, "platform" | "google"
   readonly registry: Pick<OpenRegistry, "googleClasses" | "passes">;
   /** Whether jobs are delivered from here: by this process, or by others to the sandboxes in this one. */
   readonly delivers: boolean;
+  /** Where providers reach the API; known for certain once it listens. */
+  publicUrl(): string;
 }
 
 /** Starts sandboxes for the providers that are not configured. */
@@ -38,7 +42,8 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   const platform = { whatsapp: platformWhatsapp(config), apple, google: platformGoogle(config) };
   // The API talks to Google as well: about classes, and about the outcome of passes.
   const { googleClasses: classOwners, passes } = registry;
-  const google = await startGoogle({ config, telemetry, platform, classOwners, passes }, shutdown);
+  const { publicUrl } = ports;
+  const google = await startGoogle({ config, telemetry, platform, classOwners, passes, publicUrl }, shutdown);
   away.addPart("Google wallet", () => google.wallet.health());
   const common = { platform, google: google.wallet };
   const started: StartedChannel[] = [];
@@ -49,22 +54,25 @@ export async function startProviders(ports: ProvidersPorts, shutdown: Shutdown):
   for (const one of started) urls = { ...urls, ...one.urls };
   return {
     ...common,
+    publicUrl,
     urls: urlsOf(urls),
     inbox: sandboxOf(config, [...started.map(({ inbox = null }) => inbox), google.inbox]),
     callBack(apiUrl) {
-      for (const channel of started) channel.callBack?.(apiUrl);
+      for (const each of [...started, google]) each.callBack?.(apiUrl);
     },
     openChannels: (context) => started.map((channel) => channel.open(context)),
   };
 }
 
-/** Both addresses of the sandbox; real ones are known from the configuration. */
-function googleUrls({ providers }: Config, { apiUrl, tokenUrl }: Google): Partial<ProviderUrls> {
-  return providers === "live" ? {} : { googleWalletApiUrl: apiUrl, googleTokenUrl: tokenUrl };
+/** The addresses of the sandbox; real ones are known from the configuration, but for the keys', which is Google's own. */
+function googleUrls({ providers }: Config, { apiUrl, tokenUrl, keysUrl }: Google): Partial<ProviderUrls> {
+  const keys = { googleCallbackKeysUrl: keysUrl };
+  return providers === "live" ? keys : { googleWalletApiUrl: apiUrl, googleTokenUrl: tokenUrl, ...keys };
 }
 
-function urlsOf({ smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, apnsUrl }: ProviderUrls): ProviderUrls {
-  return { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, apnsUrl };
+function urlsOf(urls: ProviderUrls): ProviderUrls {
+  const { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, googleCallbackKeysUrl, apnsUrl } = urls;
+  return { smtpUrl, whatsappApiUrl, googleWalletApiUrl, googleTokenUrl, googleCallbackKeysUrl, apnsUrl };
 }
 
 /** In an `api` process without its own dispatcher it shows little: messages stay in the process that delivered them. */

@@ -5,6 +5,8 @@ import { PassPusher } from "../channels/wallet/apple/push/pass-pusher.ts";
 import { DeviceLog } from "../channels/wallet/devices/device-log.ts";
 import { DeviceWebhooks } from "../channels/wallet/devices/device-webhooks.ts";
 import type { PassKitPorts } from "../channels/wallet/devices/pass-kit-ports.ts";
+import { CallbackKeys } from "../channels/wallet/google/callbacks/callback-keys.ts";
+import { GoogleCallbacks } from "../channels/wallet/google/callbacks/google-callbacks.ts";
 import type { GoogleWallet } from "../channels/wallet/google/google-wallet.ts";
 import { walletLimits } from "../channels/wallet/limits.ts";
 import { MessagePasses } from "../channels/wallet/message-passes.ts";
@@ -23,7 +25,7 @@ import { CallTurns } from "../http/call-turns.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import { WebhookClient } from "../runtime/webhook-client.ts";
-import type { ChannelPorts, StartedChannel } from "./app-channel.ts";
+import type { ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import { startApplePush } from "./apple.ts";
 import type { OpenRegistry } from "./open-registry.ts";
 import { outboundGuard } from "./outbound-guard.ts";
@@ -49,9 +51,10 @@ export async function startWallet(
 
 interface WalletContext {
   readonly config: Config;
-  readonly registry: Pick<OpenRegistry, "passes" | "devices" | "directory">;
+  readonly registry: Pick<OpenRegistry, "passes" | "devices" | "googleSaves" | "directory">;
   readonly platform: PlatformCredentials;
   readonly google: GoogleWallet;
+  readonly urls: Pick<ProviderUrls, "googleCallbackKeysUrl">;
   readonly telemetry: Telemetry & SeriesGauges;
   /** The address at which devices reach the API. Read when a pass is signed, since the port may only be known by then. */
   publicUrl(): string;
@@ -69,7 +72,8 @@ export interface OpenWallet extends WalletPorts {
 }
 
 /** Starts nothing except a check of the platform's certificate. */
-export function openWallet({ config, registry, platform, google, telemetry, publicUrl }: WalletContext): OpenWallet {
+export function openWallet(context: WalletContext, shutdown: Shutdown): OpenWallet {
+  const { config, registry, platform, google, urls, telemetry, publicUrl } = context;
   const { passes, devices } = registry;
   const nowMs = () => systemClock.nowMs();
   const signers = new PassSigners({ telemetry, nowMs });
@@ -90,6 +94,8 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
       () => undefined,
     );
   if (platform.apple !== null) void note(platform.apple, PLATFORM);
+  const keys = new CallbackKeys({ url: urls.googleCallbackKeysUrl, clock: systemClock, telemetry });
+  shutdown.add("providers", "Google's keys", () => keys.close());
   const fileLinks = new PassFileLinks(config.masterKeys, publicUrl);
   return {
     fileLinks,
@@ -100,6 +106,8 @@ export function openWallet({ config, registry, platform, google, telemetry, publ
     bundles,
     google,
     classes: google.classes,
+    callbacks: new GoogleCallbacks(keys, systemClock),
+    saves: registry.googleSaves,
     saveLinks: google,
     checkSigner: (signer) => checkAppleSigner(signer, nowMs()),
     noteSigner: note,

@@ -134,6 +134,7 @@ const PROVIDER_ADDRESSES = [
   "whatsappApiUrl",
   "googleWalletApiUrl",
   "googleTokenUrl",
+  "googleCallbackKeysUrl",
   "apnsUrl",
   "tracesUrl",
 ] as const;

@@ -189,6 +189,11 @@ function contradictions(config: Config): readonly string[] {
     const missing = config.googleIssuerId === null ? "GOOGLE_ISSUER_ID" : "GOOGLE_SERVICE_ACCOUNT";
     problems.push(`${missing} is unset; it should be set together with its counterpart, or both left out`);
   }
+  if (config.googleCallbackKeysUrl !== null && config.providers === "live") {
+    problems.push(
+      "GOOGLE_CALLBACK_KEYS_URL is set; with PROVIDERS=live it should be left unset: Google's own keys count",
+    );
+  }
   const apple = Object.entries({
     APPLE_CERTIFICATE: config.appleCertificate,
     APPLE_PRIVATE_KEY: config.applePrivateKey,

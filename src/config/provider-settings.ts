@@ -31,6 +31,13 @@ export const PROVIDER_SETTINGS = {
     meaning: "where Google access tokens come from",
     ...webUrl("https://token.example.com/token"),
   },
+  googleCallbackKeysUrl: {
+    name: "GOOGLE_CALLBACK_KEYS_URL",
+    default: null,
+    unset: "the sandbox; with `PROVIDERS=live` Google's own, and no other",
+    meaning: "where the keys are with which callbacks of Google's wallet are signed",
+    ...webUrl("https://wallet.example.com/keys"),
+  },
   apnsUrl: {
     name: "APNS_URL",
     default: null,

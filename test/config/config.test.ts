@@ -201,6 +201,10 @@ test("all problems are named at once, and nothing is written while there is one"
 
 test.each([
   [{ PROVIDERS: "live" }, "SMTP_URL is unset"],
+  [
+    { PROVIDERS: "live", SMTP_URL: "smtp://mta", GOOGLE_CALLBACK_KEYS_URL: "https://keys.example.com/" },
+    "GOOGLE_CALLBACK_KEYS_URL is set; with PROVIDERS=live",
+  ],
   [{ CLICKHOUSE_CLUSTER: "main" }, "CLICKHOUSE_URL is unset"],
   [{ ROLES: "maillog" }, "MAIL_LOG is unset"],
   [{ SMTP_TLS_CERT: "/etc/cert.pem" }, "SMTP_TLS_KEY is unset"],

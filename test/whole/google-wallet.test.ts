@@ -121,3 +121,54 @@ test(
   },
   SLOW_MS,
 );
+
+test(
+  "who saves a pass and removes it is told to the tenant's webhook, and the pass's status says so",
+  async () => {
+    const told: { action: string; pass_id: string; serial_number: string; device_id: null }[] = [];
+    const receiver = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        // As our own program writes it.
+        told.push((await request.json()) as (typeof told)[number]);
+        return new Response(null, { status: 204 });
+      },
+    });
+    try {
+      const wallet_webhook_url = `http://127.0.0.1:${receiver.port}/wallet`;
+      await waybill.operator("PUT", "/tenants/acme/wallet-webhook", { wallet_webhook_url });
+      const classId = `${PLATFORM}.miles`;
+      const class_data = {
+        id: classId,
+        issuerName: "Acme",
+        programName: "Miles",
+        programLogo: { sourceUri: { uri: "https://images.example.com/logo.png" } },
+      };
+      expect((await call("POST", "/v1/google/classes", { class_type: "loyalty", class_data })).status).toBe(201);
+      const held = await call("GET", `/v1/google/classes/${classId}?class_type=loyalty`);
+      expect(held.body).toMatchObject({ callbackOptions: { url: `${waybill.url}/webhook/google-wallet` } });
+      const pass = async (name: string) => {
+        const pass_data = {
+          class_id: classId,
+          class_type: "loyalty",
+          object_id: `${PLATFORM}.${name}`,
+          object_data: { loyaltyPoints: { balance: { int: 5 } } },
+        };
+        const accepted = await call("POST", "/v1/passes/create", { pass_type: "google", pass_data });
+        return (await finished(accepted.body.job_id)).result.pass_id;
+      };
+      const [saved, removed] = [await pass("card-1-saved"), await pass("card-1-removed")];
+      const of = (passId: string) => told.filter(({ pass_id }) => pass_id === passId).map(({ action }) => action);
+      await eventually("the webhook is told", () => of(saved).length === 1 && of(removed).length === 2);
+      expect([of(saved), of(removed)]).toEqual([["register"], ["register", "unregister"]]);
+      expect(told[0]).toMatchObject({ tenant_id: "acme", device_id: null, serial_number: expect.any(String) });
+      const status = async (passId: string) => (await call("GET", `/v1/passes/${passId}/status`)).body;
+      expect(await status(saved)).toMatchObject({ has_users: true, is_installed: true });
+      expect(await status(removed)).toMatchObject({ has_users: false, is_installed: false });
+    } finally {
+      await receiver.stop(true);
+    }
+  },
+  SLOW_MS,
+);

@@ -10,6 +10,7 @@ import { type WalletCredentialPorts, type WalletRegistry, walletCredentialEndpoi
 import { appleSecret, googleSecret } from "./credentials.ts";
 import { passKitEndpoints } from "./devices/pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./devices/pass-kit-ports.ts";
+import { googleCallbackEndpoint } from "./google-callback-endpoint.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { walletLimits } from "./limits.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
@@ -30,7 +31,7 @@ export interface WalletEndpointPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly jobIds: JobIds;
-  readonly telemetry: Pick<Telemetry, "log">;
+  readonly telemetry: Pick<Telemetry, "log" | "count">;
 }
 
 /** Wallet passes: endpoints for tenants' passes and classes, for devices, and for operators. */
@@ -40,6 +41,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...sendWalletEndpoints(ports),
     ...passEndpoints(ports),
     ...googleClassEndpoints(ports),
+    googleCallbackEndpoint(ports),
     ...passKitEndpoints(ports.passKit, ports.clock, fileTurns),
     passFileEndpoint(ports.wallet, fileTurns),
     ...walletCredentialEndpoints(ports),

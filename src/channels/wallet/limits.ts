@@ -111,6 +111,26 @@ export const walletLimits = {
   /** Passes for which the process remembers the version that Google has. */
   googleVersionsRememberedMax: 10_000,
 
+  // Google's callbacks.
+  callbackBytesMax: 16 * 1024,
+  /** Callbacks of an issuer that are stored at one time, per process. */
+  callbackChanges: { all: 3, each: 2, waitingMax: 500, waitMs: 10_000, retrySeconds: 5 },
+  /** When one is to come again whose pass is being created. */
+  callbackRetrySeconds: 30,
+  /** Nonces of a pass that are known: each is a save or a removal by a person. */
+  callbackNoncesMax: 1_000,
+  /** At most one line in so long tells of callbacks that come to nothing. */
+  callbackLogMs: 10_000,
+  callbackKeysTimeoutMs: 5_000,
+  callbackKeysBytesMax: 64 * 1024,
+  /** After a failed fetch. */
+  callbackKeysRetryMs: 10_000,
+  /** How old keys are at least before they are fetched anew. */
+  callbackKeysRenewMs: 60_000,
+  callbackKeysFreshMsMax: 24 * 60 * 60 * 1000,
+  /** How long they hold on while none can be fetched. */
+  callbackKeysKeptMs: 3 * 24 * 60 * 60 * 1000,
+
   // Devices with passes. Apple names no limits; its devices stay far below these.
   /** Devices per pass: anybody with its token could invent more. */
   devicesPerPassMax: 10_000,

@@ -26,7 +26,7 @@ import { Fault, fault } from "./request/readers.ts";
 import { asSent } from "./request/sent-names.ts";
 
 export interface PassEndpointPorts {
-  readonly wallet: Pick<WalletPorts, "bundles" | "google" | "fileTurns"> & {
+  readonly wallet: Pick<WalletPorts, "bundles" | "google" | "fileTurns" | "saves"> & {
     readonly passes: Pick<PassStore, "find" | "update">;
     readonly devices: Pick<PassDevices, "count">;
   };
@@ -75,7 +75,10 @@ const PassStatus = Type.Union(
         status: enumOf(["active", "completed", "expired", "inactive", "not_found"], "`google_status` in lower case."),
         google_status: enumOf(["ACTIVE", "COMPLETED", "EXPIRED", "INACTIVE", "not_found"]),
         has_users: Type.Boolean({ description: "At least one user saved the pass." }),
-        is_installed: Type.Boolean(),
+        is_installed: Type.Boolean({
+          description:
+            "Somebody has it, by what Google has told of saves and removals; of a class that Google does not tell of, by `has_users`.",
+        }),
       },
       { $id: "GooglePassStatus" },
     ),
@@ -318,7 +321,9 @@ async function statusOf({ clock, wallet }: PassEndpointPorts, tenant: Tenant, pa
   }
   const held = await wallet.google.status(tenant, pass);
   if ("why" in held) throw unusable(held);
-  const { googleStatus: google_status, hasUsers, isInstalled } = held;
+  const { googleStatus: google_status, hasUsers, isCalledBack } = held;
+  const holders = isCalledBack === true ? await wallet.saves.holders(pass_id) : null;
+  const isInstalled = holders === null ? held.isInstalled : holders > 0;
   const seen = { status: GOOGLE_STATUS[google_status], google_status, has_users: hasUsers, is_installed: isInstalled };
   return { pass_id, pass_type: "google", version, ...seen };
 }

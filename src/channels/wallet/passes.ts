@@ -157,6 +157,8 @@ export interface GooglePassStatus {
   readonly hasUsers: boolean;
   /** There is evidence that it is on a device. */
   readonly isInstalled: boolean;
+  /** Google tells us of each save and removal. */
+  readonly isCalledBack?: true;
 }
 
 /** Queries Google Wallet. */

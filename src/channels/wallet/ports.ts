@@ -1,7 +1,9 @@
 import type { OutboundGuard } from "../../domain/outbound.ts";
 import type { AppleSigner } from "../../domain/wallet.ts";
 import type { CallTurns } from "../../http/call-turns.ts";
+import type { GoogleCallbacks } from "./google/callbacks/google-callbacks.ts";
 import type { GoogleClasses } from "./google-classes.ts";
+import type { GoogleSaves } from "./google-saves.ts";
 import type { FileLinks } from "./pass-file-links.ts";
 import type { BundleMaker, GooglePasses, PassDevices, PassStore, SaveLinks } from "./passes.ts";
 
@@ -12,6 +14,8 @@ export interface WalletPorts {
   readonly bundles: BundleMaker;
   readonly google: GooglePasses;
   readonly classes: GoogleClasses;
+  readonly callbacks: Pick<GoogleCallbacks, "open">;
+  readonly saves: GoogleSaves;
   readonly saveLinks: SaveLinks;
   readonly fileLinks: FileLinks;
   /** Tenants take turns to read files of their passes: one that reads many large ones must not keep the registry from the others. */

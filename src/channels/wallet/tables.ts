@@ -1,5 +1,15 @@
 import { sql } from "drizzle-orm";
-import { bigint, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  foreignKey,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
 import type { NotificationKind, PassType } from "../../domain/wallet.ts";
 import { bytes, createdAt, json, slug, tenantId } from "../../storage/tables.ts";
 
@@ -35,6 +45,9 @@ export const passes = pgTable(
       .on(table.tenantId, table.type, table.serial)
       .where(sql`${table.state} <> 'failed'`),
     uniqueIndex("passes_by_job").on(table.jobId),
+    index("passes_google_by_serial")
+      .on(table.serial)
+      .where(sql`${table.type} = 'google' and ${table.state} <> 'failed'`),
     index("passes_by_pass_type").on(table.passTypeId, table.serial).where(sql`${table.passTypeId} is not null`),
     index("passes_creating").on(table.createdAt).where(sql`${table.state} = 'creating'`),
     index("passes_failed").on(table.createdAt).where(sql`${table.state} = 'failed'`),
@@ -94,6 +107,27 @@ export const googleClasses = pgTable(
     createdAt: createdAt(),
   },
   (table) => [index("google_classes_by_tenant").on(table.tenantId)],
+);
+
+/** How many people have saved a Google pass, as far as Google's callbacks have told. */
+export const passSaves = pgTable("pass_saves", {
+  passId: slug("pass_id")
+    .primaryKey()
+    .references(() => passes.id, { onDelete: "cascade" }),
+  holders: integer("holders").notNull(),
+});
+
+/** Google's callbacks that were taken, by the hash of their nonce, until they expire. */
+export const passCallbacks = pgTable(
+  "pass_callbacks",
+  {
+    passId: slug("pass_id")
+      .notNull()
+      .references(() => passes.id, { onDelete: "cascade" }),
+    nonce: slug("nonce").notNull(),
+    expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.passId, table.nonce] })],
 );
 
 /**

@@ -33,7 +33,7 @@ export function walletWebhookEndpoint({ registry, wallet }: WalletWebhookPorts):
     name: "operator",
     operation: "putWalletWebhook",
     tag: "Tenants",
-    summary: "Set where a tenant hears of devices that take or drop its Apple passes",
+    summary: "Set where a tenant hears of devices that take or drop its passes",
     params: { id: tenantIdParameter },
     body: walletWebhookBody,
     answers: {

@@ -108,6 +108,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Webhooks that were disabled within the last seven days and still are, by tenant and webhook: the latest 50.",
   ],
   ["device_webhooks", "Webhook calls that tell tenants about devices, by result; none is repeated."],
+  ["google_callbacks", "Callbacks of Google's wallet, by what they told (save, del) or why they came to nothing."],
   ["device_log_lines", "Lines of complaints from devices, by whether they were kept."],
   ["suppression_fills_failed", "Failed reads of a shard's suppressions from the registry; each is repeated."],
   ["mail_log_lines", "Lines of the mail log that were read."],

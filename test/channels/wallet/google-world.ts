@@ -60,6 +60,7 @@ export class GoogleWorld {
     wallet: { apple: null, google: GOOGLE_ISSUER, templates: new Map(), webhookUrl: null },
   });
   wallet: GoogleWallet;
+  callbackUrl: string | null = null;
 
   private constructor(
     readonly sandbox: GoogleSandbox,
@@ -79,6 +80,7 @@ export class GoogleWorld {
       tokenUrl: urls.tokenUrl ?? this.sandbox.tokenUrl,
       saveUrlBase: "https://pay.example.com/save",
       passes: { holder: away },
+      callbackUrl: () => this.callbackUrl,
       ...this.shared,
       clock,
       telemetry: this.telemetry,

@@ -28,6 +28,8 @@ export const NO_WALLET: WalletPorts = {
   devices: { count: away },
   bundles: { bundleOf: away },
   google: { status: away, linkProblem: away },
+  callbacks: { open: away },
+  saves: { take: away, holders: away },
   classes: { create: away, change: away, read: away, isUsable: away },
   saveLinks: {
     linkOf: () => {

@@ -84,7 +84,10 @@ export class WalletFront {
   }
 }
 
-function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: PlatformCredentials): WalletPorts {
+function walletOf(
+  { passes, devices, googleClasses, googleSaves }: OpenRegistry,
+  platform: PlatformCredentials,
+): WalletPorts {
   const bundleOf = async (pass: Pass, _tenant: Tenant): Promise<PassBundle | null> => {
     const kept = await passes.bundle(pass.passId);
     if (kept !== null && kept.version >= pass.version) return kept;
@@ -98,6 +101,7 @@ function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: Pl
     platform,
     classOwners: googleClasses,
     passes,
+    callbackUrl: () => null,
     clock: hurriedClock,
     telemetry: new QuietTelemetry(),
   });
@@ -105,10 +109,11 @@ function walletOf({ passes, devices, googleClasses }: OpenRegistry, platform: Pl
     ...NO_WALLET,
     passes,
     devices,
+    saves: googleSaves,
     bundles: { bundleOf },
     classes: google.classes,
     google: {
-      status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true }),
+      status: async () => ({ googleStatus: "ACTIVE", hasUsers: true, isInstalled: true, isCalledBack: true as const }),
       linkProblem: (tenant, content) => google.linkProblem(tenant, content),
     },
     saveLinks: { linkOf: (pass) => `https://save.test/${pass.serial}` },

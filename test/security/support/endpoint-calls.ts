@@ -257,6 +257,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     query: { "hub.mode": "subscribe", "hub.verify_token": verifyToken, "hub.challenge": "7" },
   }),
   takeWhatsappWebhook: () => ({ body: { object: "whatsapp_business_account", entry: [] } }),
+  takeGoogleCallback: none,
   trackOpen: ({ openToken }) => ({ path: { token: openToken } }),
   trackClick: ({ clickToken }) => ({ path: { token: clickToken } }),
   getPassFile: ({ passFileToken }) => ({ path: { token: passFileToken } }),

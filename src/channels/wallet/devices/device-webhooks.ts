@@ -5,13 +5,14 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { TenantDirectory } from "../../../domain/tenant.ts";
 import { walletLimits } from "../limits.ts";
 
-/** A device added or removed a pass. */
+/** A device, or a holder of a Google pass, added or removed a pass. */
 export interface DeviceChange {
   readonly action: "register" | "unregister";
   readonly tenantId: string;
   readonly passId: string;
   readonly serial: string;
-  readonly deviceId: string;
+  /** Null: a Google pass, of which nobody says on which device it is. */
+  readonly deviceId: string | null;
 }
 
 export interface DeviceWebhooksPorts {
@@ -167,7 +168,7 @@ export class DeviceWebhooks {
 }
 
 function subjectOf({ deviceId, passId }: DeviceChange): string {
-  return `${passId} ${deviceId}`;
+  return `${passId} ${deviceId ?? ""}`;
 }
 
 function payloadOf({ action, passId, serial, deviceId, tenantId, atMs }: Due): string {

@@ -8,6 +8,7 @@ import { type Caller, type GoogleAnswer, type GoogleApi, NO_CREDENTIALS, unusabl
 export interface GoogleClassServiceOptions {
   readonly api: GoogleApi;
   readonly ownership: ClassOwnership;
+  callbackUrl(): string | null;
   /** Null: the tenant has no credentials. */
   callerOf(tenant: Tenant): Caller | null;
 }
@@ -22,7 +23,8 @@ export class GoogleClassService implements GoogleClasses {
     if (caller === null) return NOT_CONFIGURED;
     const claimed = await ownership.claim(tenant, classId);
     if (claimed !== "ours") return { kind: claimed === "full" ? "full" : "exists" };
-    return answerOf(await api.call(caller, { method: "POST", path: [`${kind}Class`], body: data }));
+    const body = { ...callbackOptions(this.options.callbackUrl()), ...data };
+    return answerOf(await api.call(caller, { method: "POST", path: [`${kind}Class`], body }));
   }
 
   async change(tenant: Tenant, { kind, classId, data }: GoogleClass): Promise<GoogleClassAnswer> {
@@ -55,6 +57,11 @@ export class GoogleClassService implements GoogleClasses {
   async isUsable(tenant: Tenant, classId: string): Promise<boolean> {
     return (await this.options.ownership.whose(tenant, classId)) !== "theirs";
   }
+}
+
+/** What has Google tell of saves and removals of a class's objects. */
+export function callbackOptions(url: string | null): JsonObject {
+  return url === null ? {} : { callbackOptions: { url } };
 }
 
 /** Members of a class that change member by member. */

@@ -10,6 +10,7 @@ import type { Pass } from "../passes.ts";
 import type { GoogleTask } from "../payload.ts";
 import type { ClassOwnership } from "./class-ownership.ts";
 import type { Caller, GoogleAnswer, GoogleApi, Refused } from "./google-api.ts";
+import { callbackOptions } from "./google-class-service.ts";
 import { isSameObject, leftovers } from "./same-object.ts";
 
 /** Whether the phones of a pass's holders rang for a message, had it without a sound, or did not get it. */
@@ -22,6 +23,13 @@ export interface GoogleDelivery {
   readonly payload: GoogleTask;
   readonly tenant: Tenant;
   readonly caller: Caller;
+}
+
+export interface GoogleObjectsOptions {
+  readonly api: GoogleApi;
+  readonly ownership: ClassOwnership;
+  readonly telemetry: Telemetry;
+  callbackUrl(): string | null;
 }
 
 /**
@@ -42,11 +50,13 @@ export class GoogleObjects {
   /** By pass: a version that Google is known to have. */
   private readonly brought = new Map<string, number>();
 
-  constructor(
-    private readonly api: GoogleApi,
-    private readonly ownership: ClassOwnership,
-    private readonly telemetry: Telemetry,
-  ) {}
+  private readonly api: GoogleApi;
+  private readonly ownership: ClassOwnership;
+  private readonly telemetry: Telemetry;
+
+  constructor(private readonly options: GoogleObjectsOptions) {
+    ({ api: this.api, ownership: this.ownership, telemetry: this.telemetry } = options);
+  }
 
   async create(delivery: GoogleDelivery): Promise<Outcome> {
     const { pass, content } = delivery;
@@ -195,7 +205,8 @@ export class GoogleObjects {
   }
 
   private insertClass({ content, caller }: GoogleDelivery): Promise<GoogleAnswer> {
-    return this.api.call(caller, { method: "POST", path: ["genericClass"], body: { id: content.classId } });
+    const body = { id: content.classId, ...callbackOptions(this.options.callbackUrl()) };
+    return this.api.call(caller, { method: "POST", path: ["genericClass"], body });
   }
 
   private read(delivery: GoogleDelivery): Promise<GoogleAnswer> {

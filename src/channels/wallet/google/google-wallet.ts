@@ -1,5 +1,5 @@
 import type { Health } from "../../../domain/health.ts";
-import type { Json } from "../../../domain/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts";
 import type { Outcome } from "../../../domain/outcome.ts";
 import { googleIssuerOf, type PlatformCredentials } from "../../../domain/platform.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
@@ -20,6 +20,8 @@ export interface GoogleWalletOptions extends GoogleApiOptions {
   readonly saveUrlBase: string;
   readonly platform: PlatformCredentials;
   readonly classOwners: GoogleClassOwners;
+  /** Where Google tells of saves and removals. Null: it cannot reach us. Read when a class is made, as the port may only be known by then. */
+  callbackUrl(): string | null;
   /** Looks up an object's owner by its pass. */
   readonly passes: Pick<PassStore, "holder">;
 }
@@ -36,10 +38,11 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   constructor(private readonly options: GoogleWalletOptions) {
     this.api = new GoogleApi(options);
     const ownership = new ClassOwnership(this.api, options.classOwners, options.platform);
-    this.objects = new GoogleObjects(this.api, ownership, options.telemetry);
+    this.objects = new GoogleObjects({ ...options, api: this.api, ownership });
     this.links = new LinkedObjects(options.passes, options.platform);
     this.saveLinks = new SaveLinkSigner(options.saveUrlBase);
-    this.classes = new GoogleClassService({ api: this.api, ownership, callerOf: (tenant) => this.requestOf(tenant) });
+    const callerOf = (tenant: Tenant) => this.requestOf(tenant);
+    this.classes = new GoogleClassService({ ...options, api: this.api, ownership, callerOf });
   }
 
   /**
@@ -68,7 +71,8 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
       if (googleStatus === null) return { why: "Google's wallet gave the pass a state that is not known" };
       const hasUsers = answer.body["hasUsers"] === true;
       const isInstalled = hasUsers || answer.body["hasLinkedDevice"] === true;
-      return { googleStatus, hasUsers, isInstalled };
+      const known = { googleStatus, hasUsers, isInstalled };
+      return this.isCalledBack(answer.body) ? { ...known, isCalledBack: true } : known;
     }
     return answer.kind === "refused" && answer.cause === "missing" ? NOT_FOUND : unusable(answer);
   }
@@ -96,6 +100,13 @@ export class GoogleWallet implements GooglePasses, SaveLinks {
   close(): void {
     this.stopped.abort();
     this.api.close();
+  }
+
+  /** Google gives back some of an object's class with it. */
+  private isCalledBack({ classReference }: JsonObject): boolean {
+    const options = isJsonObject(classReference) ? classReference["callbackOptions"] : undefined;
+    const url = isJsonObject(options) ? options["url"] : undefined;
+    return typeof url === "string" && url === this.options.callbackUrl();
   }
 
   /** Null: there are no credentials. */

@@ -1,4 +1,5 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
+import { isLoopback } from "../../../domain/host.ts";
 import { isJsonObject, type Json } from "../../../domain/json.ts";
 import { parseUrl } from "../../../domain/parse-url.ts";
 import type { GoogleKind } from "../../../domain/wallet.ts";
@@ -42,6 +43,7 @@ export const CLASS_MEMBERS: Readonly<Record<string, Reader>> = {
   localGateClosingDateTime: readLocalTime,
   localScheduledArrivalDateTime: readLocalTime,
   localEstimatedOrActualArrivalDateTime: readLocalTime,
+  callbackOptions: readCallbackOptions,
   hexBackgroundColor: readGoogleColour,
   logo: readImage,
   heroImage: readImage,
@@ -144,6 +146,16 @@ function readCarrier(value: Json, field: string): Checked<Json> {
   }
   const code = readFilledText(value[name] ?? null, `${field}.${name}`);
   return code instanceof Fault ? code : value;
+}
+
+/** Google calls no other addresses; the sandbox also calls this machine's. */
+function readCallbackOptions(value: Json, field: string): Checked<Json> {
+  if (!isJsonObject(value)) return fault(field, "must be an object");
+  const text = value["url"] ?? null;
+  if (text === null) return value;
+  const url = typeof text === "string" ? parseUrl(text) : null;
+  const isCalled = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+  return isCalled ? value : fault(`${field}.url`, "must be an https address");
 }
 
 function readImage(value: Json, field: string): Checked<Json> {

@@ -5,6 +5,7 @@ import { isJsonArray, isJsonObject, type Json, type JsonObject } from "../../../
 export interface Reply {
   readonly status: number;
   readonly body: JsonObject;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface Resource {
@@ -82,7 +83,10 @@ export class GoogleResources {
 
   get(kind: string, id: string): Reply {
     const resource = this.held.get(`${kind}/${id}`);
-    return resource === undefined ? notFound(id) : shown(kind, resource.data);
+    if (resource === undefined) return notFound(id);
+    const { status, body } = shown(kind, resource.data);
+    const classReference = kind.endsWith("Object") ? this.data(classKindOf(kind), String(body["classId"])) : null;
+    return { status, body: classReference === null ? body : { ...body, classReference } };
   }
 
   patch(kind: string, id: string, change: JsonObject): Reply {
@@ -143,7 +147,7 @@ export class GoogleResources {
 
   private classRefusal(kind: string, data: JsonObject): Reply | null {
     const classId = String(data["classId"]);
-    const found = this.held.get(`${kind.slice(0, -"Object".length)}Class/${classId}`);
+    const found = this.held.get(`${classKindOf(kind)}/${classId}`);
     if (found === undefined) return failure(404, "classNotFound", `Class ${classId} not found`);
     return found.data["reviewStatus"] === "DRAFT" ? invalid("The class is a draft") : null;
   }
@@ -166,6 +170,10 @@ export class GoogleResources {
     this.chars -= this.held.get(key)?.chars ?? 0;
     this.held.delete(key);
   }
+}
+
+function classKindOf(objectKind: string): string {
+  return `${objectKind.slice(0, -"Object".length)}Class`;
 }
 
 /** Google reviews classes of all kinds but one. */

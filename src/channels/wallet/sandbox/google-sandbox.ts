@@ -4,12 +4,17 @@ import { type JsonObject, parseJsonObject, parseWritten } from "../../../domain/
 import { remember } from "../../../domain/remember.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
 import { MessageRing } from "../../../domain/sandbox.ts";
+import type { Telemetry } from "../../../domain/telemetry.ts";
+import { GoogleCallbackSigner } from "./google-callback-signer.ts";
+import { SandboxCallbacks } from "./google-callbacks.ts";
 import { aborted, failure, GoogleResources, type Reply } from "./google-resources.ts";
 import { GoogleTokens } from "./google-tokens.ts";
 import { listenOnLoopback } from "./listen-on-loopback.ts";
 
 export interface GoogleSandboxOptions {
   readonly clock: Clock;
+  /** Default: nobody is told. */
+  readonly telemetry?: Pick<Telemetry, "log">;
   /** Service accounts' public keys (PEM) by address, to verify their signatures. Default: none. */
   readonly keys?: ReadonlyMap<string, string>;
   /** Decides the result of each REST call, instead of the ids. */
@@ -24,9 +29,15 @@ export interface GoogleSandbox {
   readonly apiUrl: string;
   /** `http://127.0.0.1:<port>/token` */
   readonly tokenUrl: string;
+  /** `http://127.0.0.1:<port>/gp/m/issuer/keys` */
+  readonly keysUrl: string;
   readonly inbox: SandboxInbox;
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
+  readonly callbacks: SandboxCallbacks;
+  readonly signer: GoogleCallbackSigner;
+  /** The service's address for callbacks; until it is known, they wait. */
+  callBack(url: string): void;
   /** Drops every connection. Safe to repeat. */
   stop(): Promise<void>;
 }
@@ -49,24 +60,36 @@ const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 /**
  * Starts Google's wallet on a free loopback port: the REST API and the token endpoint. Object ids select what happens:
  * `…-denied` is refused (403), `…-throttled` gets 429 twice, `…-broken` gets 500 twice, `…-aborted` gets 409 twice as if another
- * call changed it at the time, and the first change to `…-lost` is made but its response lost.
+ * call changed it at the time, and the first change to `…-lost` is made but its response lost. Somebody saves `…-saved` once it is there, and
+ * saves and removes `…-removed`.
  */
 export async function startGoogleSandbox(options: GoogleSandboxOptions): Promise<GoogleSandbox> {
   const sandbox = new Sandbox(options);
   const origin = `http://127.0.0.1:${await sandbox.listen()}`;
   sandbox.tokenUrl = `${origin}/token`;
-  const { inbox, resources, tokens, tokenUrl } = sandbox;
+  const { inbox, resources, tokens, tokenUrl, callbacks, signer } = sandbox;
   return {
     apiUrl: `${origin}${BASE_PATH}`,
     tokenUrl,
+    keysUrl: `${origin}${KEYS_PATH}`,
     inbox,
     resources,
     tokens,
+    callbacks,
+    signer,
+    callBack: (url) => callbacks.callTo(url),
     stop: () => sandbox.stop(),
   };
 }
 
 const BASE_PATH = "/walletobjects/v1";
+const KEYS_PATH = "/gp/m/issuer/keys";
+const KEYS_SECONDS = 3_600;
+/** By what an object's id ends with: what becomes of it once it is there. */
+const HOLDERS: Readonly<Record<string, readonly ("save" | "del")[]>> = {
+  "-saved": ["save"],
+  "-removed": ["save", "del"],
+};
 
 interface SandboxCall {
   readonly method: string;
@@ -87,6 +110,8 @@ class Sandbox {
   readonly inbox = new MessageRing(MESSAGES_MAX, MESSAGE_BYTES_MAX);
   readonly resources: GoogleResources;
   readonly tokens: GoogleTokens;
+  readonly signer: GoogleCallbackSigner;
+  readonly callbacks: SandboxCallbacks;
   tokenUrl = "";
   private readonly meetings = new Map<string, number>();
   private readonly server = createServer((request, response) => this.serve(request, response));
@@ -95,6 +120,9 @@ class Sandbox {
   constructor(private readonly options: GoogleSandboxOptions) {
     this.resources = new GoogleResources(options.clock);
     this.tokens = new GoogleTokens(options.clock, options.keys ?? new Map());
+    this.signer = new GoogleCallbackSigner(options.clock);
+    const { clock, telemetry = { log() {} } } = options;
+    this.callbacks = new SandboxCallbacks({ resources: this.resources, signer: this.signer, clock, telemetry });
   }
 
   listen(): Promise<number> {
@@ -102,10 +130,13 @@ class Sandbox {
   }
 
   stop(): Promise<void> {
-    this.stopped ??= new Promise((resolve) => {
-      this.server.close(() => resolve());
-      this.server.closeAllConnections();
-    });
+    this.stopped ??= (async () => {
+      await this.callbacks.stop();
+      await new Promise<void>((resolve) => {
+        this.server.close(() => resolve());
+        this.server.closeAllConnections();
+      });
+    })();
     return this.stopped;
   }
 
@@ -131,6 +162,9 @@ class Sandbox {
   /** Null: the response is lost. */
   private answer({ method = "", url = "", headers }: IncomingMessage, source: string): Reply | null {
     const pathname = unescaped(url.replace(/\?.*/, ""));
+    if (pathname === KEYS_PATH && method === "GET") {
+      return { status: 200, body: this.signer.keys(), headers: { "cache-control": `public, max-age=${KEYS_SECONDS}` } };
+    }
     if (pathname === "/token" && method === "POST") return this.tokens.grant(source, this.tokenUrl);
     const account = this.tokens.accountBehind(headers.authorization ?? "");
     if (account === null) return failure(401, "authError", "Invalid Credentials");
@@ -180,6 +214,11 @@ class Sandbox {
 
   private carryOut(request: SandboxCall, id: string, body: JsonObject): Reply {
     const reply = this.change(request, id, body);
+    const isNew = request.method === "POST" && request.id === null && reply.status === 200;
+    const [, events = null] = Object.entries(HOLDERS).find(([end]) => isNew && id.endsWith(end)) ?? [];
+    if (events !== null && request.kind.endsWith("Object")) {
+      this.callbacks.afterInsertion(request.kind, id, events);
+    }
     if (request.method !== "GET" && reply.status === 200) this.show(request, id);
     return reply;
   }
@@ -210,9 +249,9 @@ class Sandbox {
   }
 }
 
-function send(response: ServerResponse, { status, body }: Reply): void {
+function send(response: ServerResponse, { status, body, headers }: Reply): void {
   const retryAfter = status === 429 ? { "retry-after": "1" } : {};
-  response.writeHead(status, { "content-type": "application/json; charset=UTF-8", ...retryAfter });
+  response.writeHead(status, { "content-type": "application/json; charset=UTF-8", ...retryAfter, ...headers });
   response.end(JSON.stringify(body));
 }
 
