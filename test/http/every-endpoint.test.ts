@@ -35,6 +35,8 @@ const MEANT: readonly Excuse[] = [
     /^takeWhatsappWebhook its body(?! is (?:the text|too large)).*: unexpectedly 200/,
     "what it does not understand would only be sent again",
   ],
+  [/^takeGoogleCallback .*: unexpectedly 40[01]/, "nobody but Google signs it"],
+  [/^takeGoogleCallback its body's type .*: unexpectedly 200/, "what was signed counts, whatever it is called"],
   [
     /^(?:registerDevice|logDeviceComplaint) its body's type .*: unexpectedly 200/,
     "Apple does not say what devices send",
@@ -180,7 +182,7 @@ const REMOVED_BY_NULL = ["pass_data", "class_data", "defaults"];
  * members of a send on its channel.
  */
 const OPEN = new RegExp(
-  `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.textModulesData)`,
+  `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.(?:textModulesData|loyaltyPoints|secondaryLoyaltyPoints)\\b)`,
 );
 
 setDefaultTimeout(300_000);

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { notificationOf } from "../../channels/email/mail-log/returned-mail.ts";
 import { AppleAuthority, PASS_TYPE, TEAM } from "../../channels/wallet/apple-authority.ts";
+import { callbackSigner } from "./callback-keys.ts";
 import { type Identifiers, ISSUER } from "./identifiers.ts";
 
 /** What one operation of the document is called with. */
@@ -257,7 +258,15 @@ export const CALLS: Readonly<Record<string, Call>> = {
     query: { "hub.mode": "subscribe", "hub.verify_token": verifyToken, "hub.challenge": "7" },
   }),
   takeWhatsappWebhook: () => ({ body: { object: "whatsapp_business_account", entry: [] } }),
-  takeGoogleCallback: none,
+  takeGoogleCallback: ({ classId }, { word }) => ({
+    body: callbackSigner.sign({
+      classId,
+      objectId: `${ISSUER}.${word === "" ? "pass" : word}`,
+      eventType: "save",
+      expTimeMillis: Date.now() + 3_600_000,
+      nonce: crypto.randomUUID(),
+    }),
+  }),
   trackOpen: ({ openToken }) => ({ path: { token: openToken } }),
   trackClick: ({ clickToken }) => ({ path: { token: clickToken } }),
   getPassFile: ({ passFileToken }) => ({ path: { token: passFileToken } }),

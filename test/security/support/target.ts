@@ -8,6 +8,7 @@ import {
   temporaryHome,
   type Waybill,
 } from "../../support/waybill.ts";
+import { serveCallbackKeys } from "./callback-keys.ts";
 import { probe, type Request, type Seen } from "./probe.ts";
 
 /** A tenant of the product under attack. */
@@ -41,7 +42,8 @@ export async function startTarget(
   options: StartOptions = {},
 ): Promise<Target> {
   const home = await temporaryHome();
-  const waybill = await startWaybill(home.path, environment, options);
+  const keys = serveCallbackKeys();
+  const waybill = await startWaybill(home.path, { GOOGLE_CALLBACK_KEYS_URL: keys.url.href, ...environment }, options);
   // The document's own examples put tenants on the second.
   for (const plan of ["unlimited", "pro"]) {
     await expectStatus(waybill.operator("PUT", `/plans/${plan}`, { requests_per_minute: 1_000_000 }), 200);
@@ -70,6 +72,7 @@ export async function startTarget(
     },
     async stop() {
       await waybill.stop();
+      await keys.stop(true);
       await home.remove();
     },
   };
