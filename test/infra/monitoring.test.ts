@@ -13,6 +13,7 @@ const RARE = [
   "api_key_expiry_seconds",
   "chat_account_news_total",
   "child_up",
+  "google_callbacks_total",
   "jobs_held",
   "leases_in_doubt_total",
   "leases_lost_total",
