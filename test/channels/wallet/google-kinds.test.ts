@@ -183,6 +183,57 @@ for (const each of KINDS) {
   });
 }
 
+describe("where Google tells of saves", () => {
+  const OURS = "https://waybill.example.com/webhook/google-wallet";
+  const offer = kindOf("offer");
+  const made = async (id: string, members: JsonObject = {}) => {
+    const { data } = sound(newClass(offer, { id, ...members }));
+    await world.wallet.classes.create(world.tenant, { kind: "offer", classId: id, data });
+    return world.sandbox.resources.data("offerClass", id)?.["callbackOptions"];
+  };
+
+  test("a new class has our address, unless it has another or we have none that Google calls", async () => {
+    world.callbackUrl = OURS;
+    const elsewhere = { url: "https://other.example.com/saves" };
+    expect(await made(`${ISSUER}.told`)).toEqual({ url: OURS });
+    expect(await made(`${ISSUER}.elsewhere`, { callbackOptions: elsewhere })).toEqual(elsewhere);
+    const generic = aPass({ serial: `${ISSUER}.first` });
+    const content = { ...generic.content, classId: `${ISSUER}.by-pass` };
+    const mine = { ...generic, content: { ...content, object: { ...objectOf(generic), classId: content.classId } } };
+    expect(await world.create(mine)).toMatchObject({ kind: "delivered" });
+    expect(world.sandbox.resources.data("genericClass", content.classId)).toEqual({
+      id: content.classId,
+      callbackOptions: { url: OURS },
+    });
+    // Its callbacks say who has a pass; what Google says of the object does where the class has another address.
+    expect(await world.wallet.status(world.tenant, ready(mine))).toMatchObject({ isCalledBack: true });
+    world.callbackUrl = null;
+    expect(await made(`${ISSUER}.untold`)).toBeUndefined();
+    expect(await world.wallet.status(world.tenant, ready(mine))).not.toHaveProperty("isCalledBack");
+  });
+
+  test("a change of a class leaves its address alone, or sets or removes it", async () => {
+    const id = `${ISSUER}.changed`;
+    world.callbackUrl = OURS;
+    await made(id);
+    world.callbackUrl = "https://new.example.com/webhook/google-wallet";
+    const change = async (members: JsonObject) => {
+      const accepted = sound(acceptGoogleClassChange({ class_type: "offer", class_data: members }, id));
+      await world.wallet.classes.change(world.tenant, accepted);
+      return world.sandbox.resources.data("offerClass", id)?.["callbackOptions"];
+    };
+    expect(await change({ title: "30 % off" })).toEqual({ url: OURS });
+    expect(await change({ callbackOptions: { url: world.callbackUrl } })).toEqual({ url: world.callbackUrl });
+    expect(await change({ callbackOptions: null })).toBeUndefined();
+    world.callbackUrl = null;
+    for (const url of ["http://other.example.com/saves", "x", 7]) {
+      expect(faultOf(newClass(offer, { callbackOptions: { url } }))).toBe(
+        "class_data.callbackOptions.url must be an https address",
+      );
+    }
+  });
+});
+
 describe("Google's rules for members of a kind", () => {
   const flight = kindOf("flight");
   const transit = kindOf("transit");
