@@ -61,6 +61,32 @@ export function deviceConformance(name: string, create: () => Promise<TestDataba
     const deviceRows = (deviceId: string) =>
       here.db.select().from(passDevices).where(eq(passDevices.deviceId, deviceId));
 
+    test("a callback of Google's counts once, whichever processes take it at one moment, and goes with its pass", async () => {
+      const passId = `pass-${(made += 1)}`;
+      const objectId = `338.${passId}`;
+      const google = { id: passId, tenantId: "acme", type: "google", serial: objectId, state: "ready" } as const;
+      const content = { type: "google", kind: "generic", classId: "338.c", object: {} };
+      await here.db
+        .insert(passes)
+        .values({ ...google, version: 1, content, jobId: `job-${made}`, createdAt: new Date(0) });
+      const say = async (event: string, nonce: string, { googleSaves }: OpenRegistry = first) => {
+        const endsMs = Date.now() + 3_600_000;
+        const callback = { issuerId: "338", classId: "338.c", objectId, event, nonce, endsMs };
+        return (await googleSaves.take(callback)).kind;
+      };
+      const taken = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => say("save", `nonce-${i % 5}`, i % 2 === 0 ? first : second)),
+      );
+      expect(taken.filter((kind) => kind === "taken")).toHaveLength(5);
+      expect(taken.filter((kind) => kind === "repeated")).toHaveLength(15);
+      expect(await second.googleSaves.holders(passId)).toBe(5);
+      await Promise.all(Array.from({ length: 7 }, (_, i) => say("del", `gone-${i}`)));
+      expect(await first.googleSaves.holders(passId)).toBe(0);
+      await here.db.delete(passes).where(eq(passes.id, passId));
+      expect(await first.googleSaves.holders(passId)).toBeNull();
+      expect(await say("save", "late")).toBe("unknown");
+    });
+
     test("a device has a pass from its first registration to its unregistration, however often either comes", async () => {
       const [device, pass] = [aDevice(), await aPass()];
       expect(await register(device, pass)).toBe("created");
