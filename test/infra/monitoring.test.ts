@@ -132,6 +132,8 @@ test.skipIf(promtool === null)(
     const said = await new Response(run.stdout).text();
     expect([await run.exited, said.includes("SUCCESS")]).toEqual([0, true]);
   },
+  // It evaluates every rule for every minute of every case.
+  30_000,
 );
 
 test("each alert has a case that fires it", async () => {
