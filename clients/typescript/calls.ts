@@ -110,7 +110,8 @@ export class WaybillError extends Error implements Failure {
 
   /** The same failure, of a send with this key. */
   withKey(idempotencyKey: string | null): WaybillError {
-    return idempotencyKey === null ? this : new WaybillError(this.message, { ...this, idempotencyKey }, this.cause);
+    const { message, code, status, requestId, retryAfterSeconds, violations, cause } = this;
+    return new WaybillError(message, { code, status, requestId, retryAfterSeconds, violations, idempotencyKey }, cause);
   }
 }
 

@@ -2315,6 +2315,11 @@ export type WebhookWithSecret = {
   last_error: string | null;
   /** Everything through this event was told. */
   last_event_id: number;
+  /**
+   * The events of the call that failed: those behind the first one, through the last. Nothing later is told before
+   * they are taken, or skipped by a replay behind `through_event_id`.
+   */
+  blocked_by: { after_event_id: number; through_event_id: number } | null;
   /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
@@ -2360,6 +2365,11 @@ export type Webhook = {
   last_error: string | null;
   /** Everything through this event was told. */
   last_event_id: number;
+  /**
+   * The events of the call that failed: those behind the first one, through the last. Nothing later is told before
+   * they are taken, or skipped by a replay behind `through_event_id`.
+   */
+  blocked_by: { after_event_id: number; through_event_id: number } | null;
   /** What is still to be told again: the events behind the first one, through the last, and what came in that time. */
   replay: { after_event_id: number; through_event_id: number } | null;
   created_at: string;
@@ -2384,6 +2394,10 @@ export type WebhookAttempt = {
   status: number | null;
   /** Why it counts as failed. */
   error: string | null;
+  /** Those of the call, without signatures. */
+  request_headers: { readonly [name: string]: string };
+  /** The first 512 bytes of what the receiver said where it did not take the call. */
+  answer: string | null;
   duration_ms: number;
 };
 
@@ -3906,8 +3920,10 @@ export type Operations = {
    * Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an event
    * (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span comes
    * first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it
-   * is. Up to now, the webhook's own place moves back, and there is no `replay`. Another replay takes the place of
-   * one that has not ended. Needs a key with the scope `manage`.
+   * is. Up to now, the webhook's own place moves back, and there is no `replay`. An `after_event_id` ahead of that
+   * place skips what lies between, such as an event that the receiver cannot take (`blocked_by`), and the webhook
+   * is called at once. Another replay takes the place of one that has not ended. Needs a key with the scope
+   * `manage`.
    */
   replayWebhookEvents: {
     path: {

@@ -33,8 +33,8 @@ export interface WebhookCall {
 
 /** What became of a call. Nothing but these parts of the answer is read. */
 export type WebhookAnswer =
-  /** `retryAfter`: the header's text. */
-  | { readonly kind: "answered"; readonly status: number; readonly retryAfter: string | null }
+  /** `retryAfter`: the header's text. `text`: the beginning of what it said, where that was no success. */
+  | { readonly kind: "answered"; readonly status: number; readonly retryAfter: string | null; readonly text?: string }
   /** There was no answer; `why` has no text of the receiver. Whether it has the call may be unknown. */
   | { readonly kind: "failed"; readonly why: string };
 

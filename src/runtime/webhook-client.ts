@@ -1,4 +1,4 @@
-import { request as requestHttp } from "node:http";
+import { type IncomingMessage, request as requestHttp } from "node:http";
 import { type RequestOptions, request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import type { OutboundGuard, WebhookAnswer, WebhookCall, WebhookCaller, WebhookCalls } from "../domain/outbound.ts";
@@ -13,7 +13,8 @@ export interface WebhookClientOptions {
 /**
  * Calls tenants' addresses without lending them this machine's place in the network: the name is looked up once, the
  * connection goes to the very address that was checked, its certificate must match the name, redirects and the
- * environment's proxies are ignored, no connection is shared, and of the answer only its head is read.
+ * environment's proxies are ignored, no connection is shared, and of the answer only its head is read, with the first bytes of
+ * what a refusal says.
  *
  * `fetch` would not do: the runtime's honours the environment's proxies.
  */
@@ -88,8 +89,13 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
       call.on("response", (response) => {
         response.on("error", () => undefined);
         const retryAfter = response.headers["retry-after"] ?? null;
-        resolve({ kind: "answered", status: response.statusCode ?? 0, retryAfter });
-        end();
+        const { statusCode: status = 0 } = response;
+        const answer = (text?: string) => {
+          resolve({ kind: "answered", status, retryAfter, ...(text !== undefined && { text }) });
+          end();
+        };
+        if (status >= 200 && status < 300) answer();
+        else void beginningOf(response).then(answer);
       });
       call.on("close", () => {
         signal.removeEventListener("abort", end);
@@ -99,6 +105,28 @@ export class WebhookClient implements WebhookCaller, WebhookCalls {
       call.end(body);
     });
   }
+}
+
+const TEXT_BYTES_MAX = 512;
+const TEXT_MS_MAX = 1_000;
+
+/** What has come of a body by then; a receiver that says no more, or says it slowly, costs no more than that. */
+function beginningOf(response: IncomingMessage): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const timer = setTimeout(resolve, TEXT_MS_MAX);
+  response.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= TEXT_BYTES_MAX || chunks.length >= TEXT_BYTES_MAX) resolve();
+  });
+  for (const end of ["end", "close", "error"]) response.on(end, () => resolve());
+  return promise.then(() => {
+    clearTimeout(timer);
+    // Bytes that are no text, and a character that the bound cuts, become replacement characters.
+    return Buffer.concat(chunks).subarray(0, TEXT_BYTES_MAX).toString("utf8").replaceAll("\0", "");
+  });
 }
 
 /** Answers before the answer (1xx). A receiver has use for one or two. */

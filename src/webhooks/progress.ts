@@ -87,6 +87,13 @@ export function retryAfterMs(text: string | null, nowMs: number): number | null 
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
+/** Goes on behind an event that it was not told of yet: what lies between, and what had failed in it, is left out. */
+export function skipped(progress: Progress, throughEventId: number): Progress {
+  const skip = (place: Place): Place =>
+    place.position >= throughEventId ? place : { position: throughEventId, replay: null, retryThrough: null };
+  return { ...progress, ...WELL, events: skip(progress.events), news: skip(progress.news) };
+}
+
 /** Replays a range: what was told already is told again, once. What failed is cut anew. */
 export function replayed({ position }: Place, { afterEventId, throughEventId }: EventRange): Place {
   const anew = { position, replay: null, retryThrough: null };

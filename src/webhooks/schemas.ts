@@ -121,6 +121,11 @@ function shownMembers(channels: readonly ChannelName[]) {
     next_attempt_at: nullable(Timestamp, "When the call that failed is repeated; null: nothing waits to be repeated."),
     last_error: Type.Union([Type.String(), Type.Null()], { description: "Why the last call failed." }),
     last_event_id: Type.Integer({ format: "int64", description: "Everything through this event was told." }),
+    blocked_by: Type.Union([Type.Object({ after_event_id: EventId, through_event_id: EventId }), Type.Null()], {
+      description:
+        "The events of the call that failed: those behind the first one, through the last. Nothing later is told before they are " +
+        "taken, or skipped by a replay behind `through_event_id`.",
+    }),
     replay: Type.Union([Type.Object({ after_event_id: EventId, through_event_id: EventId }), Type.Null()], {
       description:
         "What is still to be told again: the events behind the first one, through the last, and what came in that time.",
@@ -153,6 +158,10 @@ const AttemptSchema = Type.Object(
     delivered: Type.Boolean({ description: "Whether the receiver answered 2xx." }),
     status: Type.Union([Type.Integer(), Type.Null()], { description: "Of the answer; null: there was none." }),
     error: Type.Union([Type.String(), Type.Null()], { description: "Why it counts as failed." }),
+    request_headers: Type.Record(Type.String(), Type.String(), {
+      description: "Those of the call, without signatures.",
+    }),
+    answer: nullable(Type.String(), "The first 512 bytes of what the receiver said where it did not take the call."),
     duration_ms: Type.Integer(),
   },
   { $id: "WebhookAttempt" },
@@ -167,6 +176,7 @@ export const WebhookAttemptPage = Type.Object(
 export function shownWebhook({ webhookId, progress, ...webhook }: Webhook) {
   const { events, news, disabled, failures } = progress;
   const replay = events.replay ?? news.replay;
+  const { retryThrough } = events;
   return {
     webhook_id: webhookId,
     url: webhook.url,
@@ -181,6 +191,10 @@ export function shownWebhook({ webhookId, progress, ...webhook }: Webhook) {
     next_attempt_at: isoTime(progress.nextAtMs),
     last_error: progress.lastError,
     last_event_id: progress.events.position,
+    blocked_by:
+      retryThrough === null
+        ? null
+        : { after_event_id: events.replay?.afterEventId ?? events.position, through_event_id: retryThrough },
     replay: replay === null ? null : { after_event_id: replay.afterEventId, through_event_id: replay.throughEventId },
     created_at: new Date(webhook.createdAtMs).toISOString(),
   };
@@ -197,6 +211,13 @@ export function shownAttempt(attempt: Attempt): Static<typeof AttemptSchema> {
     delivered: attempt.error === null,
     status: attempt.status,
     error: attempt.error,
+    request_headers: {
+      "content-type": "application/json",
+      "user-agent": "Waybill",
+      "webhook-id": attempt.messageId,
+      "webhook-timestamp": String(Math.floor(attempt.atMs / 1000)),
+    },
+    answer: attempt.answer,
     duration_ms: attempt.ms,
   };
 }
@@ -221,6 +242,7 @@ export const EXAMPLE_WEBHOOK = {
   next_attempt_at: null,
   last_error: null,
   last_event_id: 243_943_833_600_000,
+  blocked_by: null,
   replay: null,
   created_at: "2026-11-21T07:30:00.000Z",
 } as const;
@@ -234,5 +256,12 @@ export const EXAMPLE_ATTEMPT = {
   delivered: false,
   status: 503,
   error: "the receiver answered 503",
+  request_headers: {
+    "content-type": "application/json",
+    "user-agent": "Waybill",
+    "webhook-id": `${EXAMPLE_ID}_243943833600000`,
+    "webhook-timestamp": "1763710201",
+  },
+  answer: "upstream is away",
   duration_ms: 48,
 } as const;

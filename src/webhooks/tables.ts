@@ -83,6 +83,7 @@ export const webhookAttempts = pgTable(
     status: integer("status"),
     /** Null: it was taken. */
     error: text("error"),
+    answer: text("answer"),
     ms: integer("ms").notNull(),
   },
   (table) => [index("webhook_attempts_by_webhook").on(table.webhookId, table.id)],

@@ -266,11 +266,13 @@ function replayEvents({ registry, clock }: WebhookEndpointPorts, { Webhook }: Sc
     method: "POST",
     path: `${PATH}/replay`,
     operation: "replayWebhookEvents",
+    audit: { body: ["from", "to", "after_event_id"] },
     summary: "Tell events again",
     description:
       "Those of a span of time (`from` and, if not until now, `to`), or everything behind an event (`after_event_id`), as " +
       "the webhook selects them now, and messages that came in at that time. A span comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how far it is. Up to " +
-      "now, the webhook's own place moves back, and there is no `replay`. " +
+      "now, the webhook's own place moves back, and there is no `replay`. An `after_event_id` ahead of that place skips what lies " +
+      "between, such as an event that the receiver cannot take (`blocked_by`), and the webhook is called at once. " +
       "Another replay takes the place of one that has not ended.",
     params,
     body: { schema: body.documented },
@@ -360,6 +362,9 @@ function rangeOf({ from = null, to = null, after_event_id = null }: Static<typeo
   }
   if (after_event_id !== null) {
     if (to !== null) throw new ApiError(400, "to goes with from: without it, everything behind after_event_id is told");
+    if (after_event_id > lastBefore(nowMs)) {
+      throw new ApiError(400, "after_event_id lies in the future: what is skipped must have happened");
+    }
     return { afterEventId: after_event_id, throughEventId: null };
   }
   const [fromMs, toMs] = [unixMsOf("from", from ?? ""), to === null ? null : unixMsOf("to", to)];

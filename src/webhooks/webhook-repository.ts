@@ -18,7 +18,7 @@ import { pageOf, rowsToRead } from "../storage/page-of.ts";
 import { type RegistryChanges, Undone } from "../storage/registry-changes.ts";
 import type { Vault } from "../storage/vault.ts";
 import { webhookLimits } from "./limits.ts";
-import { replayed, WELL } from "./progress.ts";
+import { replayed, skipped, WELL } from "./progress.ts";
 import { newSecret } from "./signature.ts";
 import { webhookAttempts, webhookNews, webhooks } from "./tables.ts";
 import { type Attempt, newsTypesOf, type Place, type Webhook, type WebhookType } from "./webhook.ts";
@@ -131,7 +131,7 @@ export class WebhookRepository {
     }));
   }
 
-  /** Through null: everything behind `afterEventId`. */
+  /** Through null: everything behind `afterEventId`; one that lies ahead is gone on behind, and what lies between is left out. */
   replay(
     tenantId: string,
     webhookId: string,
@@ -139,6 +139,11 @@ export class WebhookRepository {
   ): Promise<WebhookResult> {
     return this.changed(tenantId, webhookId, (webhook) => {
       const { progress, epoch } = webhook;
+      if (throughEventId === null && afterEventId > progress.events.position) {
+        const on = skipped(progress, afterEventId);
+        const [position, newsPosition] = [on.events.position, on.news.position];
+        return { ...columnsOf(on), position, newsPosition, epoch: epoch + 1 };
+      }
       const again = (place: Place) =>
         replayed(place, { afterEventId, throughEventId: throughEventId ?? place.position });
       const events = again(progress.events);

@@ -7,7 +7,7 @@ import { testMessage } from "./message.ts";
 import { faultOf } from "./progress.ts";
 import { signedHeaders } from "./signature.ts";
 import type { Attempt } from "./webhook.ts";
-import { calledInTime } from "./webhook-turn.ts";
+import { calledInTime, saidBy } from "./webhook-turn.ts";
 
 export interface WebhookTestPorts {
   readonly store: Pick<DeliveryRepository, "one" | "secretsOf" | "noteTest">;
@@ -45,6 +45,7 @@ export class WebhookTests {
     const headers = signedHeaders({ messageId, json, atMs, secrets: store.secretsOf(webhook) });
     const { url } = webhook;
     const answer = await calledInTime(clock, NEVER, (signal) => caller.call({ url, json, headers }, signal));
+    const { status, said } = saidBy(answer);
     const attempt: Attempt = {
       atMs,
       isTest: true,
@@ -52,8 +53,9 @@ export class WebhookTests {
       events: 0,
       firstEventId: null,
       lastEventId: null,
-      status: answer.kind === "answered" ? answer.status : null,
+      status,
       error: faultOf(answer),
+      answer: said,
       ms: Math.round(clock.monotonicMs() - beganMs),
     };
     await store.noteTest({ tenantId, webhookId }, attempt).catch((error: unknown) => {

@@ -207,7 +207,14 @@ function attemptOf(
   answer: WebhookAnswer,
   call: { readonly atMs: number; readonly ms: number; readonly error: string | null },
 ): Attempt {
-  const status = answer.kind === "answered" ? answer.status : null;
+  const { status, said } = saidBy(answer);
   const [firstEventId, lastEventId] = stream === "events" ? [firstId, lastId] : [null, null];
-  return { ...call, isTest: false, messageId, events, firstEventId, lastEventId, status };
+  return { ...call, isTest: false, messageId, events, firstEventId, lastEventId, status, answer: said };
+}
+
+/** What the log of calls has of an answer. */
+export function saidBy(answer: WebhookAnswer): { readonly status: number | null; readonly said: string | null } {
+  return answer.kind === "failed"
+    ? { status: null, said: null }
+    : { status: answer.status, said: answer.text === "" ? null : (answer.text ?? null) };
 }

@@ -85,6 +85,8 @@ export interface Attempt {
   readonly status: number | null;
   /** Null: the receiver took it. */
   readonly error: string | null;
+  /** The beginning of what the receiver said to a call that it did not take; null: nothing, or it took it. */
+  readonly answer: string | null;
   readonly ms: number;
 }
 

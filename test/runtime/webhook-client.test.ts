@@ -179,6 +179,28 @@ describe("a call to a tenant's address", () => {
     90_000,
   );
 
+  test.each([
+    ["what it says", "no such invoice", "no such invoice"],
+    ["of much the beginning", "x".repeat(100_000), "x".repeat(512)],
+    ["of bytes what is text", new Uint8Array([97, 0, 255, 98]), "a\ufffdb"],
+    ["nothing", null, ""],
+  ])("keeps of a refusal %s", async (_what, body, text) => {
+    reply = () => new Response(body, { status: 422 });
+    const call = { url: `http://hook.test:${plain.port}/`, json: "{}" };
+    expect(await new WebhookClient({ guard, ca }).call(call, never())).toMatchObject({ status: 422, text });
+    reply = () => new Response(body);
+    expect(await new WebhookClient({ guard, ca }).call(call, never())).not.toHaveProperty("text");
+  });
+
+  test("waits a second for what a refusal says, though its receiver says it slowly", async () => {
+    const server = await listening((socket) => {
+      socket.write("HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nslow");
+    });
+    const call = { url: `http://hook.test:${portOf(server)}/`, json: "{}" };
+    expect(await new WebhookClient({ guard, ca }).call(call, never())).toMatchObject({ status: 500, text: "slow" });
+    server.close();
+  });
+
   test("refuses an address that is too long", async () => {
     expect(await post(`http://hook.test:${plain.port}/${"x".repeat(limits.webhookUrlCharsMax)}`)).toContain("longer");
   });

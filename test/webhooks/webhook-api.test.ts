@@ -83,6 +83,7 @@ describe("400", () => {
     [{ from: "2026-11-01T00:00:00Z", after_event_id: 5 }, "either from or after_event_id is required"],
     [{ after_event_id: 5, to: "2026-11-01T00:00:00Z" }, "to goes with from"],
     [{ after_event_id: -1 }, "after_event_id must be an event id"],
+    [{ after_event_id: Number.MAX_SAFE_INTEGER }, "after_event_id lies in the future"],
     [{ from: "yesterday" }, "from must be an ISO 8601 time"],
     [{ from: "2026-11-01T00:00:00" }, "from must be an ISO 8601 time"],
     [{ from: "2026-11-02T00:00:00Z", to: "2026-11-01T00:00:00Z" }, "from must be before to"],

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { UnavailableError } from "../../src/domain/errors.ts";
 import { firstEventIdAt } from "../../src/domain/event.ts";
+import { shownAttempt, shownWebhook } from "../../src/webhooks/schemas.ts";
 import { webhookAttempts } from "../../src/webhooks/tables.ts";
 import { eventually } from "../support/eventually.ts";
 import { must } from "../support/must.ts";
@@ -202,6 +203,28 @@ test("a replay tells a span again, under the same ids, and then what came meanwh
   await must(world.stores.registry.webhooks.replay("acme", id, from));
   await eventually("everything behind an event", () => receiver.calls.length >= 4);
   expect(receiver.eventIds).toEqual([...ids.slice(28), ...later]);
+});
+
+test("an event that its receiver cannot take is named, and a replay behind it goes on at once", async () => {
+  const receiver = world.receiver();
+  const { id } = await world.webhook("acme", receiver.url);
+  world.start();
+  const ids = world.record("acme", 5);
+  const [, , bad = 0] = ids;
+  receiver.reply = (call) =>
+    new Response("no such invoice", { status: eventsIn(call).some(({ data }) => data.event_id === bad) ? 422 : 200 });
+  const blocked = async () => shownWebhook(await world.shown("acme", id)).blocked_by;
+  await eventually("it stands still", async () => (await blocked()) !== null);
+  expect(await blocked()).toMatchObject({ through_event_id: bad });
+  const page = await world.stores.registry.webhooks.attempts("acme", id, { limit: 1, cursor: null });
+  if (page.kind !== "done") throw new Error("the webhook has a log");
+  const [attempt] = page.value.items.map(shownAttempt);
+  expect(attempt).toMatchObject({ status: 422, answer: "no such invoice", last_event_id: bad });
+  expect(attempt?.request_headers["webhook-id"]).toBe(receiver.calls.at(-1)?.id);
+  await must(world.stores.registry.webhooks.replay("acme", id, { afterEventId: bad, throughEventId: null }));
+  await eventually("what comes behind it", () => receiver.eventIds.includes(ids[4] ?? 0));
+  expect([await blocked(), (await world.shown("acme", id)).progress.failures]).toEqual([null, 0]);
+  expect(receiver.eventIds.filter((eventId) => eventId > bad)).toEqual(ids.slice(3));
 });
 
 test("what a webhook did not want before is told by a replay once it wants it", async () => {

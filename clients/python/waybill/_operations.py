@@ -1645,9 +1645,18 @@ WebhookWithSecret = TypedDict(
         "next_attempt_at": "Union[str, None]",
         "last_error": "Union[str, None]",
         "last_event_id": "int",
+        "blocked_by": "Union[WebhookWithSecretBlockedBy1, None]",
         "replay": "Union[WebhookWithSecretReplay1, None]",
         "created_at": "str",
         "secret": "str",
+    },
+)
+
+WebhookWithSecretBlockedBy1 = TypedDict(
+    "WebhookWithSecretBlockedBy1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
     },
 )
 
@@ -1682,8 +1691,17 @@ Webhook = TypedDict(
         "next_attempt_at": "Union[str, None]",
         "last_error": "Union[str, None]",
         "last_event_id": "int",
+        "blocked_by": "Union[WebhookBlockedBy1, None]",
         "replay": "Union[WebhookReplay1, None]",
         "created_at": "str",
+    },
+)
+
+WebhookBlockedBy1 = TypedDict(
+    "WebhookBlockedBy1",
+    {
+        "after_event_id": "int",
+        "through_event_id": "int",
     },
 )
 
@@ -1718,6 +1736,8 @@ WebhookAttempt = TypedDict(
         "delivered": "bool",
         "status": "Union[int, None]",
         "error": "Union[str, None]",
+        "request_headers": "Mapping[str, Any]",
+        "answer": "Union[str, None]",
         "duration_ms": "int",
     },
 )
@@ -2672,8 +2692,10 @@ class Operations(Caller):
         """Tell events again. Those of a span of time (`from` and, if not until now, `to`), or everything behind an
         event (`after_event_id`), as the webhook selects them now, and messages that came in at that time. A span
         comes first, in its order and under the ids that it had; then it goes on where it was, and `replay` says how
-        far it is. Up to now, the webhook's own place moves back, and there is no `replay`. Another replay takes the
-        place of one that has not ended. Needs a key with the scope `manage`.
+        far it is. Up to now, the webhook's own place moves back, and there is no `replay`. An `after_event_id`
+        ahead of that place skips what lies between, such as an event that the receiver cannot take (`blocked_by`),
+        and the webhook is called at once. Another replay takes the place of one that has not ended. Needs a key
+        with the scope `manage`.
         """
         answer: Webhook = self._call(
             "POST",
