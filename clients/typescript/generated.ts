@@ -1448,6 +1448,13 @@ export type GooglePassStatus = {
 
 export type PassStatus = ApplePassStatus | GooglePassStatus;
 
+export type PassLink = {
+  /** Whoever has it has the passes. */
+  download_url: string;
+  /** The last part of the address, for buttons whose template has the rest. */
+  download_token: string;
+};
+
 export type GoogleClassChange = { status: "created" | "updated"; class_id: string };
 
 export type GoogleImage = {
@@ -3381,6 +3388,18 @@ export type Operations = {
     answer: PassStatus;
   };
   /**
+   * A public link to Apple passes, which come as one file. Of several passes the file is a `.pkpasses` bundle, and
+   * Wallet adds all of them at once. The link has no end, and leads to the latest version of each pass. Needs a
+   * key with the scope `read`.
+   */
+  linkPasses: {
+    body: {
+      /** a list of 1 to 10 ids of Apple passes, each once */
+      pass_ids: readonly string[];
+    };
+    answer: PassLink;
+  };
+  /**
    * Create a class of Google passes. One a kind of pass or event: its passes show what it says. Ids begin with the
    * issuer id and a dot. With the platform's issuer, which tenants share, a class belongs to the tenant that
    * creates it or is the first to use it: no other can create, change or read it, or have passes of it. Needs a
@@ -3473,10 +3492,10 @@ export type Operations = {
   };
   /** What a device complains of. */
   logDeviceComplaint: { body: { logs: readonly string[] }; answer: null };
-  /** The file of an Apple pass that came with a message. */
+  /** The file of an Apple pass that came with a message, or of several. */
   getPassFile: {
     path: {
-      /** The signed token of a link in a message. */
+      /** The signed token of a link. */
       token: string;
     };
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -4865,6 +4884,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   updatePass: { method: "PUT", path: "/v1/passes/{id}", repeat: "with_key" },
   downloadPass: { method: "GET", path: "/v1/passes/{id}/download", repeat: "safe", streams: true },
   getPassStatus: { method: "GET", path: "/v1/passes/{id}/status", repeat: "safe" },
+  linkPasses: { method: "POST", path: "/v1/passes/link", repeat: "unsafe" },
   createGoogleClass: { method: "POST", path: "/v1/google/classes", repeat: "unsafe" },
   changeGoogleClass: { method: "PUT", path: "/v1/google/classes/{id}", repeat: "safe" },
   getGoogleClass: { method: "GET", path: "/v1/google/classes/{id}", repeat: "safe" },

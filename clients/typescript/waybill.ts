@@ -62,6 +62,9 @@ export class Waybill {
     update: (id: string, change: Body<"updatePass">, options?: SendOptions) =>
       this.calls.call("updatePass", { path: { id }, body: change }, options),
     status: (id: string, options?: CallOptions) => this.calls.call("getPassStatus", { path: { id } }, options),
+    /** A public link to the file of up to ten Apple passes. */
+    link: (passIds: readonly string[], options?: CallOptions) =>
+      this.calls.call("linkPasses", { body: { pass_ids: [...passIds] } }, options),
     /** The `.pkpass` file of an Apple pass. */
     download: async (id: string, options?: CallOptions) =>
       new Response(await this.calls.call("downloadPass", { path: { id } }, options)).arrayBuffer(),

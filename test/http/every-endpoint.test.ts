@@ -82,6 +82,7 @@ const MEANT: readonly Excuse[] = [
     "what is beside its unknown member is for passes of another type",
   ],
   [/^rescheduleJob with .*: unexpectedly 409/, "the example's time is past, and sends the job"],
+  [/^linkPasses with .*: unexpectedly 404/, "the example's passes are nobody's"],
   [/^updatePass with .*: unexpectedly 400 .*for passes of type google/, "the example is for another pass"],
 ];
 
@@ -105,6 +106,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   createPass: ["template_id", "pass_type", "pass_data", "scheduled_at"],
   rescheduleJob: ["scheduled_at"],
   updatePass: ["pass_data", "notify_message"],
+  linkPasses: ["pass_ids"],
   createGoogleClass: ["class_type", "class_data"],
   changeGoogleClass: ["class_type", "class_data"],
   getGoogleClass: ["class_type"],

@@ -1,3 +1,5 @@
+import { unzipSync } from "fflate";
+
 /** A pass as a device receives it: the content of the `.pkpass` file, and the file. */
 export interface DevicePass {
   readonly passTypeId: string;
@@ -6,6 +8,32 @@ export interface DevicePass {
   /** `webServiceURL`; the device appends `/v1/…`. */
   readonly serviceUrl: string;
   readonly bytes: Uint8Array;
+}
+
+/** What Wallet takes of a bundle (Apple, Distributing and updating a pass). */
+const BUNDLE_PASSES_MAX = 10;
+const BUNDLE_BYTES_MAX = 150_000_000;
+
+/** The pass of a `.pkpass` file. */
+export function openPass(bytes: Uint8Array): DevicePass {
+  const json: unknown = JSON.parse(new TextDecoder().decode(unzipSync(bytes)["pass.json"]));
+  const member = (name: string) => String(typeof json === "object" && json !== null && Reflect.get(json, name));
+  return {
+    passTypeId: member("passTypeIdentifier"),
+    serial: member("serialNumber"),
+    authenticationToken: member("authenticationToken"),
+    serviceUrl: member("webServiceURL"),
+    bytes,
+  };
+}
+
+/** The passes of a `.pkpasses` file; throws for one that Wallet would not take. */
+export function openPasses(bytes: Uint8Array): readonly DevicePass[] {
+  const files = Object.entries(unzipSync(bytes));
+  const stranger = files.find(([name]) => !/^[^/]+\.pkpass$/.test(name));
+  if (stranger !== undefined) throw new Error(`${stranger[0]} is no pass`);
+  if (files.length > BUNDLE_PASSES_MAX || bytes.length > BUNDLE_BYTES_MAX) throw new Error("the bundle is too large");
+  return files.map(([, file]) => openPass(file));
 }
 
 interface HeldPass extends DevicePass {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
-import { type DevicePass, WalletDevice } from "../support/wallet-device.ts";
+import { type DevicePass, openPass, openPasses, WalletDevice } from "../support/wallet-device.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
 setDefaultTimeout(90_000);
@@ -53,15 +55,7 @@ async function aPass(serial: string): Promise<DevicePass & { readonly passId: st
   const job = await finalJob(waybill, apiKey, accepted.body.job_id);
   expect([job.status, job.result.error]).toEqual(["success", undefined]);
   const bytes = new Uint8Array(Buffer.from(job.result.pkpass_base64, "base64"));
-  const { webServiceURL, authenticationToken, passTypeIdentifier, serialNumber } = passJson(bytes);
-  return {
-    passId: job.result.pass_id,
-    passTypeId: String(passTypeIdentifier),
-    serial: String(serialNumber),
-    authenticationToken: String(authenticationToken),
-    serviceUrl: String(webServiceURL),
-    bytes,
-  };
+  return { passId: job.result.pass_id, ...openPass(bytes) };
 }
 
 function passJson(bytes: Uint8Array | null): Record<string, unknown> {
@@ -104,6 +98,65 @@ test("a pass is installed on a device, updated there and removed, and its tenant
   expect((await waybill.operator("GET", "/sandbox/device-log")).body).toEqual({ complaints: [] });
   expect(device.complaints).toEqual([]);
 });
+
+test("one link brings several passes as one file, each signed, and later as they are then", async () => {
+  const passes = [await aPass("SEAT-1"), await aPass("SEAT-2"), await aPass("SEAT-3")];
+  const pass_ids = passes.map(({ passId }) => passId);
+  const link = await waybill.request(apiKey, "POST", "/v1/passes/link", { pass_ids });
+  expect([link.status, link.body.download_url]).toEqual([200, `${waybill.url}/p/${link.body.download_token}`]);
+
+  const file = await fetch(link.body.download_url);
+  expect([file.status, file.headers.get("content-type")]).toEqual([200, "application/vnd.apple.pkpasses"]);
+  expect(file.headers.get("content-disposition")).toBe('attachment; filename="passes.pkpasses"');
+  expect(file.headers.get("cache-control")).toBe("private, no-store");
+  const bytes = await file.bytes();
+  expect(passes).toMatchObject([...openPasses(bytes)]);
+  for (const [at, signed] of (await verifiedPasses(bytes)).entries()) {
+    expect([at, signed]).toEqual([at, "CMS Verification successful\n"]);
+  }
+  const device = new WalletDevice("family", "ee11".repeat(16));
+  for (const pass of openPasses(bytes)) expect(await device.add(pass)).toBe(201);
+
+  const pass_data = { auxiliary_fields: [{ key: "round", value: "9" }] };
+  const updated = await waybill.request(apiKey, "PUT", `/v1/passes/${pass_ids[1]}`, { pass_data });
+  await finalJob(waybill, apiKey, updated.body.job_id);
+  const [, second] = openPasses(await (await fetch(link.body.download_url)).bytes());
+  expect(JSON.stringify(passJson(second?.bytes ?? null))).toContain('"value":"9"');
+});
+
+/** Opens a bundle with Python's zipfile, and has OpenSSL verify each pass in it from the sandbox's root. */
+async function verifiedPasses(bytes: Uint8Array): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-passes-"));
+  try {
+    await Bun.write(join(folder, "passes.pkpasses"), bytes);
+    await Bun.$`python3 -c ${UNPACK}`.cwd(folder).quiet();
+    const root = join(home.path, "apple-sandbox.pem");
+    const names = (await readdir(folder, { withFileTypes: true })).filter((one) => one.isDirectory());
+    return await Promise.all(
+      names.map(async ({ name }) => {
+        const verify = Bun.$`openssl cms -verify -binary -inform DER -in signature -content manifest.json -CAfile ${root} -purpose any -out /dev/null`;
+        const { stderr } = await verify.cwd(join(folder, name)).nothrow().quiet();
+        return stderr.toString();
+      }),
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const UNPACK = `
+import hashlib, io, json, zipfile
+bundle = zipfile.ZipFile("passes.pkpasses")
+assert bundle.testzip() is None
+for name in bundle.namelist():
+    one = zipfile.ZipFile(io.BytesIO(bundle.read(name)))
+    assert one.testzip() is None
+    manifest = json.loads(one.read("manifest.json"))
+    assert set(manifest) == set(one.namelist()) - {"manifest.json", "signature"}
+    for file, digest in manifest.items():
+        assert hashlib.sha1(one.read(file)).hexdigest() == digest, file
+    one.extractall(name + ".pass")
+`;
 
 test("a device waits for no receiver, and pending notifications are sent before the process ends", async () => {
   const pass = await aPass("PLAYER-2");

@@ -14,7 +14,7 @@ import { googleCallbackEndpoint } from "./google-callback-endpoint.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { walletLimits } from "./limits.ts";
 import { passEndpoints } from "./pass-endpoints.ts";
-import { passFileEndpoint } from "./pass-file-endpoint.ts";
+import { passFileEndpoint, passLinkEndpoint } from "./pass-file-endpoint.ts";
 import type { WalletPorts } from "./ports.ts";
 import { type SendWalletPorts, sendWalletEndpoints } from "./send-endpoints.ts";
 import { type WalletWebhookPorts, walletWebhookEndpoint } from "./webhook-endpoint.ts";
@@ -40,6 +40,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
   return [
     ...sendWalletEndpoints(ports),
     ...passEndpoints(ports),
+    passLinkEndpoint(ports),
     ...googleClassEndpoints(ports),
     googleCallbackEndpoint(ports),
     ...passKitEndpoints(ports.passKit, ports.clock, fileTurns),

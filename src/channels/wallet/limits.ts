@@ -26,6 +26,10 @@ export const walletLimits = {
    * How long a request waits for another one with its Idempotency-Key that has stored its pass but not queued its job.
    */
   passTwinMs: 10_000,
+  /** Passes of one `.pkpasses` file: as many as Wallet takes (Apple, Distributing and updating a pass). */
+  passesPerFileMax: 10,
+  /** Such a file: it is put together in memory for each call. Wallet takes 150 MB. */
+  passesFileBytesMax: 8 * 1024 * 1024,
   /** Longer than an accept can be in flight: a pass whose job is unknown by then has none. */
   passUnfinishedMs: 15 * 60_000,
   passSweepMs: 60_000,

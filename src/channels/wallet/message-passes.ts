@@ -73,7 +73,7 @@ export class MessagePasses implements CarriedPasses {
     const bundle = await bundles.bundleOf(pass, tenant);
     if (bundle === null) return { kind: "failed", error: "there is no such pass" };
     if ("why" in bundle) return { kind: "failed", error: bundle.why };
-    const { url: download_url, token: download_token } = fileLinks.linkOf(pass);
+    const { url: download_url, token: download_token } = fileLinks.linkOf(pass.tenantId, [pass.passId]);
     const sha256 = new Bun.CryptoHasher("sha256").update(bundle.bytes).digest("hex");
     const filename = `${pass.serial.replace(UNFIT, "_")}.pkpass`;
     const values = { pass_id: pass.passId, download_url, download_token };

@@ -87,14 +87,18 @@ const PassStatus = Type.Union(
 );
 type PassStatus = Static<typeof PassStatus>;
 
+export const NO_SUCH_PASS = tenantFailure(
+  "NoSuchPass",
+  "There is no such pass, or it is another tenant's.",
+  "there is no such pass",
+);
+
 /** What the endpoints share. */
 const OF_PASS = {
   tag: "Passes",
   channel: "wallet",
   params: { id: pathText("The pass_id in the result of the job that created the pass.", PASS_ID) },
-  fails: {
-    404: tenantFailure("NoSuchPass", "There is no such pass, or it is another tenant's.", "there is no such pass"),
-  },
+  fails: { 404: NO_SUCH_PASS },
 } as const;
 
 const KEY_USED = tenantFailure(
@@ -175,7 +179,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
     },
     /** Signs the bundle again first if it is older than the pass. */
     async handle({ exchange, tenant, params: { id } }) {
-      const pass = await find(wallet, tenant, id);
+      const pass = await findPass(wallet, tenant, id);
       if (pass.content.type !== "apple") {
         throw new ApiError(404, "a pass of type google has no file: use its save_link");
       }
@@ -232,7 +236,7 @@ function passStatusEndpoint(ports: PassEndpointPorts): Endpoint {
       },
     },
     handle: async ({ tenant, params: { id } }) =>
-      reply(200, await statusOf(ports, tenant, await find(ports.wallet, tenant, id))),
+      reply(200, await statusOf(ports, tenant, await findPass(ports.wallet, tenant, id))),
   });
 }
 
@@ -265,7 +269,7 @@ async function updatePass(
     return { pass_id: id.toLowerCase(), job_id: earlier.jobId, isRepeat: true, isUnchanged: false };
   }
   const accepted = orRefuse(acceptPassUpdate(body));
-  const found = await find(wallet, tenant, id);
+  const found = await findPass(wallet, tenant, id);
   const { passId } = found;
   const { type } = found.content;
   if (type === "apple" && accepted.notifyMessage !== null) {
@@ -343,11 +347,21 @@ function appleStatus({ pass }: AppleContent, nowMs: number): "active" | "expired
 }
 
 /** Throws 404 if this tenant has no such pass, whether or not another tenant does. */
-async function find({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id: string): Promise<Pass> {
-  const passId = id.toLowerCase();
-  const pass = isJobId(passId) ? await passes.find(tenant.tenantId, passId) : null;
-  if (pass === null || pass.state === "failed") throw noSuchPass();
+async function findPass({ passes }: PassEndpointPorts["wallet"], tenant: Tenant, id: string): Promise<Pass> {
+  const pass = await knownPass(passes, tenant, id);
+  if (pass === null) throw noSuchPass();
   return pass;
+}
+
+/** Null: this tenant has no such pass. */
+export async function knownPass(
+  passes: Pick<PassStore, "find">,
+  { tenantId }: Tenant,
+  id: string,
+): Promise<Pass | null> {
+  const passId = id.toLowerCase();
+  const pass = isJobId(passId) ? await passes.find(tenantId, passId) : null;
+  return pass?.state === "failed" ? null : pass;
 }
 
 const FOR_GOOGLE = fault("notify_message", "is for passes of type google: give the changed field a changeMessage");

@@ -1,28 +1,31 @@
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-/** The pass whose file a link leads to. */
-export interface LinkedPass {
+/** The passes whose file a link leads to. */
+export interface LinkedPasses {
   readonly tenantId: string;
-  /** A UUID. */
-  readonly passId: string;
+  /** UUIDs, at least one and at most 255. */
+  readonly passIds: readonly string[];
 }
 
 /** Public links to the files of Apple passes, which messages carry. */
 export interface FileLinks {
-  /** Always the same for a pass. */
-  linkOf(pass: LinkedPass): { readonly url: string; readonly token: string };
-  /** The pass that the token was signed for; null: it was altered, or is not ours. */
-  read(token: string): LinkedPass | null;
+  /** Always the same for the same passes in the same order. */
+  linkOf(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string };
+  /** The passes that the token was signed for; null: it was altered, or is not ours. */
+  read(token: string): LinkedPasses | null;
 }
 
 const KEY_BYTES = 32;
 /** 128 bits of HMAC-SHA-256, as in other links. */
 const TAG_BYTES = 16;
 const ID_BYTES = 16;
+/** Stands where a single pass has its id, before the ids of several: no pass has it, also where a former release reads the token. */
+const SEVERAL = Buffer.alloc(ID_BYTES);
 const TOKEN = /^[A-Za-z0-9_-]{44,512}$/;
 
 /**
- * `<address>/p/<token>`: the token is base64url of a tag, the pass's id and its tenant's. The tag is HMAC-SHA-256 (RFC 2104) over
+ * `<address>/p/<token>`: the token is base64url of a tag, the pass's id and its tenant's; of several passes, a nil UUID, their number
+ * in one byte and their ids stand in place of the id. The tag is HMAC-SHA-256 (RFC 2104) over
  * the rest, with a key derived from a master key by HKDF-SHA-256 (RFC 5869) for nothing else. Whoever has the link has the pass,
  * as with the message that it stands in.
  */
@@ -42,25 +45,34 @@ export class PassFileLinks implements FileLinks {
     );
   }
 
-  linkOf({ tenantId, passId }: LinkedPass): { readonly url: string; readonly token: string } {
+  linkOf(tenantId: string, passIds: LinkedPasses["passIds"]): { readonly url: string; readonly token: string } {
     const [key] = this.keys;
     if (key === undefined) throw new Error("there is no key to sign links with");
-    const content = Buffer.concat([Buffer.from(passId.replaceAll("-", ""), "hex"), Buffer.from(tenantId)]);
+    const ids = passIds.map((passId) => Buffer.from(passId.replaceAll("-", ""), "hex"));
+    const head = ids.length === 1 ? [] : [SEVERAL, Buffer.of(ids.length)];
+    const content = Buffer.concat([...head, ...ids, Buffer.from(tenantId)]);
     const token = Buffer.concat([tagOf(key, content), content]).toString("base64url");
     return { url: `${this.publicUrl()}/p/${token}`, token };
   }
 
-  read(token: string): LinkedPass | null {
+  read(token: string): LinkedPasses | null {
     if (!TOKEN.test(token)) return null;
     const bytes = Buffer.from(token, "base64url");
     // The last character can contain unused bits: only the spelling that `linkOf` produces is valid.
     if (bytes.length <= TAG_BYTES + ID_BYTES || bytes.toString("base64url") !== token) return null;
     const [tag, content] = [bytes.subarray(0, TAG_BYTES), bytes.subarray(TAG_BYTES)];
     if (!this.keys.some((key) => timingSafeEqual(tag, tagOf(key, content)))) return null;
-    const hex = content.toString("hex", 0, ID_BYTES);
-    const passId = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-    return { passId, tenantId: content.toString("utf8", ID_BYTES) };
+    const isOne = !content.subarray(0, ID_BYTES).equals(SEVERAL);
+    const [count, start] = isOne ? [1, 0] : [content[ID_BYTES] ?? 0, ID_BYTES + 1];
+    const end = start + count * ID_BYTES;
+    const passIds = Array.from({ length: count }, (_, i) => uuidAt(content, start + i * ID_BYTES));
+    return { passIds, tenantId: content.toString("utf8", end) };
   }
+}
+
+function uuidAt(content: Buffer, at: number): string {
+  const hex = content.toString("hex", at, at + ID_BYTES);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }
 
 function tagOf(key: Uint8Array, content: Uint8Array): Buffer {

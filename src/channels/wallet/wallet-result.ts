@@ -38,7 +38,9 @@ export async function withPass(
     }
     return { ...job, result: { ...result, save_link: link } };
   }
-  if (job.channel !== "wallet") return { ...job, result: { ...result, download_url: fileLinks.linkOf(pass).url } };
+  if (job.channel !== "wallet") {
+    return { ...job, result: { ...result, download_url: fileLinks.linkOf(pass.tenantId, [passId]).url } };
+  }
   // A stored bundle needs no credentials; a later version is signed by its own job.
   const bundle = await fileTurns.inTurn(
     tenant.tenantId,

@@ -97,6 +97,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     path: { id: passId },
     body: { pass_data: { back_fields: [{ key: "k", value: "v" }] } },
   }),
+  linkPasses: ({ passId }) => ({ body: { pass_ids: [passId] } }),
   downloadPass: ofPass,
   getPassStatus: ofPass,
   // Of a tag that nobody uses: the caller's own jobs would be other ones from call to call.

@@ -42,6 +42,11 @@ export async function signedBundle(
   return zipSync({ ...files, "manifest.json": manifest, signature }, { level: 0, mtime: zipTime(nowMs) });
 }
 
+/** The `.pkpasses` file: a zip of `.pkpass` files (Apple, Distributing and updating a pass). */
+export function passesFile(files: Readonly<Record<string, Uint8Array<ArrayBuffer>>>, ms: number) {
+  return zipSync({ ...files }, { level: 0, mtime: zipTime(ms) });
+}
+
 /** The members that the service itself sets come last: nothing in a request can replace them. */
 function passJson({ content, serial, authenticationToken, webServiceUrl }: PassParts, signer: PassSigner) {
   // Devices before iOS 27 do not know the style, and open no pass without one that they know.
