@@ -235,6 +235,12 @@ export type PassLocalization = {
   venue_map_2x_base64?: string | null;
   /** PNG in base64. */
   venue_map_3x_base64?: string | null;
+  /** PNG in base64, 150x40, of the sign-up form. */
+  personalization_logo_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_3x_base64?: string | null;
 };
 
 export type ApplePassData = {
@@ -329,6 +335,12 @@ export type ApplePassData = {
   venue_map_2x_base64?: string | null;
   /** PNG in base64. */
   venue_map_3x_base64?: string | null;
+  /** PNG in base64, 150x40, of the sign-up form. */
+  personalization_logo_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -389,6 +401,15 @@ export type ApplePassData = {
     /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
+  } | null;
+  /**
+   * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
+   * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
+   */
+  personalization?: {
+    requiredPersonalizationFields: readonly string[];
+    description: string;
+    termsAndConditions?: string | null;
   } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
@@ -577,6 +598,12 @@ export type ApplePassPart = {
   venue_map_2x_base64?: string | null;
   /** PNG in base64. */
   venue_map_3x_base64?: string | null;
+  /** PNG in base64, 150x40, of the sign-up form. */
+  personalization_logo_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -637,6 +664,15 @@ export type ApplePassPart = {
     /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
+  } | null;
+  /**
+   * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
+   * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
+   */
+  personalization?: {
+    requiredPersonalizationFields: readonly string[];
+    description: string;
+    termsAndConditions?: string | null;
   } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
@@ -1291,6 +1327,12 @@ export type ApplePassChange = {
   venue_map_2x_base64?: string | null;
   /** PNG in base64. */
   venue_map_3x_base64?: string | null;
+  /** PNG in base64, 150x40, of the sign-up form. */
+  personalization_logo_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_2x_base64?: string | null;
+  /** PNG in base64. */
+  personalization_logo_3x_base64?: string | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -1351,6 +1393,15 @@ export type ApplePassChange = {
     /** Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256. */
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
+  } | null;
+  /**
+   * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
+   * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
+   */
+  personalization?: {
+    requiredPersonalizationFields: readonly string[];
+    description: string;
+    termsAndConditions?: string | null;
   } | null;
   /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
   preferred_style_schemes?: readonly string[] | null;
@@ -2302,6 +2353,7 @@ export type WebhookWithSecret = {
         | "message.received"
         | "message.unknown"
         | "account.updated"
+        | "pass.personalized"
       )[]
     | null;
   /** Null: all. */
@@ -2352,6 +2404,7 @@ export type Webhook = {
         | "message.received"
         | "message.unknown"
         | "account.updated"
+        | "pass.personalized"
       )[]
     | null;
   /** Null: all. */
@@ -3492,6 +3545,25 @@ export type Operations = {
   };
   /** What a device complains of. */
   logDeviceComplaint: { body: { logs: readonly string[] }; answer: null };
+  /**
+   * What the holder of a pass entered in its sign-up form. The tenant's webhooks hear of it as
+   * `pass.personalized`. Safe to repeat.
+   */
+  personalizePass: {
+    path: {
+      /** The pass type identifier. */
+      passType: string;
+      /** The pass's serial number. */
+      serial: string;
+    };
+    body: {
+      /** a text of at most 2048 characters without brackets, quotes and control characters */
+      personalizationToken: string;
+      /** What was entered, such as `fullName`, `givenName`, `familyName`, `emailAddress`, `phoneNumber`, `postalCode`. */
+      requiredPersonalizationInfo: JsonObject;
+    };
+    answer: ReadableStream<Uint8Array<ArrayBuffer>>;
+  };
   /** The file of an Apple pass that came with a message, or of several. */
   getPassFile: {
     path: {
@@ -3827,7 +3899,7 @@ export type Operations = {
       url: string;
       /**
        * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
-       * message.unknown, account.updated; null: all
+       * message.unknown, account.updated, pass.personalized; null: all
        */
       event_types?:
         | readonly (
@@ -3843,6 +3915,7 @@ export type Operations = {
             | "message.received"
             | "message.unknown"
             | "account.updated"
+            | "pass.personalized"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -3878,7 +3951,7 @@ export type Operations = {
       url?: string | null;
       /**
        * an array of sent, delivered, read, opened, clicked, bounced, complained, failed, suppressed, message.received,
-       * message.unknown, account.updated; null: all
+       * message.unknown, account.updated, pass.personalized; null: all
        */
       event_types?:
         | readonly (
@@ -3894,6 +3967,7 @@ export type Operations = {
             | "message.received"
             | "message.unknown"
             | "account.updated"
+            | "pass.personalized"
           )[]
         | null;
       /** an array of email, whatsapp, wallet; null: all */
@@ -4902,6 +4976,12 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listUpdatedPasses: { method: "GET", path: "/wallet/v1/devices/{device}/registrations/{passType}", repeat: "safe" },
   getLatestPass: { method: "GET", path: "/wallet/v1/passes/{passType}/{serial}", repeat: "safe", streams: true },
   logDeviceComplaint: { method: "POST", path: "/wallet/v1/log", repeat: "unsafe" },
+  personalizePass: {
+    method: "POST",
+    path: "/wallet/v1/passes/{passType}/{serial}/personalize",
+    repeat: "unsafe",
+    streams: true,
+  },
   getPassFile: { method: "GET", path: "/p/{token}", repeat: "safe", streams: true },
   putAppleCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },
   getAppleCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/apple", repeat: "safe" },

@@ -138,7 +138,7 @@ async function build(whole: AppOptions, shutdown: Shutdown): Promise<App> {
   const providers = await startProviders({ ...options, reports, registry, away, ...delivery }, shutdown);
   const links = new LinkTokens(config.masterKeys);
   const wallet = openWallet({ ...providers, config, registry, telemetry }, shutdown);
-  const passKit = openPassKit({ config, registry, ...machine });
+  const passKit = openPassKit({ config, registry, bundles: wallet.bundles, news: base.news, ...machine });
   const parts = readinessParts({ place, stores, registry, away, shards: config.shards });
   const readiness = startReadiness(shutdown, { ...parts, ...machine });
   base.late.sandbox = providers.inbox;

@@ -20,6 +20,7 @@ import { limits } from "../domain/limits.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 import type { TenantDirectory } from "../domain/tenant.ts";
+import type { TenantNewsDesk } from "../domain/tenant-news.ts";
 import type { AppleSigner } from "../domain/wallet.ts";
 import { CallTurns } from "../http/call-turns.ts";
 import { systemClock } from "../runtime/system-clock.ts";
@@ -148,11 +149,15 @@ export interface PassKit extends PassKitPorts {
 export function openPassKit({
   config,
   registry: { passes, devices, directory },
+  bundles,
+  news,
   jobIds,
   telemetry,
 }: {
   readonly config: Config;
   readonly registry: OpenRegistry;
+  readonly bundles: AppleBundles;
+  readonly news: TenantNewsDesk;
   readonly jobIds: JobIds;
   readonly telemetry: Telemetry;
 }): PassKit {
@@ -160,7 +165,16 @@ export function openPassKit({
   const caller = new WebhookClient({ guard: outboundGuard(config) });
   const webhooks = new DeviceWebhooks({ directory, caller, clock, jobIds, telemetry });
   const log = new DeviceLog({ clock, telemetry, keptMax: config.providers === "live" ? 0 : COMPLAINTS_KEPT });
-  return { passes, devices, webhooks, log, stop: (drainedFromMs) => webhooks.stop(drainedFromMs + limits.drainMs) };
+  return {
+    passes,
+    devices,
+    bundles,
+    news,
+    jobIds,
+    webhooks,
+    log,
+    stop: (drainedFromMs) => webhooks.stop(drainedFromMs + limits.drainMs),
+  };
 }
 
 /** Most complaints kept for the sandbox view. */

@@ -1,7 +1,7 @@
 import type { ChannelName } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 
-export const NEWS_TYPES = ["message.received", "message.unknown", "account.updated"] as const;
+export const NEWS_TYPES = ["message.received", "message.unknown", "account.updated", "pass.personalized"] as const;
 export type NewsType = (typeof NEWS_TYPES)[number];
 
 /** Something that a tenant is to hear of and that is no event of one of its messages. */
@@ -24,4 +24,6 @@ export interface TenantNewsDesk {
    * `UnavailableError`.
    */
   tell(news: readonly TenantNews[]): Promise<void>;
+  /** Whether a webhook of the tenant asks for such news, so that it is kept. Rejects with `UnavailableError`. */
+  isAskedFor(news: Pick<TenantNews, "tenantId" | "type" | "channel">): Promise<boolean>;
 }

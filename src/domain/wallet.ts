@@ -34,6 +34,10 @@ export interface AppleContent {
   readonly pass: JsonObject;
   /** Absent: it has texts of one language only. */
   readonly strings?: PassStrings;
+  /** personalization.json, with which Wallet asks the holder for a name or the like. Absent: the pass asks for nothing. */
+  readonly personalization?: JsonObject;
+  /** A fingerprint of what the holder entered, since when the pass asks no longer. */
+  readonly personalized?: string;
   /** File name in the bundle (`icon@2x.png`, `de.lproj/icon@2x.png`) → what the image is known by, the key of `SignablePass.images`. */
   readonly images: Readonly<Record<string, string>>;
 }

@@ -8,7 +8,7 @@ import { webhookLimits } from "./limits.ts";
 import type { NewsRepository } from "./news-repository.ts";
 
 export interface NewsDeskPorts {
-  readonly store: Pick<NewsRepository, "add">;
+  readonly store: Pick<NewsRepository, "add" | "isAskedFor">;
   readonly changes: Pick<ChangeFeed, "announce">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -42,6 +42,10 @@ export class NewsDesk implements TenantNewsDesk {
     const told = await Promise.allSettled(Array.from(ofTenants, ([tenantId, its]) => this.enter(tenantId, its)));
     // Nothing is under way any more when the caller hears of it.
     for (const one of told) if (one.status === "rejected") throw one.reason;
+  }
+
+  isAskedFor(news: Pick<TenantNews, "tenantId" | "type" | "channel">): Promise<boolean> {
+    return this.ports.store.isAskedFor(news);
   }
 
   private enter(tenantId: string, news: readonly TenantNews[]): Promise<void> {

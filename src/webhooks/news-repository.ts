@@ -64,16 +64,24 @@ export class NewsRepository {
    * unknown) or `UnavailableError`.
    */
   async add(tenantId: string, news: readonly TenantNews[]): Promise<number> {
-    const { database } = this.options;
-    const rows = await database.read((db) => db.select().from(webhooks).where(eq(webhooks.tenantId, tenantId)));
-    const asking = rows.map(webhookOf);
+    const asking = await this.webhooksOf(tenantId);
     const wanted = news.filter((one) => asking.some((webhook) => wants(webhook, one)));
     if (wanted.length === 0) return 0;
-    return database.write(async (transaction) => {
+    return this.options.database.write(async (transaction) => {
       const added = await this.insert(transaction, tenantId, wanted);
       if (added > 0) await this.trim(transaction, tenantId, added);
       return added;
     });
+  }
+
+  /** Rejects with `UnavailableError`. */
+  async isAskedFor(news: Pick<TenantNews, "tenantId" | "type" | "channel">): Promise<boolean> {
+    return (await this.webhooksOf(news.tenantId)).some((webhook) => wants(webhook, news));
+  }
+
+  private async webhooksOf(tenantId: string) {
+    const ofTenant = eq(webhooks.tenantId, tenantId);
+    return (await this.options.database.read((db) => db.select().from(webhooks).where(ofTenant))).map(webhookOf);
   }
 
   private async insert(transaction: AnyDb, tenantId: string, news: readonly TenantNews[]): Promise<number> {

@@ -83,6 +83,7 @@ const MEANT: readonly Excuse[] = [
   ],
   [/^rescheduleJob with .*: unexpectedly 409/, "the example's time is past, and sends the job"],
   [/^linkPasses with .*: unexpectedly 404/, "the example's passes are nobody's"],
+  [/^personalizePass .*: unexpectedly 401/, "the pass asks its holder for nothing"],
   [/^updatePass with .*: unexpectedly 400 .*for passes of type google/, "the example is for another pass"],
 ];
 

@@ -91,6 +91,30 @@ export class WalletDevice {
     return (await fetch(this.registrationUrl(pass), { method: "POST", headers, body })).status;
   }
 
+  /**
+   * Sends what the holder entered in the form of a pass, without credentials, since Apple names none for this call; then fetches the
+   * pass, in which nothing may ask any more. Resolves to the answer.
+   */
+  async personalize(
+    pass: DevicePass,
+    personalizationToken: string,
+    requiredPersonalizationInfo: Readonly<Record<string, unknown>>,
+  ): Promise<{ readonly status: number; readonly bytes: Uint8Array }> {
+    const { serviceUrl, passTypeId, serial } = pass;
+    const address = `${serviceUrl}/v1/passes/${passTypeId}/${encodeURIComponent(serial)}/personalize`;
+    const headers = { "content-type": "application/json" };
+    const body = JSON.stringify({ personalizationToken, requiredPersonalizationInfo });
+    const answer = await fetch(address, { method: "POST", headers, body });
+    const bytes = await answer.bytes();
+    if (answer.status !== 200) return { status: answer.status, bytes };
+    await this.fetch({ ...pass, lastModified: null, mayBeAhead: false }, false);
+    const got = this.bytesOf(pass);
+    if (got === null || "personalization.json" in unzipSync(got)) {
+      await this.complain(pass, `The pass '${serial}' was personalized and still asks`);
+    }
+    return { status: 200, bytes };
+  }
+
   async remove(pass: DevicePass): Promise<number> {
     this.held.delete(keyOf(pass));
     const headers = { authorization: `ApplePass ${pass.authenticationToken}` };

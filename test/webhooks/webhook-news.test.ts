@@ -315,6 +315,7 @@ describe("a flood", () => {
           writes.push({ tenantId, rows: news.length, end });
           return promise;
         },
+        isAskedFor: async () => true,
       },
       changes: { announce: (tenantId) => void announced.push(tenantId ?? "") },
       clock,

@@ -152,6 +152,9 @@ ApplePassData = TypedDict(
         "venue_map_base64": NotRequired["Union[str, None]"],
         "venue_map_2x_base64": NotRequired["Union[str, None]"],
         "venue_map_3x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -201,6 +204,7 @@ ApplePassData = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassDataNfc1, None]"],
+        "personalization": NotRequired["Union[ApplePassDataPersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
@@ -276,6 +280,15 @@ ApplePassDataNfc1 = TypedDict(
         "message": "str",
         "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
+    },
+)
+
+ApplePassDataPersonalization1 = TypedDict(
+    "ApplePassDataPersonalization1",
+    {
+        "requiredPersonalizationFields": "list[str]",
+        "description": "str",
+        "termsAndConditions": NotRequired["Union[str, None]"],
     },
 )
 
@@ -445,6 +458,9 @@ ApplePassPart = TypedDict(
         "venue_map_base64": NotRequired["Union[str, None]"],
         "venue_map_2x_base64": NotRequired["Union[str, None]"],
         "venue_map_3x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -494,6 +510,7 @@ ApplePassPart = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassPartNfc1, None]"],
+        "personalization": NotRequired["Union[ApplePassPartPersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
@@ -508,6 +525,15 @@ ApplePassPartNfc1 = TypedDict(
         "message": "str",
         "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
+    },
+)
+
+ApplePassPartPersonalization1 = TypedDict(
+    "ApplePassPartPersonalization1",
+    {
+        "requiredPersonalizationFields": "list[str]",
+        "description": "str",
+        "termsAndConditions": NotRequired["Union[str, None]"],
     },
 )
 
@@ -956,6 +982,9 @@ ApplePassChange = TypedDict(
         "venue_map_base64": NotRequired["Union[str, None]"],
         "venue_map_2x_base64": NotRequired["Union[str, None]"],
         "venue_map_3x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
+        "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -1005,6 +1034,7 @@ ApplePassChange = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassChangeNfc1, None]"],
+        "personalization": NotRequired["Union[ApplePassChangePersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
@@ -1019,6 +1049,15 @@ ApplePassChangeNfc1 = TypedDict(
         "message": "str",
         "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
+    },
+)
+
+ApplePassChangePersonalization1 = TypedDict(
+    "ApplePassChangePersonalization1",
+    {
+        "requiredPersonalizationFields": "list[str]",
+        "description": "str",
+        "termsAndConditions": NotRequired["Union[str, None]"],
     },
 )
 
@@ -1622,7 +1661,7 @@ CreateWebhookBody = TypedDict(
     "CreateWebhookBody",
     {
         "url": "str",
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],
@@ -1634,7 +1673,7 @@ WebhookWithSecret = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1680,7 +1719,7 @@ Webhook = TypedDict(
     {
         "webhook_id": "str",
         "url": "str",
-        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated']], None]",
+        "event_types": "Union[list[Literal['sent', 'delivered', 'read', 'opened', 'clicked', 'bounced', 'complained', 'failed', 'suppressed', 'message.received', 'message.unknown', 'account.updated', 'pass.personalized']], None]",
         "channels": "Union[list[Literal['email', 'whatsapp', 'wallet']], None]",
         "description": "Union[str, None]",
         "batch_max": "int",
@@ -1717,7 +1756,7 @@ ChangeWebhookBody = TypedDict(
     "ChangeWebhookBody",
     {
         "url": NotRequired["Union[str, None]"],
-        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated']]], None]"],
+        "event_types": NotRequired["Union[list[Union[Literal['sent'], Literal['delivered'], Literal['read'], Literal['opened'], Literal['clicked'], Literal['bounced'], Literal['complained'], Literal['failed'], Literal['suppressed'], Literal['message.received'], Literal['message.unknown'], Literal['account.updated'], Literal['pass.personalized']]], None]"],
         "channels": NotRequired["Union[list[Union[Literal['email'], Literal['whatsapp'], Literal['wallet']]], None]"],
         "description": NotRequired["Union[str, None]"],
         "batch_max": NotRequired["Union[int, None]"],

@@ -10,6 +10,7 @@ import { type WalletCredentialPorts, type WalletRegistry, walletCredentialEndpoi
 import { appleSecret, googleSecret } from "./credentials.ts";
 import { passKitEndpoints } from "./devices/pass-kit-endpoints.ts";
 import type { PassKitPorts } from "./devices/pass-kit-ports.ts";
+import { personalizeEndpoint } from "./devices/personalize-endpoint.ts";
 import { googleCallbackEndpoint } from "./google-callback-endpoint.ts";
 import { googleClassEndpoints } from "./google-class-endpoints.ts";
 import { walletLimits } from "./limits.ts";
@@ -44,6 +45,7 @@ export function walletEndpoints(ports: WalletEndpointPorts): readonly Endpoint[]
     ...googleClassEndpoints(ports),
     googleCallbackEndpoint(ports),
     ...passKitEndpoints(ports.passKit, ports.clock, fileTurns),
+    personalizeEndpoint(ports.passKit, ports.clock),
     passFileEndpoint(ports.wallet, fileTurns),
     ...walletCredentialEndpoints(ports),
     walletWebhookEndpoint(ports),

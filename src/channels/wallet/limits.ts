@@ -144,6 +144,11 @@ export const walletLimits = {
   registrationBytesMax: 4 * 1024,
   /** Serials in one answer about updates; the remaining ones follow in the next. */
   updatedSerialsMax: 1_000,
+  /** What people enter for a pass that asks for it: a name, an address, a number. */
+  personalizationBytesMax: 16 * 1024,
+  personalizationTokenCharsMax: 2_048,
+  /** Such calls, per process, by pass: each of the first ones signs and stores a pass. */
+  personalizations: { all: 2, each: 1, waitingMax: 20, waitMs: 10_000, retrySeconds: 5 },
   deviceLogBytesMax: 16 * 1024,
   /**
    * Lines that are kept per call, and per minute for all devices; further ones are counted. Any stranger can send them.

@@ -423,13 +423,17 @@ function passContentBody(content: PassContent): JsonObject {
 
 /** Reads back what `passContentBody` wrote. */
 function parsePassContent(body: JsonObject): PassContent {
-  const { type, style, pass, strings, images, kind, classId, object } = body;
+  const { type, style, pass, strings, images, personalization, personalized, kind, classId, object } = body;
   const knownStyle = PASS_STYLES.find((one) => one === style);
   if (type === "apple" && knownStyle !== undefined && isJsonObject(pass) && isJsonObject(images)) {
     const files = Object.entries(images).map(([file, hash]) => [file, String(hash)] as const);
     // As `passContentBody` wrote them.
     const texts = isJsonObject(strings) ? { strings: strings as PassStrings } : {};
-    return { type, style: knownStyle, pass, ...texts, images: Object.fromEntries(files) };
+    const form = {
+      ...(isJsonObject(personalization) && { personalization }),
+      ...(typeof personalized === "string" && { personalized }),
+    };
+    return { type, style: knownStyle, pass, ...texts, ...form, images: Object.fromEntries(files) };
   }
   const knownKind = GOOGLE_KINDS.find((one) => one === kind);
   if (type === "google" && knownKind !== undefined && typeof classId === "string" && isJsonObject(object)) {

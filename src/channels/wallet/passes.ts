@@ -149,6 +149,12 @@ export interface BundleMaker {
   bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null>;
 }
 
+/** Signs what Wallet wants to see signed by the pass's own certificate. */
+export interface TokenSigner {
+  /** A detached CMS signature over the text. `Unusable`: as `BundleMaker` says. */
+  signatureOf(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable>;
+}
+
 /** A pass as Google Wallet stores it. */
 export interface GooglePassStatus {
   /** Upper case. `not_found`: Google does not have the object. */

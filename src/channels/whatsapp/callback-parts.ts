@@ -15,7 +15,7 @@ export interface CallbackPartsPorts {
   readonly messages: Pick<IncomingMessages, "record">;
   readonly accounts: SenderAccounts;
   readonly owners: Pick<NumberOwners, "of">;
-  readonly news: TenantNewsDesk;
+  readonly news: Pick<TenantNewsDesk, "tell">;
   readonly platform: Pick<PlatformCredentials, "whatsapp">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;

@@ -22,7 +22,7 @@ export interface IncomingChatPorts {
   readonly suppressions: SuppressionsOfPeople;
   readonly owners: Pick<NumberOwners, "of">;
   readonly references: ProviderReferences;
-  readonly news: TenantNewsDesk;
+  readonly news: Pick<TenantNewsDesk, "tell">;
   readonly platform: Pick<PlatformCredentials, "whatsapp">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;

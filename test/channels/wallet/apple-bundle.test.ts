@@ -281,6 +281,30 @@ test("each language has its texts and images in the bundle, and a second parser 
   expect(new PKPass(buffers).languages).toContain("de");
 });
 
+test("a pass that asks its holder has a form that a second parser takes, and none once it was filled in", async () => {
+  const nfc = { message: "card", encryptionPublicKey: "AA==" };
+  const personalization = {
+    requiredPersonalizationFields: ["PKPassPersonalizationFieldName", "PKPassPersonalizationFieldPhoneNumber"],
+    description: "Join",
+    termsAndConditions: "Be kind.",
+  };
+  const parts = aPass("storeCard", { nfc });
+  const logos = { "personalizationLogo@2x.png": ICON_HASH, "de.lproj/personalizationLogo@2x.png": ICON_HASH };
+  const content = { ...parts.content, images: { ...parts.content.images, ...logos } };
+  const files = await bundleOf({ ...parts, content: { ...content, personalization } });
+  expect(await verify(files)).toMatchObject({ exitCode: 0 });
+  const buffers = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes)]));
+  const { certificatePem: signerCert, privateKeyPem: signerKey } = await apple.signer();
+  // It leaves out a form that Wallet would not show.
+  const again = new PKPass(buffers, { wwdr: apple.wwdr.certificatePem, signerCert, signerKey }).getAsRaw();
+  expect(json(again["personalization.json"])).toEqual(personalization);
+  expect(Object.keys(again)).toContain("personalizationLogo@2x.png");
+
+  const after = await bundleOf({ ...parts, content: { ...content, personalized: "mark" } });
+  expect(Object.keys(after).filter((name) => /personalization/.test(name))).toEqual([]);
+  expect(await verify(after)).toMatchObject({ exitCode: 0 });
+});
+
 test("nothing in a pass replaces what the service itself sets", async () => {
   const pass = json(
     (

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { type AcceptedPass, acceptPass } from "../../../src/channels/wallet/request/accept-pass.ts";
 import { acceptPassUpdate, updatedContent } from "../../../src/channels/wallet/request/accept-pass-update.ts";
@@ -24,6 +25,32 @@ function contentOf(checked: Checked<AcceptedPass | PassContent>): AppleContent {
   return content;
 }
 
+/** The content after an update. */
+function changed(content: AppleContent, pass_data: JsonObject): Checked<PassContent> {
+  const update = acceptPassUpdate({ pass_data });
+  if (update instanceof Fault) return update;
+  const pass = {
+    passId: "p",
+    tenantId: "acme",
+    serial: "s",
+    state: "ready",
+    version: 1,
+    content,
+    passTypeId: "pass.test.acme",
+    authenticationToken: "t",
+    jobId: "j",
+  } as const;
+  return updatedContent(update, pass, "Acme");
+}
+
+const KEY = generateKeyPairSync("ec", { namedCurve: "prime256v1" })
+  .publicKey.export({ type: "spki", format: "der" })
+  .toString("base64");
+const LOGO = Buffer.concat([
+  Buffer.from("89504e470d0a1a0a0000000d49484452000001c200000078", "hex"),
+  Buffer.alloc(32, 1),
+  Buffer.from("0000000049454e44ae426082", "hex"),
+]).toString("base64");
 const ALL_ONE = "https://example.com/there";
 /** Each member that iOS 18 to 27 brought, with a value that a phone takes. */
 const NEWER: JsonObject = {
@@ -78,20 +105,7 @@ test("every member that iOS 18 to 27 brought is copied into pass.json, in either
 
 test("an update that says nothing of them leaves them all in the pass", () => {
   const content = contentOf(apple({ style: "eventTicket", ...INFO, ...NEWER, extra: { later: [1, null] } }));
-  const update = acceptPassUpdate({ pass_data: { back_fields: [{ key: "b", value: "1" }] } });
-  if (update instanceof Fault) throw new Error(update.message);
-  const pass = {
-    passId: "p",
-    tenantId: "acme",
-    serial: "s",
-    state: "ready",
-    version: 1,
-    content,
-    passTypeId: "pass.test.acme",
-    authenticationToken: "t",
-    jobId: "j",
-  } as const;
-  expect(contentOf(updatedContent(update, pass, "Acme")).pass).toEqual({
+  expect(contentOf(changed(content, { back_fields: [{ key: "b", value: "1" }] })).pass).toEqual({
     ...content.pass,
     eventTicket: { ...INFO, backFields: [{ key: "b", value: "1" }] },
   });
@@ -182,6 +196,67 @@ test("the linear barcodes of iOS 27 are taken with what they can hold", () => {
   expect(contentOf(apple({ barcodes })).pass).toMatchObject({ barcodes });
 });
 
+describe("a form for the holder", () => {
+  const nfc = { message: "m", encryptionPublicKey: KEY };
+  const logo = { personalization_logo_2x_base64: LOGO };
+  const form = {
+    requiredPersonalizationFields: ["PKPassPersonalizationFieldName"],
+    description: "Join",
+    termsAndConditions: "Be kind.\nThat is all.",
+  };
+  const card = { style: "storeCard", nfc, ...logo, personalization: form };
+
+  test("is kept as personalization.json has it, in either spelling, with fields that Apple may add", () => {
+    expect(contentOf(apple(card)).personalization).toEqual(form);
+    const { requiredPersonalizationFields, termsAndConditions, description } = form;
+    const snaked = {
+      required_personalization_fields: requiredPersonalizationFields,
+      terms_and_conditions: termsAndConditions,
+      description,
+    };
+    expect(contentOf(apple({ ...card, personalization: snaked })).personalization).toEqual(form);
+    const later = { ...form, requiredPersonalizationFields: ["PKPassPersonalizationFieldBirthday"] };
+    expect(contentOf(apple({ ...card, personalization: later })).personalization).toEqual(later);
+    expect(contentOf(apple({ ...card, personalization: null }))).not.toHaveProperty("personalization");
+  });
+
+  const at = "pass_data.personalization";
+  test.each<[string, JsonObject, string]>([
+    ["of another style", { style: "coupon" }, `${at} is for the style storeCard only`],
+    ["without nfc", { nfc: null }, `${at} needs nfc beside it`],
+    ["without a logo", { personalization_logo_2x_base64: null }, `${at} needs personalization_logo_2x_base64 or`],
+    ["that is no object", { personalization: [1] }, `${at} must be an object`],
+    ["without a description", { personalization: { ...form, description: null } }, `${at}.description is required`],
+    ["for nothing", { personalization: { ...form, requiredPersonalizationFields: [] } }, "must not be empty"],
+    [
+      "for one field twice",
+      {
+        personalization: { ...form, requiredPersonalizationFields: [1, 2].map(() => "PKPassPersonalizationFieldName") },
+      },
+      `${at}.requiredPersonalizationFields must have each field once`,
+    ],
+    [
+      "for what is no field",
+      { personalization: { ...form, requiredPersonalizationFields: ["Name"] } },
+      `${at}.requiredPersonalizationFields[0] must be a field of Apple's, such as PKPassPersonalizationFieldName`,
+    ],
+    ["with more", { personalization: { ...form, more: 1 } }, `${at}.more is not a known field`],
+  ])("%s is refused", (_what, change, words) => {
+    expect(apple({ ...card, ...change })).toMatchObject({ status: 400, message: expect.stringContaining(words) });
+  });
+
+  test("that was filled in stays so with other updates, and asks anew when it is given again", () => {
+    const { personalization: _, ...asked } = contentOf(apple(card));
+    const content = { ...asked, personalized: "mark" };
+    const after = (pass_data: JsonObject) => contentOf(changed(content, pass_data));
+    expect(after({ description: "Gold" })).toMatchObject({ personalized: "mark" });
+    expect(after({ nfc: null, description: "Gold" })).toMatchObject({ personalized: "mark" });
+    expect(after({ personalization: null })).toEqual(content);
+    const anew = after({ personalization: form });
+    expect(anew).toEqual(contentOf(apple(card)));
+  });
+});
+
 describe("extra", () => {
   test("is copied into pass.json as it is", () => {
     const extra = { newIn2028: { deep: [1, null, "é", { a: false }] }, "odd name": "", none: null };
@@ -231,6 +306,7 @@ describe("what Apple and this service know differently", () => {
     const beyond = {
       style: OWN_WORD,
       localizations: OWN_WORD,
+      personalization: "a file of its own beside pass.json",
       extra: OWN_WORD,
       transitType: INSIDE,
       businessChatIdentifier: "in Apple's documentation of Pass, and not in its Pass Builder",

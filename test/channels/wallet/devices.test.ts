@@ -11,7 +11,7 @@ import type { QueuedJob } from "../../../src/domain/job.ts";
 import type { AppleContent, AppleSigner } from "../../../src/domain/wallet.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { Front } from "../../http/support/front.ts";
+import { Front, NO_PASSES } from "../../http/support/front.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type AMadePass, PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { patientClock } from "../../support/patient-clock.ts";
@@ -42,7 +42,7 @@ beforeAll(async () => {
   apple = await authority.signer({ passTypeId: PASS_TYPE });
   world = await PassWorld.open();
   const { passes, devices } = world.registry;
-  front = await Front.start({ passKit: { passes, devices, webhooks: { note: () => undefined }, log } });
+  front = await Front.start({ passKit: { ...NO_PASSES, passes, devices, webhooks: { note: () => undefined }, log } });
   apns = await startApnsSandbox({
     server: await authority.server(),
     clock: systemClock,

@@ -4,7 +4,7 @@ import type { DeviceChange } from "../../../src/channels/wallet/devices/device-w
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import { walletLimits } from "../../../src/channels/wallet/limits.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { Front } from "../../http/support/front.ts";
+import { Front, NO_PASSES } from "../../http/support/front.ts";
 import { RawConnection } from "../../http/support/raw-connection.ts";
 import { type AMadePass, PASS_TYPE, PassWorld } from "../../support/pass-world.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -39,7 +39,7 @@ beforeAll(async () => {
     register: (registration) => changes.of(registration.passId, () => registered.register(registration)),
     unregister: (deviceId, passId) => changes.of(passId, () => registered.unregister(deviceId, passId)),
   };
-  front = await Front.start({ passKit: { passes, devices: counted, webhooks, log }, sandbox });
+  front = await Front.start({ passKit: { ...NO_PASSES, passes, devices: counted, webhooks, log }, sandbox });
 }, 300_000);
 beforeEach(() => {
   told.length = 0;

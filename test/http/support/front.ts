@@ -29,6 +29,8 @@ import { OperatorSessions } from "../../../src/http/operator-sessions.ts";
 import type { Server } from "../../../src/http/server.ts";
 import { OVERVIEW_EXAMPLE } from "../../../src/operators/overview/schema.ts";
 import { NetworkGuard } from "../../../src/runtime/network-guard.ts";
+import { systemClock } from "../../../src/runtime/system-clock.ts";
+import { systemRandom } from "../../../src/runtime/system-random.ts";
 import { WebhookClient } from "../../../src/runtime/webhook-client.ts";
 import { SuppressionList } from "../../../src/tenants/suppression-list.ts";
 import { WebhookTests } from "../../../src/webhooks/webhook-tests.ts";
@@ -69,10 +71,13 @@ const random: Random = { next: () => Math.random(), fill: (bytes) => crypto.getR
 const unanswered = async () => ({ kind: "unanswered", why: "there is no DNS here" }) as const;
 const NO_DNS: DnsResolver = { txt: unanswered, mx: unanswered };
 
-const NO_PASSES: PassKitPorts = {
-  passes: { findBySerial: async () => [], bundle: async () => null },
+export const NO_PASSES: PassKitPorts = {
+  passes: { findBySerial: async () => [], bundle: async () => null, update: async () => null },
   devices: { register: async () => "known", unregister: async () => false, updatedSince: async () => null },
   webhooks: { note: () => undefined },
+  bundles: { bundleOf: async () => null, signatureOf: async () => ({ why: "nobody signs here" }) },
+  news: { tell: async () => undefined, isAskedFor: async () => false },
+  jobIds: new JobIds(systemClock, systemRandom),
   log: { take: () => undefined, latest: () => [] },
 };
 

@@ -276,6 +276,10 @@ export const CALLS: Readonly<Record<string, Call>> = {
   registerDevice: (ids, fresh) => ({ ...ofPassKit(ids, fresh), body: { pushToken: "00ff" } }),
   listUpdatedPasses: ({ device, passType }) => ({ path: { device, passType } }),
   getLatestPass: ({ passType, serial }) => ({ path: { passType, serial } }),
+  personalizePass: ({ passType, serial }) => ({
+    path: { passType, serial },
+    body: { personalizationToken: "token", requiredPersonalizationInfo: { fullName: "Ann" } },
+  }),
   logDeviceComplaint: () => ({ body: { logs: ["a complaint"] } }),
 
   health: none,

@@ -2,7 +2,8 @@ import { appleSignerOf, type PlatformCredentials } from "../../../domain/platfor
 import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { Tenant } from "../../../domain/tenant.ts";
 import type { Unusable } from "../../../domain/wallet.ts";
-import type { BundleMaker, Pass, PassBundle, PassStore, SignablePass } from "../passes.ts";
+import type { BundleMaker, Pass, PassBundle, PassStore, SignablePass, TokenSigner } from "../passes.ts";
+import { cmsSignature } from "./cms-signature.ts";
 import { type PassSigner, type PassSigners, PLATFORM } from "./pass-signers.ts";
 import { signedBundle } from "./signed-bundle.ts";
 
@@ -18,7 +19,7 @@ export interface AppleBundlesOptions {
 }
 
 /** Signs Apple passes with their tenant's credentials, or else the platform's. Each version is signed once. */
-export class AppleBundles implements BundleMaker {
+export class AppleBundles implements BundleMaker, TokenSigner {
   constructor(private readonly options: AppleBundlesOptions) {}
 
   async bundleOf(pass: Pass, tenant: Tenant): Promise<PassBundle | Unusable | null> {
@@ -32,6 +33,12 @@ export class AppleBundles implements BundleMaker {
     if ("why" in bytes) return bytes;
     telemetry.count("passes_signed");
     return passes.putBundle(pass.passId, newest.pass.version, bytes);
+  }
+
+  async signatureOf(text: string, pass: Pass, tenant: Tenant): Promise<Uint8Array<ArrayBuffer> | Unusable> {
+    const signer = await this.signerOf(pass, tenant);
+    if ("why" in signer) return signer;
+    return cmsSignature(signer.cms, new TextEncoder().encode(text), this.options.nowMs());
   }
 
   /**

@@ -1,6 +1,7 @@
 import { zipSync } from "fflate";
 import type { AppleContent } from "../../../domain/wallet.ts";
 import { stringsFile } from "../request/apple-languages.ts";
+import { OF_FORM } from "../request/apple-personalization.ts";
 import { cmsSignature } from "./cms-signature.ts";
 import type { PassSigner } from "./pass-signers.ts";
 
@@ -28,7 +29,10 @@ export async function signedBundle(
   for (const [language, texts] of Object.entries(parts.content.strings ?? {})) {
     files[`${language}.lproj/pass.strings`] = new TextEncoder().encode(stringsFile(texts));
   }
+  const { personalization } = parts.content;
+  if (personalization !== undefined) files["personalization.json"] = jsonBytes(personalization);
   for (const [name, hash] of Object.entries(parts.content.images)) {
+    if (personalization === undefined && OF_FORM.test(name)) continue;
     const image = parts.images.get(hash);
     if (image === undefined) return null;
     files[name] = image;

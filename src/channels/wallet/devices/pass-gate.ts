@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import type { AppleContent, PassContent } from "../../../domain/wallet.ts";
 import { ApiError } from "../../../http/api-error.ts";
 import { secretDigest } from "../../../http/bearer-token.ts";
 import type { Exchange } from "../../../http/exchange.ts";
@@ -14,7 +15,7 @@ export async function admittedPass(
   passes: Pick<PassStore, "findBySerial">,
   { passTypeId, serial }: { readonly passTypeId: string; readonly serial: string },
 ): Promise<Pass> {
-  exchange.challenge = 'ApplePass realm="waybill passes"';
+  exchange.challenge = CHALLENGE;
   const shown = CREDENTIALS.exec(exchange.request.headers.get("authorization") ?? "")?.[1];
   const candidates = shown === undefined ? [] : await passes.findBySerial(passTypeId, serial);
   const given = secretDigest(shown ?? "");
@@ -24,11 +25,38 @@ export async function admittedPass(
       authenticationToken !== null && timingSafeEqual(secretDigest(authenticationToken), given),
   );
   const [pass] = admitted;
-  if (pass === undefined) {
-    throw new ApiError(401, "there is no such pass, or its token is another: send it as Authorization: ApplePass");
-  }
+  if (pass === undefined) throw unknownPass();
   return pass;
 }
+
+/**
+ * The pass that asks its holder for something, or did. Apple names no credentials for this call, so without any the serial must do:
+ * of one pass only that asks. Throws as `admittedPass`.
+ */
+export async function askingPass(
+  exchange: Exchange,
+  passes: Pick<PassStore, "findBySerial">,
+  named: { readonly passTypeId: string; readonly serial: string },
+): Promise<Pass> {
+  if (exchange.request.headers.has("authorization")) return admittedPass(exchange, passes, named);
+  exchange.challenge = CHALLENGE;
+  const [pass, other] = (await passes.findBySerial(named.passTypeId, named.serial)).filter(({ content }) =>
+    asks(content),
+  );
+  if (pass === undefined || other !== undefined) throw unknownPass();
+  return pass;
+}
+
+/** Whether the pass asks its holder for something, or was told. */
+export function asks(content: PassContent): content is AppleContent {
+  return content.type === "apple" && (content.personalization !== undefined || content.personalized !== undefined);
+}
+
+function unknownPass(): ApiError {
+  return new ApiError(401, "there is no such pass, or its token is another: send it as Authorization: ApplePass");
+}
+
+const CHALLENGE = 'ApplePass realm="waybill passes"';
 
 /** Wallets for Android that speak Apple's protocol say who they are: `WalletUnionPass`, `AndroidPass`, `WalletPasses`. */
 const CREDENTIALS = /^[a-z][a-z0-9-]{0,60}pass(?:es)? +([!-~]{1,256}) *$/i;

@@ -18,19 +18,19 @@ import type { PassKitPorts } from "./pass-kit-ports.ts";
  * Passes' `webServiceURL` is this path under the public address. Devices append `/v1/…`, and keep it for the pass's
  * lifetime.
  */
-const PREFIX = "/wallet/v1";
+export const PREFIX = "/wallet/v1";
 
 const device: PathParameter<string> = {
   description: "The device library identifier.",
   example: "3f2a9c0d5e6b7a8190817263544536271",
   read: (text) => nameIn(text, walletLimits.deviceIdCharsMax),
 };
-const passType: PathParameter<string> = {
+export const passType: PathParameter<string> = {
   description: "The pass type identifier.",
   example: "pass.com.example.event",
   read: nameIn,
 };
-const serial: PathParameter<string> = {
+export const serial: PathParameter<string> = {
   description: "The pass's serial number.",
   example: "EVT-0001",
   read: nameIn,
@@ -42,21 +42,21 @@ const passesUpdatedSince: QueryParameter<number> = {
   read: (text) => (text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0),
 };
 
-const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
+export const BAD_REQUEST = failure("DeviceBadRequest", "The body is malformed.", "the body is not valid JSON");
 const TOO_LARGE = failure("DeviceTooLarge", "The body is too large.", "the body is larger than 4096 bytes");
 const NOTHING_THERE = failure(
   "NothingThere",
   "A part of the address is nothing that a device, a pass type or a pass can be named.",
   "there is nothing at this address",
 );
-const UNKNOWN_PASS = failure(
+export const UNKNOWN_PASS = failure(
   "UnknownPass",
   "There is no such pass, or its token is another.",
   "there is no such pass, or its token is another: send it as Authorization: ApplePass",
   { headers: ["WWW-Authenticate"] },
 );
 
-const BUSY = failure(
+export const BUSY = failure(
   "PassBusy",
   "Too many devices register or unregister the pass at one time.",
   "too many such calls are under way: try again shortly",
@@ -315,7 +315,7 @@ function linesIn(body: Uint8Array): readonly string[] {
   return logs;
 }
 
-function memberOf(value: unknown, name: string): unknown {
+export function memberOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? Reflect.get(value, name)
     : undefined;
@@ -325,4 +325,4 @@ function changeOf(action: DeviceChange["action"], pass: Pass, deviceId: string):
   return { action, tenantId: pass.tenantId, passId: pass.passId, serial: pass.serial, deviceId };
 }
 
-const UNCACHED = { "cache-control": "no-store, private" };
+export const UNCACHED = { "cache-control": "no-store, private" };

@@ -1,13 +1,18 @@
-import type { PassDevices, PassStore } from "../passes.ts";
+import type { JobIds } from "../../../domain/ids.ts";
+import type { TenantNewsDesk } from "../../../domain/tenant-news.ts";
+import type { BundleMaker, PassDevices, PassStore, TokenSigner } from "../passes.ts";
 import type { DeviceComplaint } from "./device-log.ts";
 import type { DeviceChange } from "./device-webhooks.ts";
 
 /** What serving devices needs from the app. */
 export interface PassKitPorts {
-  readonly passes: Pick<PassStore, "findBySerial" | "bundle">;
+  readonly passes: Pick<PassStore, "findBySerial" | "bundle" | "update">;
   readonly devices: Pick<PassDevices, "register" | "unregister" | "updatedSince">;
   /** Tells the tenant in the background; returns at once. */
   readonly webhooks: { note(change: DeviceChange): void };
+  readonly bundles: BundleMaker & TokenSigner;
+  readonly news: TenantNewsDesk;
+  readonly jobIds: JobIds;
   readonly log: {
     take(lines: readonly string[]): void;
     latest(limit: number): readonly DeviceComplaint[] | Promise<readonly DeviceComplaint[]>;

@@ -92,7 +92,11 @@ export function updatedContent({ passData }: AcceptedUpdate, pass: Pass, title: 
     if ((over.get("serialNumber") ?? serial) !== serial) return fault("pass_data.serial_number", "cannot be changed");
     over.delete("serialNumber");
     const read = readApplePass(mergedApple(appleMembersOf(content, serial), over), content.images);
-    return read instanceof Fault ? read : read.content;
+    if (read instanceof Fault) return read;
+    // Who asks anew, asks once more.
+    const { personalized } = content;
+    const isDone = personalized !== undefined && read.content.personalization === undefined;
+    return isDone ? { ...read.content, personalized } : read.content;
   }
   const { kind, classId } = content;
   const changes = objectChanges(passData, kind);

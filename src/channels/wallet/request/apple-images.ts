@@ -16,6 +16,7 @@ export const IMAGE_FILES: ReadonlyMap<string, string> = new Map(
     "primaryLogo",
     "secondaryLogo",
     "venueMap",
+    "personalizationLogo",
   ].flatMap((image) => [
     [`${image}Base64`, `${image}.png`],
     [`${image}2xBase64`, `${image}@2x.png`],

@@ -4,6 +4,7 @@ import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
 import { namedLanguages, readStrings } from "./apple-languages.ts";
+import { formProblem, readPersonalization } from "./apple-personalization.ts";
 import { readBarcode, TOP } from "./apple-top.ts";
 import {
   type Checked,
@@ -42,6 +43,7 @@ export const APPLE_MEMBERS: readonly string[] = [
   "transitType",
   "barcode",
   "localizations",
+  "personalization",
   "extra",
   ...Object.keys(TOP),
   ...FIELD_PLACES,
@@ -108,7 +110,8 @@ function withOlderBarcode(members: Map<string, Json>): Checked<Map<string, Json>
 }
 
 /** The members that would produce this content, without its images. */
-export function appleMembersOf({ style, pass, strings }: AppleContent, serial: string): AppleMembers {
+export function appleMembersOf(content: AppleContent, serial: string): AppleMembers {
+  const { style, pass, strings, personalization = null } = content;
   const { [style]: inStyle, ...others } = pass;
   const [top, extra] = [true, false].map((isKnown) =>
     Object.fromEntries(Object.entries(others).filter(([name]) => KNOWN.has(name) === isKnown)),
@@ -120,6 +123,7 @@ export function appleMembersOf({ style, pass, strings }: AppleContent, serial: s
       style,
       serialNumber: serial,
       extra: extra ?? {},
+      personalization,
       localizations: Object.fromEntries(
         Object.entries(strings ?? {}).map(([language, texts]) => [language, { strings: texts }]),
       ),
@@ -169,12 +173,16 @@ export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = 
   if (pass instanceof Fault) return pass;
   const strings = readStrings(members.get("localizations"));
   if (strings instanceof Fault) return strings;
-  const tooLarge = checkSize({ ...pass, strings });
+  const form = readForm(given.get("personalization"));
+  if (form instanceof Fault) return form;
+  const tooLarge = checkSize({ ...pass, strings, ...form });
   if (tooLarge !== null) return tooLarge;
   const images = readImages(members, imagesBefore);
   if (images instanceof Fault) return images;
+  const formless = "personalization" in form ? formProblem({ style, pass }, images.files) : null;
+  if (formless !== null) return formless;
   const texts = Object.keys(strings).length === 0 ? {} : { strings };
-  const content = { type: "apple", style, pass, ...texts, images: images.files } as const;
+  const content = { type: "apple", style, pass, ...texts, ...form, images: images.files } as const;
   return { serial, content, images: images.bytes };
 }
 
@@ -201,6 +209,13 @@ function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObje
   const transit = readTransitType(given, style);
   if (transit instanceof Fault) return transit;
   return { ...extra, ...top, [style]: { ...fields, ...transit } };
+}
+
+function readForm(value: Json | undefined): Checked<Pick<AppleContent, "personalization">> {
+  if (value === undefined) return {};
+  const personalization = readPersonalization(value, "pass_data.personalization");
+  if (personalization instanceof Fault) return personalization;
+  return isJsonObject(personalization) ? { personalization } : {};
 }
 
 /** What Apple adds to pass.json after this program was made: copied as it is, and never over what is known here. */

@@ -5,6 +5,7 @@ import { walletLimits } from "../limits.ts";
 import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { TRANSIT_TYPES } from "./apple-pass.ts";
+import { PERSONALIZATION_FIELDS } from "./apple-personalization.ts";
 import { BARCODE_FORMATS, EVENT_CONTACTS, EVENT_LINKS, PLAIN_FLAGS, PLAIN_TEXTS, TRANSIT_LINKS } from "./apple-top.ts";
 import { partOf } from "./part-of.ts";
 import { snakeCase } from "./readers.ts";
@@ -154,6 +155,7 @@ const SIZES: Readonly<Record<string, string>> = {
   logo_base64: "160x50",
   strip_base64: "375x144",
   thumbnail_base64: "90x90",
+  personalization_logo_base64: "150x40, of the sign-up form",
 };
 
 const IMAGES: TProperties = Object.fromEntries(
@@ -223,6 +225,24 @@ const OPTIONAL: TProperties = {
       requiresAuthentication: optional(Type.Boolean()),
     },
     { description: "Only with a certificate that Apple issued for NFC." },
+  ),
+  personalization: Type.Object(
+    {
+      requiredPersonalizationFields: Type.Array(
+        Type.String({
+          pattern: "^PKPassPersonalizationField[A-Za-z]+$",
+          description: PERSONALIZATION_FIELDS.join(", "),
+        }),
+        { minItems: 1, maxItems: 20, uniqueItems: true },
+      ),
+      description: FilledText,
+      termsAndConditions: optional(Text),
+    },
+    {
+      description:
+        "Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what was entered. For a " +
+        "storeCard with `nfc` and a `personalization_logo` of 2x or 3x.",
+    },
   ),
   preferred_style_schemes: Type.Array(FilledText, {
     maxItems: 20,

@@ -1,0 +1,51 @@
+import type { JsonObject } from "../../../domain/json.ts";
+import type { ImageFiles } from "./apple-images.ts";
+import { Fault, fault, listOf, type Reader, readFilledText, readText, recordOf } from "./readers.ts";
+
+/*
+ * A pass that asks its holder to sign up for a programme (Apple, Wallet Developer Guide: Rewards Enrollment, and Wallet Passes:
+ * Personalize).
+ */
+
+/** What the four are called that Wallet asks for today. */
+export const PERSONALIZATION_FIELDS = ["Name", "PostalCode", "EmailAddress", "PhoneNumber"].map(
+  (what) => `PKPassPersonalizationField${what}`,
+);
+
+const readFieldName: Reader = (value, field) => {
+  if (typeof value === "string" && /^PKPassPersonalizationField[A-Za-z]{1,100}$/.test(value)) return value;
+  return fault(field, `must be a field of Apple's, such as ${PERSONALIZATION_FIELDS.join(", ")}`);
+};
+const readFieldNames = listOf(readFieldName, 20);
+
+/** personalization.json. Of fields that Apple may add, only the form of the name is known here. */
+export const readPersonalization = recordOf(
+  {
+    requiredPersonalizationFields(value, field) {
+      const names = readFieldNames(value, field);
+      if (names instanceof Fault || !Array.isArray(names)) return names;
+      if (names.length === 0) return fault(field, "must not be empty");
+      return new Set(names).size === names.length ? names : fault(field, "must have each field once");
+    },
+    description: readFilledText,
+    termsAndConditions: readText,
+  },
+  ["requiredPersonalizationFields", "description"],
+);
+
+/** The files that a pass has for the form alone, in whichever language. */
+export const OF_FORM = /(?:^|\/)personalizationLogo(?:@[23]x)?\.png$/;
+
+/** Why no phone would show the form; null: one would. */
+export function formProblem(
+  { style, pass }: { readonly style: string; readonly pass: JsonObject },
+  images: ImageFiles,
+): Fault | null {
+  const field = "pass_data.personalization";
+  if (style !== "storeCard") return fault(field, "is for the style storeCard only");
+  if (pass["nfc"] === undefined) return fault(field, "needs nfc beside it");
+  const hasLogo = ["personalizationLogo@2x.png", "personalizationLogo@3x.png"].some((file) => file in images);
+  return hasLogo
+    ? null
+    : fault(field, "needs personalization_logo_2x_base64 or personalization_logo_3x_base64 beside it");
+}
