@@ -338,7 +338,9 @@ test("each call works for its owner, so the attacks above were well-formed", asy
   const { operatorToken } = secrets;
   const dashboardFile = await dashboardFileOf(target.url);
   const failures: string[] = [];
-  for (const [at, operation] of operations.entries()) {
+  // Apple names no credentials for the form of a pass, so the victim has none that asks: `personalized-pass.test.ts` fills one in.
+  const withCaller = operations.filter(({ id }) => id !== "personalizePass");
+  for (const [at, operation] of withCaller.entries()) {
     const names = { word: `fresh-${at}.`, verifyToken: target.webhookSecret, operatorToken, dashboardFile };
     // The key was used already, with another body.
     const ids = { ...victims, idempotencyKey: `another-${at}`, domain: victims.domain };

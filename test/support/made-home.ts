@@ -87,6 +87,7 @@ async function hashOfAll(): Promise<string> {
     "../../src/events/retention.ts",
     "../../src/events/alter-tables.ts",
     "../../src/events/power-cuts.ts",
+    "../../src/channels/wallet/sandbox/apple-identity.ts",
     "make-home.ts",
   ];
   const texts = await Promise.all(sources.map((file) => Bun.file(join(import.meta.dir, file)).text()));

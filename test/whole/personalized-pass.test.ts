@@ -4,8 +4,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
-import { SUBJECT } from "../../src/channels/wallet/sandbox/certificate-authority.ts";
-import { AppleAuthority, PASS_TYPE, TEAM } from "../channels/wallet/apple-authority.ts";
 import { eventually } from "../support/eventually.ts";
 import { verifiedPasses } from "../support/verified-passes.ts";
 import { type DevicePass, openPass, WalletDevice } from "../support/wallet-device.ts";
@@ -41,21 +39,7 @@ let apiKey = "";
 beforeAll(async () => {
   home = await temporaryHome();
   folder = await mkdtemp(join(tmpdir(), "waybill-personalized-"));
-  const apple = await AppleAuthority.make();
-  const subject = [
-    [SUBJECT.userId, PASS_TYPE],
-    [SUBJECT.commonName, `Pass Type ID with NFC: ${PASS_TYPE}`],
-    [SUBJECT.organizationalUnit, TEAM],
-  ] as const;
-  const signer = await apple.signer({ subject });
-  await Bun.write(join(folder, "root.pem"), apple.root.certificatePem);
-  waybill = await startWaybill(home.path, {
-    APPLE_CERTIFICATE: signer.certificatePem,
-    APPLE_PRIVATE_KEY: signer.privateKeyPem,
-    APPLE_WWDR: signer.wwdrPem ?? "",
-    APPLE_PASS_TYPE_ID: PASS_TYPE,
-    APPLE_TEAM_ID: TEAM,
-  });
+  waybill = await startWaybill(home.path);
   await waybill.operator("POST", "/tenants", { id: "cafe", name: "Cafe", channels: ["wallet"], tokens: 10 });
   apiKey = (await waybill.operator("POST", "/tenants/cafe/keys")).body.api_key;
 });
@@ -67,6 +51,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 90_000);
 
+/** Of the sandbox's certificates. */
+const root = () => join(home.path, "apple-sandbox.pem");
 const call = (method: string, path: string, body?: unknown) => waybill.request(apiKey, method, path, body);
 
 async function aCard(serial_number: string): Promise<DevicePass & { readonly passId: string }> {
@@ -98,7 +84,7 @@ async function isSigned(content: string, signature: Uint8Array): Promise<string>
   await Bun.write(join(folder, "content"), content);
   await Bun.write(join(folder, "signature"), signature);
   const { stderr } =
-    await Bun.$`openssl cms -verify -binary -inform DER -in signature -content content -CAfile root.pem -purpose any -out /dev/null`
+    await Bun.$`openssl cms -verify -binary -inform DER -in signature -content content -CAfile ${root()} -purpose any -out /dev/null`
       .cwd(folder)
       .nothrow()
       .quiet();
@@ -114,7 +100,7 @@ test("a card asks its holder to sign up; what is entered reaches the tenant once
     termsAndConditions: FORM.terms_and_conditions,
   });
   expect(ofForm(card.bytes)).toEqual(["personalization.json", "personalizationLogo@2x.png"]);
-  const [files] = await verifiedPasses(card.bytes, join(folder, "root.pem"));
+  const [files] = await verifiedPasses(card.bytes, root());
   expect(files).toContain("personalization.json");
 
   // While nobody is told, nothing is taken: the holder can try again later.

@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { platformApple } from "../../src/app/apple.ts";
-import { checkAppleSigner } from "../../src/channels/wallet/apple/check-apple-signer.ts";
+import { checkAppleSigner, permitsNfc } from "../../src/channels/wallet/apple/check-apple-signer.ts";
 import { providerParts } from "../../src/commands/check.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { AppleSigner } from "../../src/domain/wallet.ts";
@@ -58,6 +58,7 @@ test("the sandbox creates a signer per data folder, readable by nobody else", as
   expect(one).not.toBeNull();
   expect(other).toEqual(one);
   expect(one !== null && checkAppleSigner(one, Date.now())).toEqual({ problem: null, warnings: [] });
+  expect(one !== null && permitsNfc(one)).toBe(true);
   expect((await stat(join(home, "apple-sandbox.pem"))).mode & 0o777).toBe(0o600);
 });
 

@@ -27,7 +27,8 @@ export async function makeAppleIdentity(nowMs: number): Promise<string> {
     {
       subject: [
         [SUBJECT.userId, PASS_TYPE_ID],
-        [SUBJECT.commonName, `Pass Type ID: ${PASS_TYPE_ID}`],
+        // Whatever a pass can have can be tried.
+        [SUBJECT.commonName, `Pass Type ID with NFC: ${PASS_TYPE_ID}`],
         [SUBJECT.organizationalUnit, TEAM_ID],
         [SUBJECT.organization, "Waybill Sandbox"],
       ],
