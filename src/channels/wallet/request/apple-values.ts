@@ -1,5 +1,6 @@
 import { isCalendarDay } from "../../../domain/calendar-day.ts";
 import type { Json } from "../../../domain/json.ts";
+import { isP256Key } from "../p256-key.ts";
 import { type Checked, Fault, fault, type Reader, readText } from "./readers.ts";
 
 const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/i;
@@ -36,58 +37,16 @@ export const readDate: Reader = (value, field) => {
   return `${date}T${hours}:${minutes}${seconds}${zone.toUpperCase()}`;
 };
 
-/** What stands before the point in the SubjectPublicKeyInfo of a P-256 key (RFC 5480, 2), and the point's length. */
-const P256_KEYS: readonly (readonly [prefix: Buffer, pointBytes: number])[] = [
-  [Buffer.from("3059301306072a8648ce3d020106082a8648ce3d030107034200", "hex"), 65],
-  [Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"), 33],
-];
-
 /** The key that a reader's answers are encrypted for: base64 of an X.509 SubjectPublicKeyInfo, ECDH on P-256. */
 export const readPublicKey: Reader = (value, field) => {
   const text = readText(value, field);
   if (text instanceof Fault) return text;
-  const der = /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64") : Buffer.of();
-  const isKey = P256_KEYS.some(
-    ([prefix, pointBytes]) =>
-      der.length === prefix.length + pointBytes &&
-      der.subarray(0, prefix.length).equals(prefix) &&
-      isOnP256(der.subarray(prefix.length)),
-  );
-  if (isKey) return text;
+  if (/^[A-Za-z0-9+/]+={0,2}$/.test(text) && isP256Key(Buffer.from(text, "base64"))) return text;
   return fault(
     field,
     "must be a public key for ECDH on P-256: its SubjectPublicKeyInfo in base64, without BEGIN and END",
   );
 };
-
-/** The curve y² = x³ - 3x + B modulo P (NIST SP 800-186, 3.2.1.3). */
-const P = 2n ** 256n - 2n ** 224n + 2n ** 192n + 2n ** 96n - 1n;
-const B = 0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604bn;
-
-/** Whether the curve has the point, uncompressed (4, x, y) or compressed (2 or 3, x). */
-function isOnP256(point: Buffer): boolean {
-  const [form] = point;
-  const [x, y] = [integerIn(point.subarray(1, 33)), integerIn(point.subarray(33))];
-  const square = ((((x * x - 3n) * x + B) % P) + P) % P;
-  if (x >= P) return false;
-  if (point.length === 65) return form === 4 && y < P && (y * y) % P === square;
-  // A square has a root, by Euler's criterion.
-  return (form === 2 || form === 3) && power(square, (P - 1n) / 2n) === 1n;
-}
-
-function integerIn(bytes: Buffer): bigint {
-  return bytes.length === 0 ? 0n : BigInt(`0x${bytes.toString("hex")}`);
-}
-
-function power(base: bigint, exponent: bigint): bigint {
-  let result = 1n;
-  let square = base;
-  for (let rest = exponent; rest > 0n; rest >>= 1n) {
-    if ((rest & 1n) === 1n) result = (result * square) % P;
-    square = (square * square) % P;
-  }
-  return result;
-}
 
 const ENCODING = /^[A-Za-z0-9][A-Za-z0-9._:+-]{0,39}$/;
 const LATIN_1 = /^iso-?8859-1$|^latin-?1$/i;
