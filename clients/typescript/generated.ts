@@ -26,22 +26,6 @@ export type ContentError = {
   violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
 };
 
-export type PassBarcode = {
-  message: string;
-  format:
-    | "PKBarcodeFormatQR"
-    | "PKBarcodeFormatPDF417"
-    | "PKBarcodeFormatAztec"
-    | "PKBarcodeFormatCode128"
-    | "PKBarcodeFormatCode39"
-    | "PKBarcodeFormatCodabar"
-    | "PKBarcodeFormatEAN13"
-    | "PKBarcodeFormatI2of5";
-  /** By default iso-8859-1, or utf-8 where it takes that. */
-  messageEncoding?: string | null;
-  altText?: string | null;
-};
-
 export type PassField = {
   /** Unique in the whole pass. */
   key: string;
@@ -92,6 +76,22 @@ export type PassField = {
   row?: (0 | 1) | null;
   /** As Apple's pass.json has it. */
   semantics?: JsonObject | null;
+};
+
+export type PassBarcode = {
+  message: string;
+  format:
+    | "PKBarcodeFormatQR"
+    | "PKBarcodeFormatPDF417"
+    | "PKBarcodeFormatAztec"
+    | "PKBarcodeFormatCode128"
+    | "PKBarcodeFormatCode39"
+    | "PKBarcodeFormatCodabar"
+    | "PKBarcodeFormatEAN13"
+    | "PKBarcodeFormatI2of5";
+  /** By default iso-8859-1, or utf-8 where it takes that. */
+  messageEncoding?: string | null;
+  altText?: string | null;
 };
 
 export type PassDates = {
@@ -257,17 +257,6 @@ export type ApplePassData = {
     | "PKTransitTypeBus"
     | "PKTransitTypeTrain"
     | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  background_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  foreground_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  label_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  strip_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  footer_background_color?: string | null;
-  barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
@@ -341,6 +330,17 @@ export type ApplePassData = {
   personalization_logo_2x_base64?: string | null;
   /** PNG in base64. */
   personalization_logo_3x_base64?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -402,6 +402,10 @@ export type ApplePassData = {
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
   } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
+  preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
    * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
@@ -411,10 +415,6 @@ export type ApplePassData = {
     description: string;
     termsAndConditions?: string | null;
   } | null;
-  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
-  preferred_style_schemes?: readonly string[] | null;
-  featured_actions?: readonly PassFeaturedAction[] | null;
-  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
    * replaces what it names of a language, and null takes a language off. At most 50.
@@ -520,17 +520,6 @@ export type ApplePassPart = {
     | "PKTransitTypeBus"
     | "PKTransitTypeTrain"
     | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  background_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  foreground_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  label_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  strip_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  footer_background_color?: string | null;
-  barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
@@ -604,6 +593,17 @@ export type ApplePassPart = {
   personalization_logo_2x_base64?: string | null;
   /** PNG in base64. */
   personalization_logo_3x_base64?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -665,6 +665,10 @@ export type ApplePassPart = {
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
   } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
+  preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
    * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
@@ -674,10 +678,6 @@ export type ApplePassPart = {
     description: string;
     termsAndConditions?: string | null;
   } | null;
-  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
-  preferred_style_schemes?: readonly string[] | null;
-  featured_actions?: readonly PassFeaturedAction[] | null;
-  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
    * replaces what it names of a language, and null takes a language off. At most 50.
@@ -1249,17 +1249,6 @@ export type ApplePassChange = {
     | "PKTransitTypeBus"
     | "PKTransitTypeTrain"
     | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  background_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  foreground_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  label_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  strip_color?: string | null;
-  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
-  footer_background_color?: string | null;
-  barcodes?: readonly PassBarcode[] | null;
   header_fields?: readonly PassField[] | null;
   primary_fields?: readonly PassField[] | null;
   secondary_fields?: readonly PassField[] | null;
@@ -1333,6 +1322,17 @@ export type ApplePassChange = {
   personalization_logo_2x_base64?: string | null;
   /** PNG in base64. */
   personalization_logo_3x_base64?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  background_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  foreground_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  label_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  strip_color?: string | null;
+  /** `rgb(11, 31, 58)` or `#0B1F3A`. */
+  footer_background_color?: string | null;
+  barcodes?: readonly PassBarcode[] | null;
   /** With time and zone, such as 2026-12-31T23:59:00+01:00. */
   relevant_date?: string | null;
   relevant_dates?: readonly PassDates[] | null;
@@ -1394,6 +1394,10 @@ export type ApplePassChange = {
     encryptionPublicKey: string;
     requiresAuthentication?: boolean | null;
   } | null;
+  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
+  preferred_style_schemes?: readonly string[] | null;
+  featured_actions?: readonly PassFeaturedAction[] | null;
+  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what
    * was entered. For a storeCard with `nfc` and a `personalization_logo` of 2x or 3x.
@@ -1403,10 +1407,6 @@ export type ApplePassChange = {
     description: string;
     termsAndConditions?: string | null;
   } | null;
-  /** Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass. */
-  preferred_style_schemes?: readonly string[] | null;
-  featured_actions?: readonly PassFeaturedAction[] | null;
-  upcoming_pass_information?: readonly PassUpcoming[] | null;
   /**
    * By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update
    * replaces what it names of a language, and null takes a language off. At most 50.

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { runCommand } from "../support/command.ts";

@@ -109,12 +109,6 @@ ApplePassData = TypedDict(
         "description": "str",
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic', 'posterGeneric'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "background_color": NotRequired["Union[str, None]"],
-        "foreground_color": NotRequired["Union[str, None]"],
-        "label_color": NotRequired["Union[str, None]"],
-        "strip_color": NotRequired["Union[str, None]"],
-        "footer_background_color": NotRequired["Union[str, None]"],
-        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "header_fields": NotRequired["Union[list[PassField], None]"],
         "primary_fields": NotRequired["Union[list[PassField], None]"],
         "secondary_fields": NotRequired["Union[list[PassField], None]"],
@@ -155,6 +149,12 @@ ApplePassData = TypedDict(
         "personalization_logo_base64": NotRequired["Union[str, None]"],
         "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
         "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "strip_color": NotRequired["Union[str, None]"],
+        "footer_background_color": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -204,22 +204,12 @@ ApplePassData = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassDataNfc1, None]"],
-        "personalization": NotRequired["Union[ApplePassDataPersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "personalization": NotRequired["Union[ApplePassDataPersonalization1, None]"],
         "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
-    },
-)
-
-PassBarcode = TypedDict(
-    "PassBarcode",
-    {
-        "message": "str",
-        "format": "Literal['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128', 'PKBarcodeFormatCode39', 'PKBarcodeFormatCodabar', 'PKBarcodeFormatEAN13', 'PKBarcodeFormatI2of5']",
-        "messageEncoding": NotRequired["Union[str, None]"],
-        "altText": NotRequired["Union[str, None]"],
     },
 )
 
@@ -241,6 +231,16 @@ PassField = TypedDict(
         "currencyCode": NotRequired["Union[str, None]"],
         "row": NotRequired["Union[Union[Literal[0], Literal[1]], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+PassBarcode = TypedDict(
+    "PassBarcode",
+    {
+        "message": "str",
+        "format": "Literal['PKBarcodeFormatQR', 'PKBarcodeFormatPDF417', 'PKBarcodeFormatAztec', 'PKBarcodeFormatCode128', 'PKBarcodeFormatCode39', 'PKBarcodeFormatCodabar', 'PKBarcodeFormatEAN13', 'PKBarcodeFormatI2of5']",
+        "messageEncoding": NotRequired["Union[str, None]"],
+        "altText": NotRequired["Union[str, None]"],
     },
 )
 
@@ -280,15 +280,6 @@ ApplePassDataNfc1 = TypedDict(
         "message": "str",
         "encryptionPublicKey": "str",
         "requiresAuthentication": NotRequired["Union[bool, None]"],
-    },
-)
-
-ApplePassDataPersonalization1 = TypedDict(
-    "ApplePassDataPersonalization1",
-    {
-        "requiredPersonalizationFields": "list[str]",
-        "description": "str",
-        "termsAndConditions": NotRequired["Union[str, None]"],
     },
 )
 
@@ -377,6 +368,15 @@ PassUpcomingURLs1 = TypedDict(
     },
 )
 
+ApplePassDataPersonalization1 = TypedDict(
+    "ApplePassDataPersonalization1",
+    {
+        "requiredPersonalizationFields": "list[str]",
+        "description": "str",
+        "termsAndConditions": NotRequired["Union[str, None]"],
+    },
+)
+
 GoogleCarriedPass = TypedDict(
     "GoogleCarriedPass",
     {
@@ -415,12 +415,6 @@ ApplePassPart = TypedDict(
         "description": NotRequired["Union[str, None]"],
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic', 'posterGeneric'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "background_color": NotRequired["Union[str, None]"],
-        "foreground_color": NotRequired["Union[str, None]"],
-        "label_color": NotRequired["Union[str, None]"],
-        "strip_color": NotRequired["Union[str, None]"],
-        "footer_background_color": NotRequired["Union[str, None]"],
-        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "header_fields": NotRequired["Union[list[PassField], None]"],
         "primary_fields": NotRequired["Union[list[PassField], None]"],
         "secondary_fields": NotRequired["Union[list[PassField], None]"],
@@ -461,6 +455,12 @@ ApplePassPart = TypedDict(
         "personalization_logo_base64": NotRequired["Union[str, None]"],
         "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
         "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "strip_color": NotRequired["Union[str, None]"],
+        "footer_background_color": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -510,10 +510,10 @@ ApplePassPart = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassPartNfc1, None]"],
-        "personalization": NotRequired["Union[ApplePassPartPersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "personalization": NotRequired["Union[ApplePassPartPersonalization1, None]"],
         "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
     },
@@ -939,12 +939,6 @@ ApplePassChange = TypedDict(
         "description": NotRequired["str"],
         "style": NotRequired["Union[Literal['eventTicket', 'boardingPass', 'coupon', 'storeCard', 'generic', 'posterGeneric'], None]"],
         "transit_type": NotRequired["Union[Literal['PKTransitTypeGeneric', 'PKTransitTypeAir', 'PKTransitTypeBoat', 'PKTransitTypeBus', 'PKTransitTypeTrain'], None]"],
-        "background_color": NotRequired["Union[str, None]"],
-        "foreground_color": NotRequired["Union[str, None]"],
-        "label_color": NotRequired["Union[str, None]"],
-        "strip_color": NotRequired["Union[str, None]"],
-        "footer_background_color": NotRequired["Union[str, None]"],
-        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "header_fields": NotRequired["Union[list[PassField], None]"],
         "primary_fields": NotRequired["Union[list[PassField], None]"],
         "secondary_fields": NotRequired["Union[list[PassField], None]"],
@@ -985,6 +979,12 @@ ApplePassChange = TypedDict(
         "personalization_logo_base64": NotRequired["Union[str, None]"],
         "personalization_logo_2x_base64": NotRequired["Union[str, None]"],
         "personalization_logo_3x_base64": NotRequired["Union[str, None]"],
+        "background_color": NotRequired["Union[str, None]"],
+        "foreground_color": NotRequired["Union[str, None]"],
+        "label_color": NotRequired["Union[str, None]"],
+        "strip_color": NotRequired["Union[str, None]"],
+        "footer_background_color": NotRequired["Union[str, None]"],
+        "barcodes": NotRequired["Union[list[PassBarcode], None]"],
         "relevant_date": NotRequired["Union[str, None]"],
         "relevant_dates": NotRequired["Union[list[PassDates], None]"],
         "expiration_date": NotRequired["Union[str, None]"],
@@ -1034,10 +1034,10 @@ ApplePassChange = TypedDict(
         "user_info": NotRequired["Union[Mapping[str, Any], None]"],
         "semantics": NotRequired["Union[Mapping[str, Any], None]"],
         "nfc": NotRequired["Union[ApplePassChangeNfc1, None]"],
-        "personalization": NotRequired["Union[ApplePassChangePersonalization1, None]"],
         "preferred_style_schemes": NotRequired["Union[list[str], None]"],
         "featured_actions": NotRequired["Union[list[PassFeaturedAction], None]"],
         "upcoming_pass_information": NotRequired["Union[list[PassUpcoming], None]"],
+        "personalization": NotRequired["Union[ApplePassChangePersonalization1, None]"],
         "localizations": NotRequired["Union[Mapping[str, Any], None]"],
         "extra": NotRequired["Union[Mapping[str, Any], None]"],
     },
@@ -3084,6 +3084,7 @@ class PassesCalls:
         self.create = calls.create_pass
         self.update = calls.update_pass
         self.status = calls.get_pass_status
+        self.link = calls.link_passes
         self.download = calls.download_pass
 
 

@@ -1,7 +1,10 @@
+import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject, numberOf } from "../../../domain/json.ts";
 import type { PassStyle } from "../../../domain/wallet.ts";
+import { enumOf } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
 import { readDate } from "./apple-values.ts";
+import { anyObject, flag, type Kinds, kind, one, schemasOf, text } from "./kinds.ts";
 import {
   type Checked,
   checkEach,
@@ -12,10 +15,7 @@ import {
   MemberNames,
   type NullMeans,
   oneOf,
-  type Reader,
-  readAnyObject,
   readFilledText,
-  readFlag,
   readText,
   snakeCase,
 } from "./readers.ts";
@@ -31,37 +31,62 @@ export const FIELD_PLACES = [
   "footerFields",
 ] as const;
 
-export const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
-export const DETECTORS = ["PhoneNumber", "Link", "Address", "CalendarEvent"].map((type) => `PKDataDetectorType${type}`);
-export const TEXT_ALIGNMENTS = ["Left", "Center", "Right", "Natural"].map((side) => `PKTextAlignment${side}`);
-export const NUMBER_STYLES = ["Decimal", "Percent", "Scientific", "SpellOut"].map((style) => `PKNumberStyle${style}`);
+const DATE_STYLES = ["None", "Short", "Medium", "Long", "Full"].map((style) => `PKDateStyle${style}`);
+const DETECTORS = ["PhoneNumber", "Link", "Address", "CalendarEvent"].map((type) => `PKDataDetectorType${type}`);
+const TEXT_ALIGNMENTS = ["Left", "Center", "Right", "Natural"].map((side) => `PKTextAlignment${side}`);
+const NUMBER_STYLES = ["Decimal", "Percent", "Scientific", "SpellOut"].map((style) => `PKNumberStyle${style}`);
+
+const textOrNumber = kind(readValue, Type.Union([text.schema, Type.Number()]));
 
 /** Members of a field beside its key and value (Apple, PassKit: PassFieldContent). */
-const MEMBERS: Readonly<Record<string, Reader>> = {
-  label: readText,
-  changeMessage: readText,
-  textAlignment: oneOf(TEXT_ALIGNMENTS),
-  attributedValue: readValue,
-  dataDetectorTypes: (value, field) => {
-    if (!Array.isArray(value)) return fault(field, "must be a list");
-    return checkEach([...new Set(value)], (type: Json) => oneOf(DETECTORS)(type, field));
-  },
-  dateStyle: oneOf(DATE_STYLES),
-  timeStyle: oneOf(DATE_STYLES),
-  isRelative: readFlag,
-  ignoresTimeZone: readFlag,
-  numberStyle: oneOf(NUMBER_STYLES),
-  currencyCode: (value, field) => {
-    if (typeof value === "string" && /^[A-Z]{3}$/.test(value)) return value;
-    return fault(field, "must be a code of ISO 4217, such as EUR");
-  },
-  row: (value, field) => {
-    const row = numberOf(value);
-    if (row === 0 || row === 1) return row;
-    return fault(field, "must be 0 or 1");
-  },
-  semantics: readAnyObject,
+const MEMBERS: Kinds = {
+  label: text,
+  changeMessage: kind(
+    readText,
+    Type.String({ description: "Shown when an update changes the value; `%@` stands for it." }),
+  ),
+  textAlignment: one(TEXT_ALIGNMENTS),
+  attributedValue: textOrNumber,
+  dataDetectorTypes: kind(
+    (value, field) => {
+      if (!Array.isArray(value)) return fault(field, "must be a list");
+      return checkEach([...new Set(value)], (type: Json) => oneOf(DETECTORS)(type, field));
+    },
+    Type.Array(enumOf(DETECTORS)),
+  ),
+  dateStyle: one(DATE_STYLES),
+  timeStyle: one(DATE_STYLES),
+  isRelative: flag,
+  ignoresTimeZone: flag,
+  numberStyle: one(NUMBER_STYLES),
+  currencyCode: kind(
+    (value, field) => {
+      if (typeof value === "string" && /^[A-Z]{3}$/.test(value)) return value;
+      return fault(field, "must be a code of ISO 4217, such as EUR");
+    },
+    Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217." }),
+  ),
+  row: kind(
+    (value, field) => {
+      const row = numberOf(value);
+      if (row === 0 || row === 1) return row;
+      return fault(field, "must be 0 or 1");
+    },
+    Type.Union([Type.Literal(0), Type.Literal(1)], { description: "Auxiliary, eventTicket only." }),
+  ),
+  semantics: anyObject,
 };
+
+const PassField = Type.Object(
+  {
+    key: Type.String({ minLength: 1, description: "Unique in the whole pass." }),
+    value: textOrNumber.schema,
+    ...schemasOf(MEMBERS, []),
+  },
+  { $id: "PassField" },
+);
+export const PassFields = Type.Array(PassField, { maxItems: walletLimits.passFieldsMax });
+
 const NAMES = new MemberNames(["key", "value", ...Object.keys(MEMBERS)]);
 
 /** A list of fields with member names in Apple's spelling, otherwise unchecked. */
@@ -114,7 +139,7 @@ function readField(item: Json, path: string, keys: Set<string>): Checked<JsonObj
   if (value instanceof Fault) return value;
   const others = checkMembers(Object.entries(item), (member, name) => {
     // Many JSON writers send unset members as null or as an empty string.
-    return member === null || member === "" ? undefined : MEMBERS[name]?.(member, `${path}.${name}`);
+    return member === null || member === "" ? undefined : MEMBERS[name]?.read(member, `${path}.${name}`);
   });
   if (others instanceof Fault) return others;
   const field = { key, value, ...others };

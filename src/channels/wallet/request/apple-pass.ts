@@ -4,7 +4,7 @@ import { walletLimits } from "../limits.ts";
 import { FIELD_PLACES, namedFields, readFields } from "./apple-fields.ts";
 import { IMAGE_FILES, type ImageFiles, readImages } from "./apple-images.ts";
 import { namedLanguages, readStrings } from "./apple-languages.ts";
-import { formProblem, readPersonalization } from "./apple-personalization.ts";
+import { formProblem, PERSONALIZATION } from "./apple-personalization.ts";
 import { readBarcode, TOP } from "./apple-top.ts";
 import {
   type Checked,
@@ -189,7 +189,7 @@ export function readApplePass(members: AppleMembers, imagesBefore: ImageFiles = 
 function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObject> {
   const given = new Map(members);
   for (const [name, colour] of Object.entries(DEFAULTS)) if (!given.has(name)) given.set(name, colour);
-  const top = checkMembers(Object.entries(TOP), (read, name) => {
+  const top = checkMembers(Object.entries(TOP), ({ read }, name) => {
     const value = given.get(name);
     return value === undefined ? undefined : read(value, `pass_data.${snakeCase(name)}`);
   });
@@ -213,7 +213,7 @@ function readPassJson(members: AppleMembers, style: PassStyle): Checked<JsonObje
 
 function readForm(value: Json | undefined): Checked<Pick<AppleContent, "personalization">> {
   if (value === undefined) return {};
-  const personalization = readPersonalization(value, "pass_data.personalization");
+  const personalization = PERSONALIZATION.read(value, "pass_data.personalization");
   if (personalization instanceof Fault) return personalization;
   return isJsonObject(personalization) ? { personalization } : {};
 }

@@ -1,6 +1,8 @@
+import { Type } from "@sinclair/typebox";
 import type { JsonObject } from "../../../domain/json.ts";
 import type { ImageFiles } from "./apple-images.ts";
-import { Fault, fault, listOf, type Reader, readFilledText, readText, recordOf } from "./readers.ts";
+import { filled, kind, list, record, text } from "./kinds.ts";
+import { Fault, fault, type Reader } from "./readers.ts";
 
 /*
  * A pass that asks its holder to sign up for a programme (Apple, Wallet Developer Guide: Rewards Enrollment, and Wallet Passes:
@@ -8,7 +10,7 @@ import { Fault, fault, listOf, type Reader, readFilledText, readText, recordOf }
  */
 
 /** What the four are called that Wallet asks for today. */
-export const PERSONALIZATION_FIELDS = ["Name", "PostalCode", "EmailAddress", "PhoneNumber"].map(
+const PERSONALIZATION_FIELDS = ["Name", "PostalCode", "EmailAddress", "PhoneNumber"].map(
   (what) => `PKPassPersonalizationField${what}`,
 );
 
@@ -16,21 +18,35 @@ const readFieldName: Reader = (value, field) => {
   if (typeof value === "string" && /^PKPassPersonalizationField[A-Za-z]{1,100}$/.test(value)) return value;
   return fault(field, `must be a field of Apple's, such as ${PERSONALIZATION_FIELDS.join(", ")}`);
 };
-const readFieldNames = listOf(readFieldName, 20);
+const fieldNames = list(
+  kind(
+    readFieldName,
+    Type.String({ pattern: "^PKPassPersonalizationField[A-Za-z]+$", description: PERSONALIZATION_FIELDS.join(", ") }),
+  ),
+  20,
+);
 
 /** personalization.json. Of fields that Apple may add, only the form of the name is known here. */
-export const readPersonalization = recordOf(
+export const PERSONALIZATION = record(
   {
-    requiredPersonalizationFields(value, field) {
-      const names = readFieldNames(value, field);
-      if (names instanceof Fault || !Array.isArray(names)) return names;
-      if (names.length === 0) return fault(field, "must not be empty");
-      return new Set(names).size === names.length ? names : fault(field, "must have each field once");
-    },
-    description: readFilledText,
-    termsAndConditions: readText,
+    requiredPersonalizationFields: kind(
+      (value, field) => {
+        const names = fieldNames.read(value, field);
+        if (names instanceof Fault || !Array.isArray(names)) return names;
+        if (names.length === 0) return fault(field, "must not be empty");
+        return new Set(names).size === names.length ? names : fault(field, "must have each field once");
+      },
+      { ...fieldNames.schema, minItems: 1, uniqueItems: true },
+    ),
+    description: filled,
+    termsAndConditions: text,
   },
   ["requiredPersonalizationFields", "description"],
+  {
+    description:
+      "Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what was entered. For a " +
+      "storeCard with `nfc` and a `personalization_logo` of 2x or 3x.",
+  },
 );
 
 /** The files that a pass has for the form alone, in whichever language. */

@@ -2,150 +2,15 @@ import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { PASS_STYLES, type PassStyle } from "../../../domain/wallet.ts";
 import { enumOf, optional } from "../../../http/schemas.ts";
 import { walletLimits } from "../limits.ts";
-import { DATE_STYLES, DETECTORS, NUMBER_STYLES, TEXT_ALIGNMENTS } from "./apple-fields.ts";
+import { FIELD_PLACES, PassFields } from "./apple-fields.ts";
 import { IMAGE_FILES } from "./apple-images.ts";
 import { TRANSIT_TYPES } from "./apple-pass.ts";
-import { PERSONALIZATION_FIELDS } from "./apple-personalization.ts";
-import { BARCODE_FORMATS, EVENT_CONTACTS, EVENT_LINKS, PLAIN_FLAGS, PLAIN_TEXTS, TRANSIT_LINKS } from "./apple-top.ts";
+import { PERSONALIZATION } from "./apple-personalization.ts";
+import { TOP } from "./apple-top.ts";
 import { partOf } from "./part-of.ts";
 import { snakeCase } from "./readers.ts";
 
 /** `pass_data` of an Apple pass in the API document, in one of the two accepted spellings. */
-
-const Text = Type.String({ maxLength: walletLimits.passTextCharsMax });
-const FilledText = Type.String({ minLength: 1, maxLength: walletLimits.passTextCharsMax });
-const DateTime = Type.String({
-  format: "date-time",
-  description: "With time and zone, such as 2026-12-31T23:59:00+01:00.",
-});
-const AnyObject = Type.Record(Type.String(), Type.Unknown(), { description: "As Apple's pass.json has it." });
-
-const colour = (otherwise: string) =>
-  Type.String({ description: "`rgb(11, 31, 58)` or `#0B1F3A`.", default: otherwise });
-
-const Colour = Type.String({ description: "`rgb(11, 31, 58)` or `#0B1F3A`." });
-
-const PassField = Type.Object(
-  {
-    key: Type.String({ minLength: 1, description: "Unique in the whole pass." }),
-    value: Type.Union([Text, Type.Number()]),
-    label: optional(Text),
-    changeMessage: optional(
-      Type.String({ description: "Shown when an update changes the value; `%@` stands for it." }),
-    ),
-    textAlignment: optional(enumOf(TEXT_ALIGNMENTS)),
-    attributedValue: optional(Type.Union([Text, Type.Number()])),
-    dataDetectorTypes: optional(Type.Array(enumOf(DETECTORS))),
-    dateStyle: optional(enumOf(DATE_STYLES)),
-    timeStyle: optional(enumOf(DATE_STYLES)),
-    isRelative: optional(Type.Boolean()),
-    ignoresTimeZone: optional(Type.Boolean()),
-    numberStyle: optional(enumOf(NUMBER_STYLES)),
-    currencyCode: optional(Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217." })),
-    row: optional(Type.Union([Type.Literal(0), Type.Literal(1)], { description: "Auxiliary, eventTicket only." })),
-    semantics: optional(AnyObject),
-  },
-  { $id: "PassField" },
-);
-
-const PassBarcode = Type.Object(
-  {
-    message: FilledText,
-    format: enumOf(BARCODE_FORMATS),
-    messageEncoding: optional(Type.String({ description: "By default iso-8859-1, or utf-8 where it takes that." })),
-    altText: optional(Text),
-  },
-  { $id: "PassBarcode" },
-);
-
-const PassLocation = Type.Object(
-  {
-    latitude: Type.Number({ minimum: -90, maximum: 90 }),
-    longitude: Type.Number({ minimum: -180, maximum: 180 }),
-    altitude: optional(Type.Number()),
-    relevantText: optional(Text),
-  },
-  { $id: "PassLocation" },
-);
-
-const PassBeacon = Type.Object(
-  {
-    proximityUUID: FilledText,
-    major: optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
-    minor: optional(Type.Integer({ minimum: 0, maximum: 65_535 })),
-    relevantText: optional(Text),
-  },
-  { $id: "PassBeacon" },
-);
-
-const PassDates = Type.Object(
-  {
-    date: optional(DateTime),
-    relevantDate: optional(DateTime),
-    startDate: optional(DateTime),
-    endDate: optional(DateTime),
-  },
-  { $id: "PassDates" },
-);
-
-const Link = Type.String({ format: "uri" });
-const StoreIds = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 100 });
-
-const FeaturedAction = Type.Object(
-  {
-    identifier: FilledText,
-    type: Type.String({ minLength: 1, description: "Such as `viewSchedule`, `call`, `shop` or `place`." }),
-    url: optional(Link),
-    placeIdentifier: optional(FilledText),
-  },
-  { $id: "PassFeaturedAction", description: "With either `url` or `placeIdentifier`." },
-);
-
-const PassFields = Type.Array(PassField, { maxItems: walletLimits.passFieldsMax });
-
-const UpcomingImage = Type.Object(
-  {
-    URLs: optional(
-      Type.Array(
-        Type.Object({
-          URL: Link,
-          SHA256: Type.String({ pattern: "^[0-9a-fA-F]{64}$" }),
-          scale: optional(Type.Integer({ minimum: 1, maximum: 3 })),
-          size: optional(Type.Integer({ minimum: 0, maximum: 2 * 1024 * 1024 })),
-        }),
-        { maxItems: 10 },
-      ),
-    ),
-    reuseExisting: optional(Type.Boolean()),
-  },
-  { $id: "PassUpcomingImage" },
-);
-
-const UpcomingPass = Type.Object(
-  {
-    identifier: FilledText,
-    name: FilledText,
-    type: Type.String({ minLength: 1, description: "`event`." }),
-    isActive: optional(Type.Boolean()),
-    dateInformation: optional(
-      Type.Object({
-        date: optional(DateTime),
-        ignoreTimeComponents: optional(Type.Boolean()),
-        isAllDay: optional(Type.Boolean()),
-        isUnannounced: optional(Type.Boolean()),
-        isUndetermined: optional(Type.Boolean()),
-        timeZone: optional(FilledText),
-      }),
-    ),
-    additionalInfoFields: optional(PassFields),
-    backFields: optional(PassFields),
-    auxiliaryStoreIdentifiers: optional(StoreIds),
-    images: optional(Type.Object({ headerImage: optional(UpcomingImage), venueMap: optional(UpcomingImage) })),
-    semantics: optional(AnyObject),
-    URLs: optional(Type.Object(membersAs(optional, { ...all(EVENT_LINKS, Link), ...all(EVENT_CONTACTS, Text) }))),
-  },
-  { $id: "PassUpcoming" },
-);
 
 const SIZES: Readonly<Record<string, string>> = {
   artwork_base64: "358x448, of poster passes",
@@ -173,14 +38,18 @@ const Localization = Type.Object(
   { $id: "PassLocalization" },
 );
 
+const MEMBERS = snakeNames(Object.fromEntries(Object.entries(TOP).map(([name, { schema }]) => [name, schema])));
+const ALWAYS: readonly string[] = ["organization_name", "description"];
+const membersThat = (areAlways: boolean): TProperties =>
+  Object.fromEntries(Object.entries(MEMBERS).filter(([name]) => ALWAYS.includes(name) === areAlways));
+
 const REQUIRED: TProperties = {
   serial_number: Type.String({
     minLength: 1,
     maxLength: walletLimits.passSerialCharsMax,
     description: "Used once. An update cannot change it.",
   }),
-  organization_name: FilledText,
-  description: FilledText,
+  ...membersThat(true),
 };
 
 const OPTIONAL: TProperties = {
@@ -189,67 +58,10 @@ const OPTIONAL: TProperties = {
     ...enumOf(TRANSIT_TYPES, "boardingPass only."),
     default: "PKTransitTypeGeneric",
   }),
-  background_color: colour("#0B1F3A"),
-  foreground_color: colour("#FFFFFF"),
-  label_color: colour("#FFFFFF"),
-  strip_color: Colour,
-  footer_background_color: Colour,
-  barcodes: Type.Array(PassBarcode, { maxItems: 10 }),
-  header_fields: PassFields,
-  primary_fields: PassFields,
-  secondary_fields: PassFields,
-  auxiliary_fields: PassFields,
-  back_fields: PassFields,
-  additional_info_fields: PassFields,
-  footer_fields: PassFields,
+  ...snakeNames(Object.fromEntries(FIELD_PLACES.map((place) => [place, PassFields]))),
   ...IMAGES,
-  relevant_date: DateTime,
-  relevant_dates: Type.Array(PassDates, { maxItems: 50 }),
-  expiration_date: DateTime,
-  locations: Type.Array(PassLocation, { maxItems: 10 }),
-  beacons: Type.Array(PassBeacon, { maxItems: 10 }),
-  max_distance: Type.Number({ minimum: 0, maximum: 100_000_000 }),
-  grouping_identifier: Type.String({ description: "eventTicket and boardingPass only." }),
-  ...snakeNames(all(PLAIN_FLAGS, Type.Boolean())),
-  ...snakeNames(all(PLAIN_TEXTS, Text)),
-  ...snakeNames(all([...EVENT_LINKS, ...TRANSIT_LINKS], Link)),
-  app_launch_url: Type.String({ format: "uri", description: "Needs `associated_store_identifiers` beside it." }),
-  associated_store_identifiers: StoreIds,
-  auxiliary_store_identifiers: StoreIds,
-  user_info: AnyObject,
-  semantics: AnyObject,
-  nfc: Type.Object(
-    {
-      message: FilledText,
-      encryptionPublicKey: Type.String({ description: "Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256." }),
-      requiresAuthentication: optional(Type.Boolean()),
-    },
-    { description: "Only with a certificate that Apple issued for NFC." },
-  ),
-  personalization: Type.Object(
-    {
-      requiredPersonalizationFields: Type.Array(
-        Type.String({
-          pattern: "^PKPassPersonalizationField[A-Za-z]+$",
-          description: PERSONALIZATION_FIELDS.join(", "),
-        }),
-        { minItems: 1, maxItems: 20, uniqueItems: true },
-      ),
-      description: FilledText,
-      termsAndConditions: optional(Text),
-    },
-    {
-      description:
-        "Wallet asks the holder for these before it adds the pass, and the webhook event `pass.personalized` has what was entered. For a " +
-        "storeCard with `nfc` and a `personalization_logo` of 2x or 3x.",
-    },
-  ),
-  preferred_style_schemes: Type.Array(FilledText, {
-    maxItems: 20,
-    description: "Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass.",
-  }),
-  featured_actions: Type.Array(FeaturedAction, { maxItems: 2 }),
-  upcoming_pass_information: Type.Array(UpcomingPass, { maxItems: walletLimits.passUpcomingMax }),
+  ...membersThat(false),
+  personalization: PERSONALIZATION.schema,
   localizations: Type.Record(Type.String(), Type.Union([Localization, Type.Null()]), {
     description:
       "By language, such as `de` or `pt-BR`: what is shown in place of the pass's own texts and images. An update replaces what it " +
@@ -279,10 +91,6 @@ export const ApplePassChange = Type.Object(
 
 function membersAs(change: (member: TSchema) => TSchema, members: TProperties): TProperties {
   return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]));
-}
-
-function all(names: readonly string[], member: TSchema): TProperties {
-  return Object.fromEntries(names.map((name) => [name, member]));
 }
 
 function snakeNames(members: TProperties): TProperties {

@@ -1,23 +1,28 @@
+import { Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json } from "../../../domain/json.ts";
 import { walletLimits } from "../limits.ts";
-import { readFieldList } from "./apple-fields.ts";
-import { barcodeMisfit, readColour, readDate, readEncoding, readPublicKey } from "./apple-values.ts";
+import { PassFields, readFieldList } from "./apple-fields.ts";
+import { barcodeMisfit, readEncoding, readPublicKey } from "./apple-values.ts";
 import {
-  Fault,
-  fault,
-  integerBetween,
-  listOf,
-  numberBetween,
-  oneOf,
-  type Reader,
-  readAnyObject,
-  readCode,
-  readFilledText,
-  readFlag,
-  readText,
-  readUrl,
-  recordOf,
-} from "./readers.ts";
+  all,
+  anyObject,
+  colour,
+  date,
+  filled,
+  flag,
+  integer,
+  type Kind,
+  type Kinds,
+  kind,
+  link,
+  list,
+  number,
+  one,
+  record,
+  said,
+  text,
+} from "./kinds.ts";
+import { Fault, fault, integerBetween, type Reader, readCode, readText, readUrl } from "./readers.ts";
 
 /**
  * What pass.json may have beside the fields of its style: Apple's Wallet Passes documentation and its Pass Builder, as of
@@ -80,157 +85,177 @@ export const PLAIN_FLAGS = [
   "useAutomaticColors",
 ] as const;
 
-const readBarcodeMembers = recordOf(
-  { message: readCode, format: oneOf(BARCODE_FORMATS), messageEncoding: readText, altText: readText },
+const barcodeMembers = record(
+  {
+    message: kind(readCode, filled.schema),
+    format: one(BARCODE_FORMATS),
+    messageEncoding: said(text, "By default iso-8859-1, or utf-8 where it takes that."),
+    altText: text,
+  },
   ["message", "format"],
+  { $id: "PassBarcode" },
 );
 export const readBarcode: Reader = (value, field) => {
-  const barcode = readBarcodeMembers(value, field);
+  const barcode = barcodeMembers.read(value, field);
   if (barcode instanceof Fault) return barcode;
   const { message, messageEncoding, ...others } = isJsonObject(barcode) ? barcode : {};
-  const text = String(message);
-  const misfit = barcodeMisfit(String(others["format"]), text);
+  const code = String(message);
+  const misfit = barcodeMisfit(String(others["format"]), code);
   if (misfit !== null) return fault(`${field}.message`, misfit);
-  const encoding = readEncoding(messageEncoding, text, `${field}.messageEncoding`);
-  return encoding instanceof Fault ? encoding : { message: text, messageEncoding: encoding, ...others };
+  const encoding = readEncoding(messageEncoding, code, `${field}.messageEncoding`);
+  return encoding instanceof Fault ? encoding : { message: code, messageEncoding: encoding, ...others };
 };
 
-const readStoreIds = listOf(integerBetween(0, Number.MAX_SAFE_INTEGER), 100);
+const storeIds = list(kind(integerBetween(0, Number.MAX_SAFE_INTEGER), Type.Integer({ minimum: 0 })), 100);
 
-const readAction: Reader = (value, field) => {
-  const action = readActionMembers(value, field);
-  if (action instanceof Fault || !isJsonObject(action)) return action;
-  const targets = ["url", "placeIdentifier"].filter((name) => action[name] !== undefined);
-  return targets.length === 1 ? action : fault(field, "must have either url or placeIdentifier");
-};
-const readActionMembers = recordOf(
-  { identifier: readFilledText, type: readFilledText, url: readUrl, placeIdentifier: readFilledText },
+const actionMembers = record(
+  {
+    identifier: filled,
+    type: said(filled, "Such as `viewSchedule`, `call`, `shop` or `place`."),
+    url: link,
+    placeIdentifier: filled,
+  },
   ["identifier", "type"],
+  { $id: "PassFeaturedAction", description: "With either `url` or `placeIdentifier`." },
+);
+const action = kind((value, field) => {
+  const members = actionMembers.read(value, field);
+  if (members instanceof Fault || !isJsonObject(members)) return members;
+  const targets = ["url", "placeIdentifier"].filter((name) => members[name] !== undefined);
+  return targets.length === 1 ? members : fault(field, "must have either url or placeIdentifier");
+}, actionMembers.schema);
+
+const secureLink = kind((value, field) => {
+  const url = readUrl(value, field);
+  return url instanceof Fault || /^https:/i.test(String(url)) ? url : fault(field, "must be a URL of https");
+}, link.schema);
+const digest = kind(
+  (value, field) =>
+    typeof value === "string" && /^[0-9a-f]{64}$/i.test(value) ? value : fault(field, "must be 64 digits in hex"),
+  Type.String({ pattern: "^[0-9a-fA-F]{64}$" }),
+);
+const image = record(
+  {
+    URLs: list(
+      record({ URL: secureLink, SHA256: digest, scale: integer(1, 3), size: integer(0, 2 * 1024 * 1024) }, [
+        "URL",
+        "SHA256",
+      ]),
+      10,
+    ),
+    reuseExisting: flag,
+  },
+  [],
+  { $id: "PassUpcomingImage" },
 );
 
-const readImage = recordOf({
-  URLs: listOf(
-    recordOf(
-      {
-        URL: (value, field) => {
-          const url = readUrl(value, field);
-          return url instanceof Fault || /^https:/i.test(String(url)) ? url : fault(field, "must be a URL of https");
-        },
-        SHA256: (value, field) =>
-          typeof value === "string" && /^[0-9a-f]{64}$/i.test(value) ? value : fault(field, "must be 64 digits in hex"),
-        scale: integerBetween(1, 3),
-        size: integerBetween(0, 2 * 1024 * 1024),
-      },
-      ["URL", "SHA256"],
-    ),
-    10,
-  ),
-  reuseExisting: readFlag,
-});
+const ownFields = kind((value, field) => readFieldList(value, field, new Set()), PassFields);
 
-const readOwnFields: Reader = (value, field) => readFieldList(value, field, new Set());
-
-const readUpcoming = recordOf(
+const upcoming = record(
   {
-    identifier: readFilledText,
-    name: readFilledText,
-    type: readFilledText,
-    isActive: readFlag,
-    dateInformation: recordOf({
-      date: readDate,
-      ignoreTimeComponents: readFlag,
-      isAllDay: readFlag,
-      isUnannounced: readFlag,
-      isUndetermined: readFlag,
-      timeZone: readFilledText,
+    identifier: filled,
+    name: filled,
+    type: said(filled, "`event`."),
+    isActive: flag,
+    dateInformation: record({
+      date,
+      ignoreTimeComponents: flag,
+      isAllDay: flag,
+      isUnannounced: flag,
+      isUndetermined: flag,
+      timeZone: filled,
     }),
-    additionalInfoFields: readOwnFields,
-    backFields: readOwnFields,
-    auxiliaryStoreIdentifiers: readStoreIds,
-    images: recordOf({ headerImage: readImage, venueMap: readImage }),
-    semantics: readAnyObject,
-    URLs: recordOf({ ...readersOf(EVENT_LINKS, readUrl), ...readersOf(EVENT_CONTACTS, readText) }),
+    additionalInfoFields: ownFields,
+    backFields: ownFields,
+    auxiliaryStoreIdentifiers: storeIds,
+    images: record({ headerImage: image, venueMap: image }),
+    semantics: anyObject,
+    URLs: record({ ...all(EVENT_LINKS, link), ...all(EVENT_CONTACTS, text) }),
   },
   ["identifier", "name", "type"],
+  { $id: "PassUpcoming" },
 );
 
 /** Members copied into pass.json under their own name (Apple, Wallet Passes: Pass). */
-export const TOP: Readonly<Record<string, Reader>> = {
-  organizationName: readFilledText,
-  description: readFilledText,
-  backgroundColor: readColour,
-  foregroundColor: readColour,
-  labelColor: readColour,
-  stripColor: readColour,
-  footerBackgroundColor: readColour,
-  barcodes: listOf(readBarcode, 10),
-  relevantDate: readDate,
-  relevantDates: listOf(
-    recordOf({ date: readDate, relevantDate: readDate, startDate: readDate, endDate: readDate }),
+export const TOP: Kinds = {
+  organizationName: filled,
+  description: filled,
+  backgroundColor: colour("#0B1F3A"),
+  foregroundColor: colour("#FFFFFF"),
+  labelColor: colour("#FFFFFF"),
+  stripColor: colour(),
+  footerBackgroundColor: colour(),
+  barcodes: list(kind(readBarcode, barcodeMembers.schema), 10),
+  relevantDate: date,
+  relevantDates: list(
+    record({ date, relevantDate: date, startDate: date, endDate: date }, [], { $id: "PassDates" }),
     50,
   ),
-  expirationDate: readDate,
-  locations: listOf(
-    recordOf(
+  expirationDate: date,
+  locations: list(
+    record(
       {
-        latitude: numberBetween(-90, 90),
-        longitude: numberBetween(-180, 180),
-        altitude: numberBetween(-100_000, 100_000),
-        relevantText: readText,
+        latitude: number(-90, 90),
+        longitude: number(-180, 180),
+        altitude: number(-100_000, 100_000),
+        relevantText: text,
       },
       ["latitude", "longitude"],
+      { $id: "PassLocation" },
     ),
     10,
   ),
-  beacons: listOf(
-    recordOf(
-      {
-        proximityUUID: readFilledText,
-        major: integerBetween(0, 65_535),
-        minor: integerBetween(0, 65_535),
-        relevantText: readText,
-      },
+  beacons: list(
+    record(
+      { proximityUUID: filled, major: integer(0, 65_535), minor: integer(0, 65_535), relevantText: text },
       ["proximityUUID"],
+      { $id: "PassBeacon" },
     ),
     10,
   ),
-  maxDistance: numberBetween(0, 100_000_000),
-  groupingIdentifier: readText,
-  appLaunchURL: readUrl,
-  associatedStoreIdentifiers: readStoreIds,
-  auxiliaryStoreIdentifiers: readStoreIds,
-  userInfo: readAnyObject,
-  semantics: readAnyObject,
-  nfc: recordOf({ message: readFilledText, encryptionPublicKey: readPublicKey, requiresAuthentication: readFlag }, [
-    "message",
-    "encryptionPublicKey",
-  ]),
-  preferredStyleSchemes: listOf(readFilledText, 20),
-  featuredActions: identified(listOf(readAction, 2)),
-  upcomingPassInformation: identified(listOf(readUpcoming, walletLimits.passUpcomingMax)),
-  ...readersOf(PLAIN_TEXTS, readText),
-  ...readersOf(PLAIN_FLAGS, readFlag),
-  ...readersOf(EVENT_LINKS, readUrl),
-  ...readersOf(TRANSIT_LINKS, readUrl),
+  maxDistance: number(0, 100_000_000),
+  groupingIdentifier: kind(readText, Type.String({ description: "eventTicket and boardingPass only." })),
+  ...all(PLAIN_FLAGS, flag),
+  ...all(PLAIN_TEXTS, text),
+  ...all([...EVENT_LINKS, ...TRANSIT_LINKS], link),
+  appLaunchURL: said(link, "Needs `associated_store_identifiers` beside it."),
+  associatedStoreIdentifiers: storeIds,
+  auxiliaryStoreIdentifiers: storeIds,
+  userInfo: anyObject,
+  semantics: anyObject,
+  nfc: record(
+    {
+      message: filled,
+      encryptionPublicKey: kind(
+        readPublicKey,
+        Type.String({ description: "Base64 of the SubjectPublicKeyInfo of an ECDH key on P-256." }),
+      ),
+      requiresAuthentication: flag,
+    },
+    ["message", "encryptionPublicKey"],
+    { description: "Only with a certificate that Apple issued for NFC." },
+  ),
+  preferredStyleSchemes: said(
+    list(filled, 20),
+    "Such as `posterEventTicket` for an eventTicket, or `semanticBoardingPass` for a boardingPass.",
+  ),
+  featuredActions: identified(list(action, 2)),
+  upcomingPassInformation: identified(list(upcoming, walletLimits.passUpcomingMax)),
 };
 
-function readersOf(names: readonly string[], read: Reader): Readonly<Record<string, Reader>> {
-  return Object.fromEntries(names.map((name) => [name, read]));
-}
-
 /** A list whose items each have an `identifier` of their own. */
-function identified(read: Reader): Reader {
-  return (value, field) => {
-    const list = read(value, field);
-    if (list instanceof Fault || !isJsonArray(list)) return list;
+function identified({ read, schema }: Kind): Kind {
+  return kind((value, field) => {
+    const items = read(value, field);
+    if (items instanceof Fault || !isJsonArray(items)) return items;
     const seen = new Set<Json | undefined>();
-    for (const [i, item] of list.entries()) {
+    for (const [i, item] of items.entries()) {
       const identifier = isJsonObject(item) ? item["identifier"] : undefined;
       if (seen.has(identifier)) {
         return fault(`${field}[${i}].identifier`, "must be unique in its list, and is there twice");
       }
       seen.add(identifier);
     }
-    return list;
-  };
+    return items;
+  }, schema);
 }
