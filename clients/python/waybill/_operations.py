@@ -1100,6 +1100,21 @@ GooglePassStatus = TypedDict(
     },
 )
 
+LinkPassesBody = TypedDict(
+    "LinkPassesBody",
+    {
+        "pass_ids": "list[str]",
+    },
+)
+
+PassLink = TypedDict(
+    "PassLink",
+    {
+        "download_url": "str",
+        "download_token": "str",
+    },
+)
+
 NewGoogleClass: TypeAlias = "Union[NewEventTicketClass, NewGenericClass, NewLoyaltyClass, NewOfferClass, NewGiftCardClass, NewTransitClass, NewFlightClass]"
 
 NewEventTicketClass = TypedDict(
@@ -2342,6 +2357,25 @@ class Operations(Caller):
             "/v1/passes/{id}/status",
             path_values={"id": id},
             repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def link_passes(
+        self,
+        body: LinkPassesBody,
+        *,
+        timeout: float | None = None,
+    ) -> PassLink:
+        """A public link to Apple passes, which come as one file. Of several passes the file is a `.pkpasses` bundle,
+        and Wallet adds all of them at once. The link has no end, and leads to the latest version of each pass.
+        Needs a key with the scope `read`.
+        """
+        answer: PassLink = self._call(
+            "POST",
+            "/v1/passes/link",
+            body=body,
+            repeat="unsafe",
             timeout=timeout,
         )
         return answer

@@ -10,7 +10,7 @@ import { type GoogleSandbox, startGoogleSandbox } from "../../../src/channels/wa
 import type { Clock } from "../../../src/domain/clock.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { Front } from "../../http/support/front.ts";
+import { Front, NO_PASSES } from "../../http/support/front.ts";
 import { NO_WALLET } from "../../http/support/no-wallet.ts";
 import { PLATFORM } from "../../http/support/wallet-front.ts";
 import { must } from "../../support/must.ts";
@@ -44,12 +44,7 @@ beforeAll(async () => {
         linkProblem: async () => null,
       },
     },
-    passKit: {
-      passes,
-      devices,
-      webhooks: { note: (change) => void told.push(change) },
-      log: { take: () => undefined, latest: () => [] },
-    },
+    passKit: { ...NO_PASSES, passes, devices, webhooks: { note: (change) => void told.push(change) } },
   }));
   stores = front.stores;
   await must(stores.registry.addTokens("acme", 1_000, "for the tests"));
