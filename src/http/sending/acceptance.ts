@@ -12,6 +12,8 @@ export interface Refusal {
   readonly message: string;
   /** Everything that is wrong with inline HTML. */
   readonly violations?: readonly { readonly rule: string; readonly message: string }[];
+  /** The message ends with the members that are known. */
+  readonly listsMembers?: true;
 }
 
 /** The outcome of validating a send's body: the parts of its job, or the first reason to refuse it. */
@@ -78,7 +80,14 @@ export function presentMembers(body: JsonObject): JsonObject {
 /** Refuses a body with a member that the endpoint does not know; null if there is none. No member is silently ignored. */
 export function unknownMember(body: JsonObject, known: readonly string[]): Refusal | null {
   const message = complaintAboutMembers(body, known, "this request");
-  return message === null ? null : { status: 400, message };
+  return message === null ? null : { status: 400, message, listsMembers: true };
+}
+
+/** Adds a member that was taken off before the rest of the body was judged: the sender may have meant it. */
+export function alsoKnown(acceptance: Acceptance, member: string): Acceptance {
+  if (acceptance.ok || acceptance.refusal.listsMembers !== true) return acceptance;
+  const { refusal } = acceptance;
+  return { ok: false, refusal: { ...refusal, message: `${refusal.message}, ${member}` } };
 }
 
 /** Names the first member that `of` does not have, in a sentence; null: there is none. `before`: what leads to the member. */

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { tenantFailure } from "../failures.ts";
 import { optional } from "../schemas.ts";
-import type { Acceptance, Charge, Refusal } from "./acceptance.ts";
+import { type Acceptance, alsoKnown, type Charge, type Refusal } from "./acceptance.ts";
 
 /** Takes the passes that messages carry; the wallet's side of `pass`. */
 export interface PassDesk {
@@ -35,7 +35,7 @@ export function carrying(message: TObject, { schema }: PassDesk): TSchema {
  */
 export function acceptCarrying(desk: PassDesk, { accept, bodyWith }: CarryingForm): CarryingForm["accept"] {
   return (tenant, body) => {
-    if (!isJsonObject(body) || !("pass" in body)) return accept(tenant, body);
+    if (!isJsonObject(body) || !("pass" in body)) return alsoKnown(accept(tenant, body), "pass");
     const { pass: given, ...message } = body;
     if (given === null) return accept(tenant, message);
     const read = desk.read(tenant, given);

@@ -10,7 +10,7 @@ import type { FrontDoor } from "../front-door.ts";
 import { readQuery } from "../parameters.ts";
 import { type BodyBounds, isLargeBody } from "../request-body.ts";
 import { acceptJob } from "./accept-job.ts";
-import { type Acceptance, type Charge, confirmed, type MessageKind, type Refusal } from "./acceptance.ts";
+import { type Acceptance, alsoKnown, type Charge, confirmed, type MessageKind, type Refusal } from "./acceptance.ts";
 import { answerAccepted, keyConflict, pendingJob, REPLAYED, replay } from "./accepted-answer.ts";
 import { acceptFallbacks, takeFallbacks } from "./fallbacks.ts";
 import { readIdempotencyKey, under } from "./idempotency.ts";
@@ -84,8 +84,8 @@ export async function serveSend(door: FrontDoor, exchange: Exchange, kind: SendK
 function acceptWhole(door: FrontDoor, kind: SendKind, tenant: Tenant, body: unknown): Acceptance {
   const nowMs = door.ports.clock.nowMs();
   const taken = takeFallbacks(body);
-  if (taken === null) return acceptTimed(kind, tenant, body, nowMs);
-  return acceptFallbacks(door, tenant, taken.fallback, acceptTimed(kind, tenant, taken.body, nowMs));
+  const main = alsoKnown(acceptTimed(kind, tenant, taken === null ? body : taken.body, nowMs), "fallback");
+  return taken === null ? main : acceptFallbacks(door, tenant, taken.fallback, main);
 }
 
 interface Charged {
@@ -118,7 +118,7 @@ async function queueCharged(door: FrontDoor, exchange: Exchange, charged: Charge
 export function acceptTimed(kind: Pick<SendKind, "accept">, tenant: Tenant, body: unknown, nowMs: number): Acceptance {
   const timed = takeSchedule(body, nowMs);
   if (!timed.ok) return timed;
-  const acceptance = kind.accept(tenant, timed.body);
+  const acceptance = alsoKnown(kind.accept(tenant, timed.body), "scheduled_at");
   const { dueMs } = timed;
   return acceptance.ok && dueMs !== null ? { ...acceptance, job: { ...acceptance.job, dueMs } } : acceptance;
 }

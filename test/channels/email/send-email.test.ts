@@ -19,7 +19,7 @@ beforeEach(() => {
 
 const SEND = { to_address: "ada@example.com", template_id: "welcome" } as const;
 const KNOWN =
-  "known are to_address, to_name, subject, template_id, html, text, topic, data, cc, bcc, reply_to, headers, tracking, attachments, tags";
+  "known are to_address, to_name, subject, template_id, html, text, topic, data, cc, bcc, reply_to, headers, tracking, attachments, tags, pass, scheduled_at, fallback";
 const NO_SUCH = 'there is no e-mail template with the template_id "no-such"';
 
 function payload(): unknown {
