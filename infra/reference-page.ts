@@ -18,7 +18,8 @@ the same at \`/docs\`, to read and try, and at \`/openapi.json\`, for tools, wit
 - Tenants send their key as \`X-API-Key\`, operators their token as \`Authorization: Bearer\`.
 - Bodies and answers are JSON unless the page says otherwise. An optional member may be \`null\` where its type says so, and then counts
   as absent unless the call says otherwise; unknown ones are refused, except in what providers and devices send.
-- Every answer carries \`X-Request-Id\`, and takes yours.
+- Every answer carries \`X-Request-Id\`, and takes yours; those to what is no HTTP request (400), has too long a line or too many headers
+  (431) or another version (505) have none: the server's own parser gives them.
 - Every error is \`{"error": "…"}\` ([what each code means](sending.md#errors)).
 
 This page is written by \`bun infra/reference-page.ts\`.

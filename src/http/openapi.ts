@@ -341,7 +341,7 @@ first answer again and queues nothing.
 **Bodies** of tenants' and operators' calls may be compressed with \`Content-Encoding: gzip\`; what they
 expand to is bounded as if it had come so (10 MiB; an e-mail with attachments 15 MiB; a batch 5 MiB).
 
-**Tracing.** Every answer carries \`X-Request-Id\`: yours, if you sent one. Where the server exports traces, your
+**Tracing.** Every answer to a well-formed request carries \`X-Request-Id\`: yours, if you sent one. Where the server exports traces, your
 \`traceparent\` (W3C) is the parent of its own; one that is malformed is ignored.`;
 
 const TAGS: readonly JsonObject[] = [
