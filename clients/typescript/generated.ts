@@ -991,7 +991,7 @@ export type ChatHeader =
       /** The placeholder's name, where it has one. */
       parameter_name?: string | null;
     }
-  | {
+  | ({
       type: "image";
       /**
        * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
@@ -1000,8 +1000,8 @@ export type ChatHeader =
       link?: string | null;
       /** The provider's id of uploaded media. Either this or `link`. */
       id?: string | null;
-    }
-  | {
+    } & ({ link: string } | { id: string }))
+  | ({
       type: "video";
       /**
        * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
@@ -1010,8 +1010,8 @@ export type ChatHeader =
       link?: string | null;
       /** The provider's id of uploaded media. Either this or `link`. */
       id?: string | null;
-    }
-  | {
+    } & ({ link: string } | { id: string }))
+  | ({
       type: "document";
       /**
        * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
@@ -1022,18 +1022,145 @@ export type ChatHeader =
       id?: string | null;
       /** Its name on the phone. */
       filename?: string | null;
-    }
-  | { type: "location"; latitude: number; longitude: number; name?: string | null; address?: string | null };
+    } & ({ link: string } | { id: string }))
+  | { type: "location"; latitude: number; longitude: number; name?: string | null; address?: string | null }
+  | {
+      type: "product";
+      /** Your id of a product in the catalogue (SKU). */
+      product_retailer_id: string;
+      /** The provider's id of the catalogue. */
+      catalog_id?: string | null;
+    };
 
-export type ChatButton = {
-  /** The button's place in the template, from 0. */
-  index: number;
-  sub_type: "quick_reply" | "url" | "copy_code" | "flow";
+export type ChatProductSection = { title: string; product_retailer_ids: readonly string[] };
+
+export type ChatButton =
+  | {
+      /** The button's place in the template, from 0. */
+      index: number;
+      sub_type: "quick_reply" | "url" | "copy_code";
+      /**
+       * `quick_reply`: what comes back when it is pressed (at most 256 characters). `url`: what follows the template's
+       * address (2000). `copy_code`: the code (20).
+       */
+      value: string | number | boolean;
+    }
+  | {
+      /** The button's place in the template, from 0. */
+      index: number;
+      sub_type: "flow";
+      /** The flow's token. */
+      value?: (string | number | boolean) | null;
+      /** What the flow's first screen is filled with: up to 16 KiB. */
+      data?: JsonObject | null;
+    }
+  | {
+      /** The button's place in the template, from 0. */
+      index: number;
+      sub_type: "catalog";
+      /** The product whose picture is shown; by default the first. */
+      value?: string | null;
+    }
+  | {
+      /** The button's place in the template, from 0. */
+      index: number;
+      sub_type: "mpm";
+      /** The product whose picture is shown. */
+      value: string;
+      /** With at most 30 products in all. */
+      sections: readonly ChatProductSection[];
+    }
+  | {
+      /** The button's place in the template, from 0. */
+      index: number;
+      /** A type of the provider's. */
+      sub_type: string;
+      /** Its parameters, which reach the provider unchanged: up to 16 KiB. */
+      parameters: readonly JsonObject[];
+    };
+
+export type ChatCard = {
+  header:
+    | ({
+        type: "image";
+        /**
+         * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+         * `id`.
+         */
+        link?: string | null;
+        /** The provider's id of uploaded media. Either this or `link`. */
+        id?: string | null;
+      } & ({ link: string } | { id: string }))
+    | ({
+        type: "video";
+        /**
+         * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+         * `id`.
+         */
+        link?: string | null;
+        /** The provider's id of uploaded media. Either this or `link`. */
+        id?: string | null;
+      } & ({ link: string } | { id: string }))
+    | {
+        type: "product";
+        /** Your id of a product in the catalogue (SKU). */
+        product_retailer_id: string;
+        /** The provider's id of the catalogue. */
+        catalog_id?: string | null;
+      };
   /**
-   * `quick_reply`: what comes back when it is pressed (at most 256 characters). `url`: what follows the template's
-   * address (2000). `copy_code`: the code (20). `flow`: the flow's token (512).
+   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
+   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
+   * object is an amount of money or a time.
    */
-  value: string | number | boolean;
+  params?:
+    | (
+        | readonly (
+            | (string | number | boolean)
+            | {
+                type: "currency";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+                /** ISO 4217. */
+                code: string;
+                /** The amount times 1,000: 12500 is 12.50. */
+                amount_1000: number;
+              }
+            | {
+                type: "date_time";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+              }
+          )[]
+        | {
+            readonly [name: string]:
+              | (string | number | boolean)
+              | {
+                  type: "currency";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                  /** ISO 4217. */
+                  code: string;
+                  /** The amount times 1,000: 12500 is 12.50. */
+                  amount_1000: number;
+                }
+              | {
+                  type: "date_time";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                };
+          }
+      )
+    | null;
+  /** What fills the template's buttons; one entry a button at most. */
+  buttons?: readonly ChatButton[] | null;
+};
+
+/** What fills a template that counts down to an offer's end. */
+export type ChatOffer = {
+  /** When the offer ends: date, time and zone in ISO 8601. */
+  expires_at: string;
 };
 
 export type ChatSend = {
@@ -1054,12 +1181,59 @@ export type ChatSend = {
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
    * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
-   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others.
+   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
+   * object is an amount of money or a time.
    */
-  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  params?:
+    | (
+        | readonly (
+            | (string | number | boolean)
+            | {
+                type: "currency";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+                /** ISO 4217. */
+                code: string;
+                /** The amount times 1,000: 12500 is 12.50. */
+                amount_1000: number;
+              }
+            | {
+                type: "date_time";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+              }
+          )[]
+        | {
+            readonly [name: string]:
+              | (string | number | boolean)
+              | {
+                  type: "currency";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                  /** ISO 4217. */
+                  code: string;
+                  /** The amount times 1,000: 12500 is 12.50. */
+                  amount_1000: number;
+                }
+              | {
+                  type: "date_time";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                };
+          }
+      )
+    | null;
   header?: ChatHeader | null;
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
+  /** What fills the cards of a carousel, one entry a card. All cards have the same kind of header and of buttons. */
+  cards?: readonly ChatCard[] | null;
+  limited_time_offer?: ChatOffer | null;
+  /**
+   * Components of kinds that no other member fills, with the `type` and all else as the provider has them: they
+   * reach it unchanged. Up to 16 KiB.
+   */
+  components?: readonly ({ type: string } & JsonObject)[] | null;
   text?: ChatText | null;
   pass?: CarriedPass | null;
   /**
@@ -1089,12 +1263,59 @@ export type ChatSendInBatch = {
   /**
    * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
    * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
-   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others.
+   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
+   * object is an amount of money or a time.
    */
-  params?: (readonly (string | number | boolean)[] | { readonly [name: string]: string | number | boolean }) | null;
+  params?:
+    | (
+        | readonly (
+            | (string | number | boolean)
+            | {
+                type: "currency";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+                /** ISO 4217. */
+                code: string;
+                /** The amount times 1,000: 12500 is 12.50. */
+                amount_1000: number;
+              }
+            | {
+                type: "date_time";
+                /** How it is written where the phone has no form of its own. */
+                fallback_value: string;
+              }
+          )[]
+        | {
+            readonly [name: string]:
+              | (string | number | boolean)
+              | {
+                  type: "currency";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                  /** ISO 4217. */
+                  code: string;
+                  /** The amount times 1,000: 12500 is 12.50. */
+                  amount_1000: number;
+                }
+              | {
+                  type: "date_time";
+                  /** How it is written where the phone has no form of its own. */
+                  fallback_value: string;
+                };
+          }
+      )
+    | null;
   header?: ChatHeader | null;
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
+  /** What fills the cards of a carousel, one entry a card. All cards have the same kind of header and of buttons. */
+  cards?: readonly ChatCard[] | null;
+  limited_time_offer?: ChatOffer | null;
+  /**
+   * Components of kinds that no other member fills, with the `type` and all else as the provider has them: they
+   * reach it unchanged. Up to 16 KiB.
+   */
+  components?: readonly ({ type: string } & JsonObject)[] | null;
   text?: ChatText | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
@@ -2216,11 +2437,13 @@ export type WhatsappJobContent = {
   template?: string;
   language?: string;
   /** Of the template's body, in order. */
-  parameters?: readonly string[];
+  parameters?: readonly (string | JsonObject)[];
   /** Of the template's body, by name. */
-  named_parameters?: { readonly [name: string]: string };
+  named_parameters?: { readonly [name: string]: string | JsonObject };
   header?: JsonObject;
   buttons?: readonly JsonObject[];
+  /** Further ones, such as a carousel, in the provider's form. */
+  components?: readonly JsonObject[];
   text?: { body: string; preview_url: boolean };
 };
 

@@ -1,5 +1,5 @@
 import type { QueuedJob } from "./job.ts";
-import { isJsonObject, type JsonObject, parseJsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject, parseWritten } from "./json.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Tenant } from "./tenant.ts";
 import { PASS_TYPES, type PassType } from "./wallet.ts";
@@ -93,7 +93,7 @@ export interface Carrier {
 /** Parses what `carrierPayload` wrote; null: the payload carries no pass. Most do not, which costs next to nothing. */
 export function parseCarrier(payload: string): Carrier | null {
   if (!carriesPass(payload)) return null;
-  const { [MEMBER]: pass, message } = parseJsonObject(payload) ?? {};
+  const { [MEMBER]: pass, message } = parseJsonObject(payload, parseWritten) ?? {};
   if (!isJsonObject(pass) || !isJsonObject(message)) return null;
   const { passId } = pass;
   const type = PASS_TYPES.find((known) => known === pass["type"]);

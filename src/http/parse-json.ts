@@ -27,7 +27,17 @@ export function parsePassedOn(bytes: Uint8Array): unknown {
  * Members whose values are the caller's own, and reach a reader or a provider: placeholders' values, parameters, passes. Numbers
  * elsewhere are ours, and calculated with.
  */
-const PASSED_ON: ReadonlySet<string> = new Set(["data", "params", "value", "text", "pass_data", "class_data"]);
+const PASSED_ON: ReadonlySet<string> = new Set([
+  "data",
+  "params",
+  "value",
+  "text",
+  "pass_data",
+  "class_data",
+  "components",
+  "parameters",
+  "action",
+]);
 
 /** With plain numbers outside what is passed on. */
 function rounded(value: Json): Json {

@@ -61,8 +61,36 @@ const alias: fc.Arbitrary<WhatsappAlias> = fc.record({
   params: fc.constant([]),
   header: fc.option(media),
 });
-const chatValue = fc.oneof(fc.stringMatching(/^[a-z{}"\\é漢]{1,9}$/u), fc.integer(), fc.boolean());
 const filled = fc.stringMatching(/^[a-z{}"\\é漢]{1,9}$/u);
+const chatValue = fc.oneof(
+  filled,
+  fc.integer(),
+  fc.boolean(),
+  fc.record({ type: fc.constant("date_time"), fallback_value: filled }),
+  fc.record({
+    type: fc.constant("currency"),
+    fallback_value: filled,
+    code: fc.constant("EUR"),
+    amount_1000: fc.maxSafeInteger(),
+  }),
+);
+const raw = fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue({ maxDepth: 2 }));
+const section = { title: "Bundles", product_retailer_ids: ["sku-1"] };
+const pressable = (maxLength: number) =>
+  fc.uniqueArray(
+    fc
+      .record({
+        index: fc.integer({ min: 0, max: 9 }),
+        sub_type: fc.constantFrom(...BUTTON_TYPES),
+        value: fc.oneof(filled, fc.integer()),
+        data: raw,
+      })
+      .map(({ data, ...button }) => {
+        if (button.sub_type === "mpm") return { ...button, sections: [section] };
+        return button.sub_type === "flow" ? { ...button, data } : button;
+      }),
+    { selector: ({ index }) => index, maxLength },
+  );
 const freeTexts = fc
   .oneof(filled, fc.record({ body: filled, preview_url: maybe(fc.boolean()) }))
   .map((text) => payloadIn(acceptWhatsapp(aTenant(), wired({ phone_number: "5491122334455", text }), chatPorts)));
@@ -88,14 +116,21 @@ const chats = fc
           }),
         ),
       ),
-      buttons: maybe(
-        fc.uniqueArray(
+      buttons: maybe(pressable(10)),
+      cards: maybe(
+        fc.array(
           fc.record({
-            index: fc.integer({ min: 0, max: 9 }),
-            sub_type: fc.constantFrom(...BUTTON_TYPES),
-            value: fc.oneof(filled, fc.integer()),
+            header: fc.record({ type: fc.constant("product"), product_retailer_id: filled }),
+            params: maybe(fc.array(chatValue)),
+            buttons: maybe(pressable(2)),
           }),
-          { selector: ({ index }) => index, maxLength: 10 },
+          { minLength: 1, maxLength: 3 },
+        ),
+      ),
+      components: maybe(
+        fc.array(
+          raw.map((others) => ({ ...others, type: "order_status" })),
+          { minLength: 1, maxLength: 3 },
         ),
       ),
     }),

@@ -181,11 +181,11 @@ const OTHERS = [
 /** Members in which null has a meaning of its own: it removes what is there. */
 const REMOVED_BY_NULL = ["pass_data", "class_data", "defaults"];
 /**
- * Where the document says that an object may have members that it does not name. Of a chat message: values by name; of a fallback: the
- * members of a send on its channel.
+ * Where the document says that an object may have members that it does not name. Of a chat message: values by name, and what is the
+ * provider's own; of a fallback: the members of a send on its channel.
  */
 const OPEN = new RegExp(
-  `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.params$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.(?:textModulesData|loyaltyPoints|secondaryLoyaltyPoints)\\b)`,
+  `\\.(?:${OTHERS.join("|")})\\b|^send\\w+\\.fallback\\[\\]\\.send$|^sendWhatsapp.*\\.(?:params|(?:components|parameters)\\[\\])$|^updatePass\\.pass_data(?:$|\\.\\w+$|\\.(?:textModulesData|loyaltyPoints|secondaryLoyaltyPoints)\\b)`,
 );
 
 setDefaultTimeout(300_000);

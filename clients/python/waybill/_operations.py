@@ -740,9 +740,12 @@ ChatSend = TypedDict(
         "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatSendParams11Item2, ChatSendParams11Item3]], Mapping[str, Any]], None]"],
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "cards": NotRequired["Union[list[ChatCard], None]"],
+        "limited_time_offer": NotRequired["Union[ChatOffer, None]"],
+        "components": NotRequired["Union[list[Mapping[str, Any]], None]"],
         "text": NotRequired["Union[ChatText, None]"],
         "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
@@ -750,7 +753,25 @@ ChatSend = TypedDict(
     },
 )
 
-ChatHeader: TypeAlias = "Union[ChatHeaderValue1, ChatHeaderValue2, ChatHeaderValue3, ChatHeaderValue4, ChatHeaderValue5]"
+ChatSendParams11Item2 = TypedDict(
+    "ChatSendParams11Item2",
+    {
+        "type": "Literal['currency']",
+        "fallback_value": "str",
+        "code": "str",
+        "amount_1000": "int",
+    },
+)
+
+ChatSendParams11Item3 = TypedDict(
+    "ChatSendParams11Item3",
+    {
+        "type": "Literal['date_time']",
+        "fallback_value": "str",
+    },
+)
+
+ChatHeader: TypeAlias = "Union[ChatHeaderValue1, ChatHeaderValue2, ChatHeaderValue3, ChatHeaderValue4, ChatHeaderValue5, ChatHeaderValue6]"
 
 ChatHeaderValue1 = TypedDict(
     "ChatHeaderValue1",
@@ -800,12 +821,130 @@ ChatHeaderValue5 = TypedDict(
     },
 )
 
-ChatButton = TypedDict(
-    "ChatButton",
+ChatHeaderValue6 = TypedDict(
+    "ChatHeaderValue6",
+    {
+        "type": "Literal['product']",
+        "product_retailer_id": "str",
+        "catalog_id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatButton: TypeAlias = "Union[ChatButtonValue1, ChatButtonValue2, ChatButtonValue3, ChatButtonValue4, ChatButtonValue5]"
+
+ChatButtonValue1 = TypedDict(
+    "ChatButtonValue1",
     {
         "index": "int",
-        "sub_type": "Literal['quick_reply', 'url', 'copy_code', 'flow']",
+        "sub_type": "Literal['quick_reply', 'url', 'copy_code']",
         "value": "Union[str, float, bool]",
+    },
+)
+
+ChatButtonValue2 = TypedDict(
+    "ChatButtonValue2",
+    {
+        "index": "int",
+        "sub_type": "Literal['flow']",
+        "value": NotRequired["Union[Union[str, float, bool], None]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
+    },
+)
+
+ChatButtonValue3 = TypedDict(
+    "ChatButtonValue3",
+    {
+        "index": "int",
+        "sub_type": "Literal['catalog']",
+        "value": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatProductSection = TypedDict(
+    "ChatProductSection",
+    {
+        "title": "str",
+        "product_retailer_ids": "list[str]",
+    },
+)
+
+ChatButtonValue4 = TypedDict(
+    "ChatButtonValue4",
+    {
+        "index": "int",
+        "sub_type": "Literal['mpm']",
+        "value": "str",
+        "sections": "list[ChatProductSection]",
+    },
+)
+
+ChatButtonValue5 = TypedDict(
+    "ChatButtonValue5",
+    {
+        "index": "int",
+        "sub_type": "str",
+        "parameters": "list[Mapping[str, Any]]",
+    },
+)
+
+ChatCard = TypedDict(
+    "ChatCard",
+    {
+        "header": "Union[ChatCardHeader1, ChatCardHeader2, ChatCardHeader3]",
+        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatCardParams11Item2, ChatCardParams11Item3]], Mapping[str, Any]], None]"],
+        "buttons": NotRequired["Union[list[ChatButton], None]"],
+    },
+)
+
+ChatCardHeader1 = TypedDict(
+    "ChatCardHeader1",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatCardHeader2 = TypedDict(
+    "ChatCardHeader2",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatCardHeader3 = TypedDict(
+    "ChatCardHeader3",
+    {
+        "type": "Literal['product']",
+        "product_retailer_id": "str",
+        "catalog_id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatCardParams11Item2 = TypedDict(
+    "ChatCardParams11Item2",
+    {
+        "type": "Literal['currency']",
+        "fallback_value": "str",
+        "code": "str",
+        "amount_1000": "int",
+    },
+)
+
+ChatCardParams11Item3 = TypedDict(
+    "ChatCardParams11Item3",
+    {
+        "type": "Literal['date_time']",
+        "fallback_value": "str",
+    },
+)
+
+ChatOffer = TypedDict(
+    "ChatOffer",
+    {
+        "expires_at": "str",
     },
 )
 
@@ -834,11 +973,32 @@ ChatSendInBatch = TypedDict(
         "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[Union[list[Union[str, float, bool]], Mapping[str, Any]], None]"],
+        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatSendInBatchParams11Item2, ChatSendInBatchParams11Item3]], Mapping[str, Any]], None]"],
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
+        "cards": NotRequired["Union[list[ChatCard], None]"],
+        "limited_time_offer": NotRequired["Union[ChatOffer, None]"],
+        "components": NotRequired["Union[list[Mapping[str, Any]], None]"],
         "text": NotRequired["Union[ChatText, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatSendInBatchParams11Item2 = TypedDict(
+    "ChatSendInBatchParams11Item2",
+    {
+        "type": "Literal['currency']",
+        "fallback_value": "str",
+        "code": "str",
+        "amount_1000": "int",
+    },
+)
+
+ChatSendInBatchParams11Item3 = TypedDict(
+    "ChatSendInBatchParams11Item3",
+    {
+        "type": "Literal['date_time']",
+        "fallback_value": "str",
     },
 )
 

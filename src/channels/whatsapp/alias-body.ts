@@ -3,8 +3,8 @@ import { NO_CONTROL_PATTERN } from "../../domain/control-characters.ts";
 import { limits } from "../../domain/limits.ts";
 import { HEADER_MEDIA_TYPES, LANGUAGE_CODE } from "../../domain/whatsapp.ts";
 import { NOT_BLANK } from "../../http/schemas.ts";
-import { LINK_PATTERN } from "./header.ts";
 import { chatLimits } from "./limits.ts";
+import { LINK_PATTERN } from "./media.ts";
 
 const STRICT = { additionalProperties: false } as const;
 

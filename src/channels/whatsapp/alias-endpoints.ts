@@ -8,7 +8,7 @@ import { enumOf, listOf } from "../../http/schemas.ts";
 import { noSuch, resultOf } from "../../http/store-results.ts";
 import { aliasBody } from "./alias-body.ts";
 import type { AliasRepository } from "./alias-repository.ts";
-import { uriOf } from "./header.ts";
+import { uriOf } from "./media.ts";
 
 export type Aliases = Pick<AliasRepository, "all" | "one" | "put" | "delete">;
 

@@ -32,39 +32,32 @@ function nameIn(value: Json): string | null {
   return typeof value === "string" ? (PLACEHOLDER.exec(value)?.[1] ?? null) : null;
 }
 
-/** Values that can be placeholders, and what each is called. */
-function valuesIn({ params, buttons, text }: JsonObject): readonly (readonly [where: string, value: Json])[] {
-  const listed = Array.isArray(params) ? params.map((value, at) => [`params[${at}]`, value] as const) : [];
-  const named = isJsonObject(params)
-    ? Object.entries(params).map(([name, value]) => [`params.${name}`, value] as const)
-    : [];
-  const pressed = (Array.isArray(buttons) ? buttons : []).map(
-    (button, at) => [`buttons[${at}].value`, isJsonObject(button) ? (button["value"] ?? null) : null] as const,
-  );
-  const body = isJsonObject(text) ? (text["body"] ?? null) : (text ?? null);
-  return [...listed, ...named, ...pressed, ["text", body]];
+/** Members of a request, and of a payload, whose texts can be placeholders. */
+const FILLED = ["params", "buttons", "cards", "components", "text"];
+
+/** Texts that can be placeholders, and what each is called. */
+function valuesIn(body: JsonObject): readonly (readonly [where: string, value: Json])[] {
+  return FILLED.flatMap((name) => textsIn(body[name] ?? null, name));
+}
+
+function textsIn(value: Json, where: string): readonly (readonly [where: string, value: Json])[] {
+  if (isJsonArray(value)) return value.flatMap((one, at) => textsIn(one, `${where}[${at}]`));
+  if (!isJsonObject(value)) return typeof value === "string" ? [[where, value]] : [];
+  return Object.entries(value).flatMap(([name, one]) => textsIn(one, `${where}.${name}`));
 }
 
 /** The payload of a message (`WhatsappPayload`) with the values of its pass. */
 export function chatWithPass(message: JsonObject, { values }: MadePass): JsonObject {
-  const fill = (value: Json): Json => {
-    const name = nameIn(value);
-    return name !== null && Object.hasOwn(values, name) ? (values[name as keyof PassValues] ?? value) : value;
-  };
-  const { params, buttons, text } = message;
-  return {
-    ...message,
-    ...(Array.isArray(params) && { params: params.map(fill) }),
-    ...(isJsonObject(params) && { params: withEach(params, fill) }),
-    ...(isJsonArray(buttons) && {
-      buttons: buttons.map((button) =>
-        isJsonObject(button) ? { ...button, value: fill(button["value"] ?? null) } : button,
-      ),
-    }),
-    ...(isJsonObject(text) && { text: { ...text, body: fill(text["body"] ?? null) } }),
-  };
+  return withEach(message, (member, name) => (FILLED.includes(name) ? filled(member, values) : member));
 }
 
-function withEach(object: JsonObject, change: (value: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
+function filled(value: Json, values: PassValues): Json {
+  if (isJsonArray(value)) return value.map((one) => filled(one, values));
+  if (isJsonObject(value)) return withEach(value, (one) => filled(one, values));
+  const name = nameIn(value);
+  return name !== null && Object.hasOwn(values, name) ? (values[name as keyof PassValues] ?? value) : value;
+}
+
+function withEach(object: JsonObject, change: (value: Json, name: string) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value, name)]));
 }

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
-import type { JsonObject } from "../../domain/json.ts";
 import type { ContentKind } from "../../http/content-kind.ts";
 import { isList } from "./params.ts";
 import { parsePayload } from "./payload.ts";
+import { AnyObject } from "./raw.ts";
 
-const AnyObject = Type.Unsafe<JsonObject>({ type: "object", additionalProperties: true });
+const ParameterValue = Type.Union([Type.String(), AnyObject("An amount of money, or a time.")]);
 
 const WhatsappJobContent = Type.Object(
   {
@@ -12,12 +12,15 @@ const WhatsappJobContent = Type.Object(
     to: Type.String(),
     template: Type.Optional(Type.String({ description: "The provider's name of it. Absent: a message in free text." })),
     language: Type.Optional(Type.String()),
-    parameters: Type.Optional(Type.Array(Type.String(), { description: "Of the template's body, in order." })),
+    parameters: Type.Optional(Type.Array(ParameterValue, { description: "Of the template's body, in order." })),
     named_parameters: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: "Of the template's body, by name." }),
+      Type.Record(Type.String(), ParameterValue, { description: "Of the template's body, by name." }),
     ),
-    header: Type.Optional(AnyObject),
-    buttons: Type.Optional(Type.Array(AnyObject)),
+    header: Type.Optional(AnyObject()),
+    buttons: Type.Optional(Type.Array(AnyObject())),
+    components: Type.Optional(
+      Type.Array(AnyObject(), { description: "Further ones, such as a carousel, in the provider's form." }),
+    ),
     text: Type.Optional(Type.Object({ body: Type.String(), preview_url: Type.Boolean() })),
   },
   { $id: "WhatsappJobContent" },
@@ -32,7 +35,7 @@ export const whatsappContentKind: ContentKind = {
     if (payload === null) return null;
     const [channel, { to }] = ["whatsapp", payload];
     if ("text" in payload) return { channel, to, text: { ...payload.text } };
-    const { template, language, params, header, buttons } = payload;
+    const { template, language, params, header, buttons, components } = payload;
     const values = isList(params) ? { parameters: params } : { named_parameters: { ...params } };
     return {
       channel,
@@ -42,6 +45,7 @@ export const whatsappContentKind: ContentKind = {
       ...values,
       ...(header && { header: { ...header } }),
       ...(buttons && { buttons: buttons.map((button) => ({ ...button })) }),
+      ...(components && { components }),
     };
   },
 };

@@ -1,8 +1,6 @@
 import type { JsonObject } from "../../domain/json.ts";
 import { WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
-import { buttonComponent } from "./buttons.ts";
-import { headerParameter } from "./header.ts";
-import { bodyParameters } from "./params.ts";
+import { filledComponents } from "./components.ts";
 import type { TemplatePayload, WhatsappPayload } from "./payload.ts";
 
 /**
@@ -21,17 +19,11 @@ export function graphMessage(payload: WhatsappPayload, callbackData: string): Js
   };
 }
 
-function templateOf({ template, language, params, header, buttons = [] }: TemplatePayload): JsonObject {
-  const values = bodyParameters(params);
-  // The provider refuses a body component without parameters for a template without variables (132000).
-  const components: JsonObject[] = [
-    ...(header === undefined ? [] : [{ type: "header", parameters: [headerParameter(header)] }]),
-    ...(values.length === 0 ? [] : [{ type: "body", parameters: values }]),
-    ...buttons.map(buttonComponent),
-  ];
+function templateOf({ template, language, params, header, buttons = [], components = [] }: TemplatePayload) {
+  const all = [...filledComponents({ header: header ?? null, params, buttons }), ...components];
   return {
     name: template,
     language: { code: language },
-    ...(components.length === 0 ? {} : { components }),
+    ...(all.length === 0 ? {} : { components: all }),
   };
 }

@@ -7,6 +7,8 @@ export const chatLimits = {
   chatParamsMax: 200,
   /** The provider's bound for the text of a message without a template. */
   chatTextCharsMax: 4_096,
+  /** Of what is handed on to the provider unchanged, such as a flow's data. */
+  chatRawBytesMax: 16 * 1024,
   /** How long after a person's message the provider takes free text for that person. */
   replyWindowMs: 24 * 60 * 60_000,
 

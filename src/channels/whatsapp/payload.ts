@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../domain/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, parseJsonObject, parseWritten } from "../../domain/json.ts";
 import { buttonsOf, type MessageButton } from "./buttons.ts";
 import { headerOf, type MessageHeader } from "./header.ts";
 import { type MessageParams, queuedParams } from "./params.ts";
@@ -13,6 +13,8 @@ export interface TemplatePayload {
   readonly params: MessageParams;
   readonly header?: MessageHeader;
   readonly buttons?: readonly MessageButton[];
+  /** Further components, such as a carousel, as the provider takes them. */
+  readonly components?: readonly JsonObject[];
 }
 
 /** What is queued of a message in free text, which answers the recipient. */
@@ -25,26 +27,29 @@ export type WhatsappPayload = TemplatePayload | TextPayload;
 
 /** The payload in the form of its job. */
 export function encodePayload(payload: WhatsappPayload): string {
-  if ("text" in payload || payload.buttons === undefined) return JSON.stringify(payload);
-  // A release that knows no buttons must not send the message without them. It cannot read a name that is no text, and
-  // fails the job; it cannot read free text, values by name, and headers of text or of a place either.
-  return JSON.stringify({ ...payload, template: { name: payload.template } });
+  // A release must not send a message without what it does not know: buttons, and further components. It cannot read a name
+  // that is elsewhere, and fails the job; nor can it read kinds of values, headers, buttons and messages that it does not know.
+  if ("text" in payload) return JSON.stringify(payload);
+  const { template, buttons, components } = payload;
+  if (components !== undefined) return JSON.stringify({ ...payload, template: { composed: template } });
+  return JSON.stringify(buttons === undefined ? payload : { ...payload, template: { name: template } });
 }
 
 /** Parses what `encodePayload` wrote; null: it did not write this. */
 export function parsePayload(text: string): WhatsappPayload | null {
-  const parsed = parseJsonObject(text);
+  const parsed = parseJsonObject(text, parseWritten);
   if (parsed === null || typeof parsed["to"] !== "string") return null;
   return parsed["text"] === undefined ? templateIn(parsed, parsed["to"]) : textIn(parsed["text"], parsed["to"]);
 }
 
 function templateIn(parsed: JsonObject, to: string): TemplatePayload | null {
   const { template: named, language } = parsed;
-  const template = isJsonObject(named) ? named["name"] : named;
+  const template = isJsonObject(named) ? (named["composed"] ?? named["name"]) : named;
   if (typeof template !== "string" || typeof language !== "string") return null;
   const params = queuedParams(parsed["params"]);
   const header = parsed["header"] === undefined ? undefined : headerOf(parsed["header"]);
   const buttons = parsed["buttons"] === undefined ? undefined : buttonsOf(parsed["buttons"]);
+  const components = parsed["components"];
   if (params === null || header === null || buttons === null) return null;
   return {
     to,
@@ -53,6 +58,7 @@ function templateIn(parsed: JsonObject, to: string): TemplatePayload | null {
     params,
     ...(header === undefined ? null : { header }),
     ...(buttons === undefined ? null : { buttons }),
+    ...(isJsonArray(components) ? { components: components.filter(isJsonObject) } : null),
   };
 }
 

@@ -8,6 +8,13 @@ import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/
 import { optional } from "../../http/schemas.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "../../http/sending/acceptance.ts";
 import { buttonsOf, complaintAboutButtons, MessageButtonsSchema } from "./buttons.ts";
+import {
+  CardsSchema,
+  ComponentsSchema,
+  complaintAboutComponents,
+  furtherComponents,
+  OfferSchema,
+} from "./components.ts";
 import { closedWindow, complaintAboutText, FreeTextSchema, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
 import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./header.ts";
 import { chatLimits } from "./limits.ts";
@@ -53,6 +60,9 @@ export const ChatSend = Type.Object(
     params: optional(MessageParamsSchema),
     header: optional(MessageHeaderSchema),
     buttons: optional(MessageButtonsSchema),
+    cards: optional(CardsSchema),
+    limited_time_offer: optional(OfferSchema),
+    components: optional(ComponentsSchema),
     text: optional(FreeTextSchema),
   },
   {
@@ -97,7 +107,16 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPo
 }
 
 /** Members that only a message from a template has. */
-const TEMPLATE_MEMBERS = ["template_id", "language_code", "params", "header", "buttons"];
+const TEMPLATE_MEMBERS = [
+  "template_id",
+  "language_code",
+  "params",
+  "header",
+  "buttons",
+  "cards",
+  "limited_time_offer",
+  "components",
+];
 const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, "text", "recipient"];
 
 function badRecipient({ phone_number: number, recipient }: JsonObject): Refusal | null {
@@ -127,7 +146,8 @@ function badTemplateMessage(body: JsonObject): Refusal | null {
     badLanguage(body["language_code"]) ??
     refusalOf(complaintAboutParams(body["params"])) ??
     refusalOf(complaintAboutHeader(body["header"])) ??
-    refusalOf(complaintAboutButtons(body["buttons"]))
+    refusalOf(complaintAboutButtons(body["buttons"])) ??
+    refusalOf(complaintAboutComponents(body))
   );
 }
 
@@ -176,6 +196,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
   const alias = tenant.whatsapp.aliases.get(name);
   const header = headerOf(body["header"]) ?? alias?.header;
   const buttons = buttonsOf(body["buttons"]) ?? [];
+  const components = furtherComponents(body);
   const payload = encodePayload({
     to,
     template: alias?.metaName ?? name,
@@ -183,6 +204,7 @@ function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "pa
     params: paramsOf(body["params"]),
     ...(header ? { header } : null),
     ...(buttons.length > 0 ? { buttons } : null),
+    ...(components.length > 0 ? { components } : null),
   });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
   return { recipient: normalisedRecipient(to), payload, template: name };

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CONTROL } from "../../domain/control-characters.ts";
-import { EXACT_CHARS_MAX, isExactNumber, numberOf } from "../../domain/json.ts";
+import { EXACT_CHARS_MAX, isExactNumber, type Json, numberOf } from "../../domain/json.ts";
 import { NOT_BLANK } from "../../http/schemas.ts";
 import { chatLimits } from "./limits.ts";
 
@@ -42,4 +42,11 @@ export function isLonger(text: string, charsMax: number): boolean {
 
 export function isPlainLine(text: string): boolean {
   return !CONTROL.test(text) && text.isWellFormed();
+}
+
+/** What is wrong with a line of text, in a sentence; null: nothing, or it is absent. */
+export function complaintAboutLine(value: Json | undefined, charsMax: number, member: string): string | null {
+  if (value === undefined) return null;
+  const isFine = typeof value === "string" && value.trim() !== "" && !isLonger(value, charsMax) && isPlainLine(value);
+  return isFine ? null : `${member} must be a text of 1 to ${charsMax} characters without control characters`;
 }

@@ -61,7 +61,8 @@ export function readSchedule(
   return { dueMs };
 }
 
-function parseTime(text: string): number | null {
+/** Unix milliseconds; null: it is no time with its zone in ISO 8601. */
+export function parseTime(text: string): number | null {
   const { date = "", time = "", zone = "" } = TIME.exec(text.toUpperCase())?.groups ?? {};
   if (!isCalendarDay(date)) return null;
   const [clock = "", fraction = ""] = time.split(".");

@@ -182,7 +182,17 @@ function AskedContent({ tenantId, jobId }: JobProps): JSX.Element {
 }
 
 function chatFacts(content: Extract<JobContent, { channel: "whatsapp" }>): readonly (readonly [string, string])[] {
-  const { to, template, language, parameters = [], named_parameters = {}, header, buttons = [], text } = content;
+  const {
+    to,
+    template,
+    language,
+    parameters = [],
+    named_parameters = {},
+    header,
+    buttons = [],
+    components = [],
+    text,
+  } = content;
   if (text !== undefined) {
     return [
       ["To", to],
@@ -191,17 +201,23 @@ function chatFacts(content: Extract<JobContent, { channel: "whatsapp" }>): reado
   }
   const byName = [...parameters.entries()].map(([at, value]) => [String(at + 1), value] as const);
   const values = [...byName, ...Object.entries(named_parameters)].map(
-    ([name, value]) => [`{{${name}}}`, value] as const,
+    ([name, value]) => [`{{${name}}}`, shown(value)] as const,
   );
   return [
     ["To", to],
     ["Template", `${template ?? ""} (${language ?? ""})`],
-    ...(header === undefined ? [] : [["Header", JSON.stringify(header)] as const]),
+    ...(header === undefined ? [] : [["Header", shown(header)] as const]),
     ...values,
     ...buttons.map(
-      ({ index, sub_type, value }) => [`Button ${String(index)}`, `${String(sub_type)}: ${String(value)}`] as const,
+      ({ index, sub_type, value, parameters: more }) =>
+        [`Button ${String(index)}`, `${String(sub_type)}: ${shown(value ?? more)}`] as const,
     ),
+    ...components.map((component) => ["Component", shown(component)] as const),
   ];
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function ShownContent({ content }: { readonly content: JobContent }): JSX.Element {

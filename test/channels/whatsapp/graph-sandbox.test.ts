@@ -219,7 +219,7 @@ test.each([
   [template([button({ parameters: [] })]), 132000],
   [template([button({ parameters: [...PARAMETER, ...PARAMETER] })]), 132000],
   [template([button({ index: "10" })]), 100],
-  [template([button({ sub_type: "catalog" })]), 100],
+  [template([button({ sub_type: "menu" })]), 100],
   [template([button({ sub_type: "quick_reply" })]), 131008],
   [template([button({}), button({})]), 100],
   [template([{ type: "header", parameters: [{ type: "image", image: { link: "ftp://x" } }] }]), 131009],

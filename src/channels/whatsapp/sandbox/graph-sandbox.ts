@@ -4,7 +4,8 @@ import type { Random } from "../../../domain/random.ts";
 import type { SandboxInbox } from "../../../domain/report.ts";
 import { FirstTries, MessageRing } from "../../../domain/sandbox.ts";
 import type { Telemetry } from "../../../domain/telemetry.ts";
-import { type GraphRefusal, type MessageRequest, readMessageRequest } from "./graph-request.ts";
+import type { GraphRefusal } from "./graph-refusal.ts";
+import { type MessageRequest, readMessageRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
 
 export interface GraphSandboxOptions {

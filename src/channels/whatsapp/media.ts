@@ -1,0 +1,86 @@
+import { Type } from "@sinclair/typebox";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { limits } from "../../domain/limits.ts";
+import { parseUrl } from "../../domain/parse-url.ts";
+import { optional } from "../../http/schemas.ts";
+
+/** Where the provider has media from. Exactly one of `link` (https address) and `id` (uploaded media) is present. */
+export interface MediaSource {
+  readonly link?: string;
+  readonly id?: string;
+}
+
+const HTTPS = /^https:\/\//;
+/** What an address has only as an escape, beside what lies beyond ASCII. */
+const NOT_IN_LINKS = /[\s\p{Cc}\p{Cs}]/u;
+/** The same, as a schema says it. */
+export const LINK_PATTERN = "^https://[^\\x00-\\x20\\x7f-\\xa0]+$";
+const MEDIA_ID = /^[A-Za-z0-9_-]{1,100}$/;
+
+/** An https address in a body. */
+export function linkSchema(description: string) {
+  return Type.String({ maxLength: limits.linkUrlBytesMax, pattern: LINK_PATTERN, description });
+}
+
+/** The members of a body that say where media come from. */
+export const MEDIA_SOURCE = {
+  link: optional(
+    linkSchema(
+      "An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or `id`.",
+    ),
+  ),
+  id: optional(
+    Type.String({
+      pattern: MEDIA_ID.source,
+      description: "The provider's id of uploaded media. Either this or `link`.",
+    }),
+  ),
+};
+
+/** For the document: the channel itself says what is missing. */
+export const ONE_SOURCE = {
+  allOf: [
+    {
+      oneOf: [
+        { required: ["link"], properties: { link: { type: "string" } } },
+        { required: ["id"], properties: { id: { type: "string" } } },
+      ],
+    },
+  ],
+};
+
+/** What is wrong with the two members of `where`, in a sentence; null: nothing. */
+export function complaintAboutSource({ link, id }: JsonObject, where: string): string | null {
+  if ((link === undefined) === (id === undefined)) return `${where} must have either a link or an id`;
+  const complaint = link === undefined ? null : complaintAboutLink(link);
+  if (complaint !== null) return `${where}.link ${complaint}`;
+  if (id === undefined || (typeof id === "string" && MEDIA_ID.test(id))) return null;
+  return `${where}.id must be the provider's id of uploaded media: 1 to 100 letters, digits, hyphens or underscores`;
+}
+
+/** Completes "header.link …". */
+export function complaintAboutLink(value: Json): string | null {
+  const address = `must be an https address of at most ${limits.linkUrlBytesMax} characters`;
+  if (typeof value !== "string" || !HTTPS.test(value) || value.length > limits.linkUrlBytesMax) return address;
+  if (NOT_IN_LINKS.test(value)) return `${address} without blanks and control characters: write a blank as %20`;
+  if (parseUrl(value) === null) return `${address}, with a host that can exist`;
+  return uriOf(value).length <= limits.linkUrlBytesMax ? null : `${address} once its letters beyond ASCII are escaped`;
+}
+
+/**
+ * The address as the provider takes it: letters beyond ASCII are escaped, in the host by IDNA (RFC 3987, 3.1). One without any stays as
+ * it is.
+ */
+export function uriOf(link: string): string {
+  return ASCII.test(link) ? link : (parseUrl(link)?.href ?? link);
+}
+
+const ASCII = /^[\x21-\x7e]*$/;
+
+/** The source that a checked request names, or that was queued. */
+export function sourceOf({ link, id }: JsonObject): MediaSource {
+  return {
+    ...(typeof link === "string" ? { link: uriOf(link) } : null),
+    ...(typeof id === "string" ? { id } : null),
+  };
+}

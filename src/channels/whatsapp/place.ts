@@ -1,0 +1,58 @@
+import { Type } from "@sinclair/typebox";
+import type { Json, JsonObject } from "../../domain/json.ts";
+import { optional } from "../../http/schemas.ts";
+import { complaintAboutLine } from "./value-rules.ts";
+
+/** A place on the map, in degrees (WGS 84). */
+export interface Place {
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly name?: string;
+  readonly address?: string;
+}
+
+const PLACE_CHARS_MAX = 256;
+const line = () => Type.String({ minLength: 1, maxLength: PLACE_CHARS_MAX });
+
+/** The members of a place in a body. */
+export const PLACE_MEMBERS = {
+  latitude: Type.Number({ minimum: -90, maximum: 90 }),
+  longitude: Type.Number({ minimum: -180, maximum: 180 }),
+  name: optional(line()),
+  address: optional(line()),
+};
+
+/** What is wrong with the place `where`, in a sentence; null: nothing. */
+export function complaintAboutPlace({ latitude, longitude, name, address }: JsonObject, where: string): string | null {
+  if (!isWithin(latitude, 90)) return `${where}.latitude must be a number from -90 to 90`;
+  if (!isWithin(longitude, 180)) return `${where}.longitude must be a number from -180 to 180`;
+  return (
+    complaintAboutLine(name, PLACE_CHARS_MAX, `${where}.name`) ??
+    complaintAboutLine(address, PLACE_CHARS_MAX, `${where}.address`)
+  );
+}
+
+function isWithin(value: Json | undefined, most: number): boolean {
+  return typeof value === "number" && Math.abs(value) <= most;
+}
+
+/** The place that a checked request names, or that was queued; null: it is none. */
+export function placeOf({ latitude, longitude, name, address }: JsonObject): Place | null {
+  if (typeof latitude !== "number" || typeof longitude !== "number") return null;
+  return {
+    latitude,
+    longitude,
+    ...(typeof name === "string" ? { name } : null),
+    ...(typeof address === "string" ? { address } : null),
+  };
+}
+
+/** In the provider's form (WhatsApp Cloud API, "Location messages"). */
+export function graphPlace({ latitude, longitude, ...named }: Place): JsonObject {
+  return { latitude: degrees(latitude), longitude: degrees(longitude), ...named };
+}
+
+/** As text, as the provider documents it: to a centimetre, and never with an exponent. */
+function degrees(value: number): string {
+  return value.toFixed(7).replace(/\.?0+$/, "");
+}
