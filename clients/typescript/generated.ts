@@ -982,6 +982,363 @@ export type ChatText =
       preview_url?: boolean | null;
     };
 
+/** A picture, video, sound, document or sticker. */
+export type ChatMedia =
+  | ({
+      type: "image";
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      caption?: string | null;
+    } & ({ link: string } | { id: string }))
+  | ({
+      type: "video";
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      caption?: string | null;
+    } & ({ link: string } | { id: string }))
+  | ({
+      type: "audio";
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      /** Whether it is shown as recorded by voice: OGG with OPUS. */
+      voice?: boolean | null;
+    } & ({ link: string } | { id: string }))
+  | ({
+      type: "document";
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+      caption?: string | null;
+      /** Its name on the phone. */
+      filename?: string | null;
+    } & ({ link: string } | { id: string }))
+  | ({
+      type: "sticker";
+      /**
+       * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+       * `id`.
+       */
+      link?: string | null;
+      /** The provider's id of uploaded media. Either this or `link`. */
+      id?: string | null;
+    } & ({ link: string } | { id: string }));
+
+export type ChatLocation = { latitude: number; longitude: number; name?: string | null; address?: string | null };
+
+export type ChatReaction = {
+  /** The provider's id of the message that came in. */
+  message_id: string;
+  /** Empty: the reaction is taken back. */
+  emoji: string;
+};
+
+export type ChatListSection = {
+  rows: readonly {
+    /** What comes back when it is chosen; each has another. */
+    id: string;
+    title: string;
+    description?: string | null;
+  }[];
+  /** Needed where there are several sections. */
+  title?: string | null;
+};
+
+export type ChatProductSection = { title: string; product_retailer_ids: readonly string[] };
+
+/** A message with buttons, a list, a link, a flow or products. */
+export type ChatInteractive =
+  | {
+      type: "button";
+      body: string;
+      buttons: readonly {
+        /** What comes back when it is pressed; each has another. */
+        id: string;
+        title: string;
+      }[];
+      header?:
+        | (
+            | { type: "text"; text: string }
+            | ({
+                type: "image";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "video";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "document";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+                /** Its name on the phone. */
+                filename?: string | null;
+              } & ({ link: string } | { id: string }))
+          )
+        | null;
+      footer?: string | null;
+    }
+  | {
+      type: "list";
+      body: string;
+      /** What is written on the button that opens the list. */
+      button: string;
+      /** With at most 10 rows in all. */
+      sections: readonly ChatListSection[];
+      header?: { type: "text"; text: string } | null;
+      footer?: string | null;
+    }
+  | {
+      type: "cta_url";
+      body: string;
+      /** What is written on the button. */
+      display_text: string;
+      /** The https address that it opens; in a message with a `pass`, also the pass's link. */
+      url: string;
+      header?:
+        | (
+            | { type: "text"; text: string }
+            | ({
+                type: "image";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "video";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "document";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+                /** Its name on the phone. */
+                filename?: string | null;
+              } & ({ link: string } | { id: string }))
+          )
+        | null;
+      footer?: string | null;
+    }
+  | {
+      type: "flow";
+      body: string;
+      /** The provider's id of the flow. */
+      flow_id: string;
+      /** What is written on the button. */
+      flow_cta: string;
+      header?:
+        | (
+            | { type: "text"; text: string }
+            | ({
+                type: "image";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "video";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "document";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+                /** Its name on the phone. */
+                filename?: string | null;
+              } & ({ link: string } | { id: string }))
+          )
+        | null;
+      footer?: string | null;
+      /** Comes back with the answers. */
+      flow_token?: string | null;
+      flow_action?: "navigate" | "data_exchange" | null;
+      /** The screen that it begins with. */
+      screen?: string | null;
+      /** What that screen is filled with: up to 16 KiB. */
+      data?: JsonObject | null;
+      mode?: "published" | "draft" | null;
+    }
+  | { type: "location_request_message"; body: string; footer?: string | null }
+  | {
+      type: "product";
+      /** The provider's id of the catalogue. */
+      catalog_id: string;
+      /** Your id of a product in the catalogue (SKU). */
+      product_retailer_id: string;
+      body?: string | null;
+      footer?: string | null;
+    }
+  | {
+      type: "product_list";
+      header: { type: "text"; text: string };
+      body: string;
+      /** The provider's id of the catalogue. */
+      catalog_id: string;
+      /** With at most 30 products in all. */
+      sections: readonly ChatProductSection[];
+      footer?: string | null;
+    }
+  | {
+      type: "catalog_message";
+      body: string;
+      footer?: string | null;
+      /** The product whose picture is shown; by default the first. */
+      product_retailer_id?: string | null;
+    }
+  | {
+      /** A type of the provider's. */
+      type: string;
+      /** Its action, which reaches the provider unchanged: up to 16 KiB. */
+      action: JsonObject;
+      header?:
+        | (
+            | { type: "text"; text: string }
+            | ({
+                type: "image";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "video";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+              } & ({ link: string } | { id: string }))
+            | ({
+                type: "document";
+                /**
+                 * An https address that the provider fetches the media from; letters beyond ASCII are escaped. Either this or
+                 * `id`.
+                 */
+                link?: string | null;
+                /** The provider's id of uploaded media. Either this or `link`. */
+                id?: string | null;
+                /** Its name on the phone. */
+                filename?: string | null;
+              } & ({ link: string } | { id: string }))
+          )
+        | null;
+      body?: string | null;
+      footer?: string | null;
+    };
+
+/**
+ * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
+ * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
+ * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
+ * object is an amount of money or a time.
+ */
+export type ChatParams =
+  | readonly (
+      | (string | number | boolean)
+      | {
+          type: "currency";
+          /** How it is written where the phone has no form of its own. */
+          fallback_value: string;
+          /** ISO 4217. */
+          code: string;
+          /** The amount times 1,000: 12500 is 12.50. */
+          amount_1000: number;
+        }
+      | {
+          type: "date_time";
+          /** How it is written where the phone has no form of its own. */
+          fallback_value: string;
+        }
+    )[]
+  | {
+      readonly [name: string]:
+        | (string | number | boolean)
+        | {
+            type: "currency";
+            /** How it is written where the phone has no form of its own. */
+            fallback_value: string;
+            /** ISO 4217. */
+            code: string;
+            /** The amount times 1,000: 12500 is 12.50. */
+            amount_1000: number;
+          }
+        | {
+            type: "date_time";
+            /** How it is written where the phone has no form of its own. */
+            fallback_value: string;
+          };
+    };
+
 /** What fills the template's header. It counts before the alias's. */
 export type ChatHeader =
   | {
@@ -1032,8 +1389,6 @@ export type ChatHeader =
       catalog_id?: string | null;
     };
 
-export type ChatProductSection = { title: string; product_retailer_ids: readonly string[] };
-
 export type ChatButton =
   | {
       /** The button's place in the template, from 0. */
@@ -1059,14 +1414,14 @@ export type ChatButton =
       index: number;
       sub_type: "catalog";
       /** The product whose picture is shown; by default the first. */
-      value?: string | null;
+      value?: (string | number | boolean) | null;
     }
   | {
       /** The button's place in the template, from 0. */
       index: number;
       sub_type: "mpm";
       /** The product whose picture is shown. */
-      value: string;
+      value: string | number | boolean;
       /** With at most 30 products in all. */
       sections: readonly ChatProductSection[];
     }
@@ -1108,51 +1463,7 @@ export type ChatCard = {
         /** The provider's id of the catalogue. */
         catalog_id?: string | null;
       };
-  /**
-   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
-   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
-   * object is an amount of money or a time.
-   */
-  params?:
-    | (
-        | readonly (
-            | (string | number | boolean)
-            | {
-                type: "currency";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-                /** ISO 4217. */
-                code: string;
-                /** The amount times 1,000: 12500 is 12.50. */
-                amount_1000: number;
-              }
-            | {
-                type: "date_time";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-              }
-          )[]
-        | {
-            readonly [name: string]:
-              | (string | number | boolean)
-              | {
-                  type: "currency";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                  /** ISO 4217. */
-                  code: string;
-                  /** The amount times 1,000: 12500 is 12.50. */
-                  amount_1000: number;
-                }
-              | {
-                  type: "date_time";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                };
-          }
-      )
-    | null;
+  params?: ChatParams | null;
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
 };
@@ -1174,55 +1485,14 @@ export type ChatSend = {
    * number. Either this or `phone_number`.
    */
   recipient?: string | null;
-  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  /**
+   * An alias of the tenant's, or else the provider's exact name of the template. Either this or a message without
+   * a template.
+   */
   template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
   language_code?: string | null;
-  /**
-   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
-   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
-   * object is an amount of money or a time.
-   */
-  params?:
-    | (
-        | readonly (
-            | (string | number | boolean)
-            | {
-                type: "currency";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-                /** ISO 4217. */
-                code: string;
-                /** The amount times 1,000: 12500 is 12.50. */
-                amount_1000: number;
-              }
-            | {
-                type: "date_time";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-              }
-          )[]
-        | {
-            readonly [name: string]:
-              | (string | number | boolean)
-              | {
-                  type: "currency";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                  /** ISO 4217. */
-                  code: string;
-                  /** The amount times 1,000: 12500 is 12.50. */
-                  amount_1000: number;
-                }
-              | {
-                  type: "date_time";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                };
-          }
-      )
-    | null;
+  params?: ChatParams | null;
   header?: ChatHeader | null;
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
@@ -1235,6 +1505,14 @@ export type ChatSend = {
    */
   components?: readonly ({ type: string } & JsonObject)[] | null;
   text?: ChatText | null;
+  media?: ChatMedia | null;
+  location?: ChatLocation | null;
+  /** Cards of people. All other members reach the provider unchanged. Up to 16 KiB. */
+  contacts?: readonly ({ name: { formatted_name: string } & JsonObject } & JsonObject)[] | null;
+  reaction?: ChatReaction | null;
+  interactive?: ChatInteractive | null;
+  /** The provider's id of the message that this one quotes. */
+  reply_to?: string | null;
   pass?: CarriedPass | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
@@ -1243,7 +1521,18 @@ export type ChatSend = {
   scheduled_at?: string | null;
   fallback?: Fallbacks | null;
 } & ({ phone_number: string } | { recipient: string }) &
-  ({ template_id: string } | { text: ChatText });
+  (
+    | { template_id: string }
+    | { text: ChatText }
+    | { media: ChatMedia }
+    | { location: ChatLocation }
+    | {
+        /** Cards of people. All other members reach the provider unchanged. Up to 16 KiB. */
+        contacts: readonly ({ name: { formatted_name: string } & JsonObject } & JsonObject)[];
+      }
+    | { reaction: ChatReaction }
+    | { interactive: ChatInteractive }
+  );
 
 export type ChatSendInBatch = {
   /**
@@ -1256,55 +1545,14 @@ export type ChatSendInBatch = {
    * number. Either this or `phone_number`.
    */
   recipient?: string | null;
-  /** An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`. */
+  /**
+   * An alias of the tenant's, or else the provider's exact name of the template. Either this or a message without
+   * a template.
+   */
   template_id?: string | null;
   /** The template's language. By default the alias's, or else `es`. */
   language_code?: string | null;
-  /**
-   * Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have
-   * names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks,
-   * tabs or other control characters, and with at most four blanks in a row: the provider takes no others. An
-   * object is an amount of money or a time.
-   */
-  params?:
-    | (
-        | readonly (
-            | (string | number | boolean)
-            | {
-                type: "currency";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-                /** ISO 4217. */
-                code: string;
-                /** The amount times 1,000: 12500 is 12.50. */
-                amount_1000: number;
-              }
-            | {
-                type: "date_time";
-                /** How it is written where the phone has no form of its own. */
-                fallback_value: string;
-              }
-          )[]
-        | {
-            readonly [name: string]:
-              | (string | number | boolean)
-              | {
-                  type: "currency";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                  /** ISO 4217. */
-                  code: string;
-                  /** The amount times 1,000: 12500 is 12.50. */
-                  amount_1000: number;
-                }
-              | {
-                  type: "date_time";
-                  /** How it is written where the phone has no form of its own. */
-                  fallback_value: string;
-                };
-          }
-      )
-    | null;
+  params?: ChatParams | null;
   header?: ChatHeader | null;
   /** What fills the template's buttons; one entry a button at most. */
   buttons?: readonly ChatButton[] | null;
@@ -1317,6 +1565,14 @@ export type ChatSendInBatch = {
    */
   components?: readonly ({ type: string } & JsonObject)[] | null;
   text?: ChatText | null;
+  media?: ChatMedia | null;
+  location?: ChatLocation | null;
+  /** Cards of people. All other members reach the provider unchanged. Up to 16 KiB. */
+  contacts?: readonly ({ name: { formatted_name: string } & JsonObject } & JsonObject)[] | null;
+  reaction?: ChatReaction | null;
+  interactive?: ChatInteractive | null;
+  /** The provider's id of the message that this one quotes. */
+  reply_to?: string | null;
   /**
    * When it is to be sent, at most 30 days ahead: date, time and zone in ISO 8601. A time that is past or less
    * than a second ahead: at once.
@@ -2433,7 +2689,7 @@ export type EmailJobContent = {
 export type WhatsappJobContent = {
   channel: "whatsapp";
   to: string;
-  /** The provider's name of it. Absent: a message in free text. */
+  /** The provider's name of it. Absent: a message without one. */
   template?: string;
   language?: string;
   /** Of the template's body, in order. */
@@ -2444,6 +2700,8 @@ export type WhatsappJobContent = {
   buttons?: readonly JsonObject[];
   /** Further ones, such as a carousel, in the provider's form. */
   components?: readonly JsonObject[];
+  /** Another message without a template, in the provider's form. */
+  message?: JsonObject;
   text?: { body: string; preview_url: boolean };
 };
 
@@ -3398,12 +3656,12 @@ export type Operations = {
     answer: ReadableStream<Uint8Array<ArrayBuffer>>;
   };
   /**
-   * Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
-   * to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass
-   * first, for 1 token; a value that is `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google),
-   * `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or `{{.pass.pass_id}}` and nothing else has the
-   * pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has credentials for the
-   * provider. Needs a key with the scope `send`.
+   * Queue a chat message. A template that the provider has approved and what fills it, or an answer (text, media,
+   * a location, contacts, a reaction or an interactive message) to somebody who wrote to the sending number within
+   * the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is
+   * `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}`
+   * (Apple) or `{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where
+   * neither the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
    */
   sendWhatsapp: { body: ChatSend; answer: PendingJob };
   /**

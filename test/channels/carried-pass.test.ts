@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chatWithPass } from "../../src/channels/whatsapp/carried-pass.ts";
 import { parseCarrier } from "../../src/domain/carried-pass.ts";
 import { TransportError, UnavailableError } from "../../src/domain/errors.ts";
 import { PLATFORM, WalletFront } from "../http/support/wallet-front.ts";
@@ -49,6 +50,19 @@ describe("a message with a pass", () => {
     const pass = await world.registry.passes.find("acme", passId);
     expect(pass).toMatchObject({ state: "creating", jobId: lastJob.jobId, content: { type: body.pass.pass_type } });
     expect(lastJob.recipient).toBe(path.endsWith("email") ? "ada@example.com" : "5491122334455");
+  });
+
+  test("is an answer whose button opens the pass", async () => {
+    world.front.lastWritten = () => Date.now();
+    const { phone_number } = CHAT;
+    const interactive = { type: "cta_url", body: "Your card", display_text: "Add", url: "{{.pass.download_url}}" };
+    const answer = await world.front.post("/v1/send/whatsapp", { phone_number, interactive, pass: apple() });
+    expect(answer.status).toBe(202);
+    const message = parseCarrier(world.lastJob.payload)?.message ?? {};
+    const download_url = "https://example.com/p/1";
+    const filled = chatWithPass(message, { values: { pass_id: "1", download_url }, file: null });
+    const action = { name: "cta_url", parameters: { display_text: "Add", url: download_url } };
+    expect(filled).toMatchObject({ message: { interactive: { action } } });
   });
 
   test("a pass that is null is none", async () => {

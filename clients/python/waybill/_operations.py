@@ -740,21 +740,29 @@ ChatSend = TypedDict(
         "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatSendParams11Item2, ChatSendParams11Item3]], Mapping[str, Any]], None]"],
+        "params": NotRequired["Union[ChatParams, None]"],
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "cards": NotRequired["Union[list[ChatCard], None]"],
         "limited_time_offer": NotRequired["Union[ChatOffer, None]"],
         "components": NotRequired["Union[list[Mapping[str, Any]], None]"],
         "text": NotRequired["Union[ChatText, None]"],
+        "media": NotRequired["Union[ChatMedia, None]"],
+        "location": NotRequired["Union[ChatLocation, None]"],
+        "contacts": NotRequired["Union[list[Mapping[str, Any]], None]"],
+        "reaction": NotRequired["Union[ChatReaction, None]"],
+        "interactive": NotRequired["Union[ChatInteractive, None]"],
+        "reply_to": NotRequired["Union[str, None]"],
         "pass": NotRequired["Union[CarriedPass, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
         "fallback": NotRequired["Union[Fallbacks, None]"],
     },
 )
 
-ChatSendParams11Item2 = TypedDict(
-    "ChatSendParams11Item2",
+ChatParams: TypeAlias = "Union[list[Union[Union[str, float, bool], ChatParamsValue1Item2, ChatParamsValue1Item3]], Mapping[str, Any]]"
+
+ChatParamsValue1Item2 = TypedDict(
+    "ChatParamsValue1Item2",
     {
         "type": "Literal['currency']",
         "fallback_value": "str",
@@ -763,8 +771,8 @@ ChatSendParams11Item2 = TypedDict(
     },
 )
 
-ChatSendParams11Item3 = TypedDict(
-    "ChatSendParams11Item3",
+ChatParamsValue1Item3 = TypedDict(
+    "ChatParamsValue1Item3",
     {
         "type": "Literal['date_time']",
         "fallback_value": "str",
@@ -856,7 +864,7 @@ ChatButtonValue3 = TypedDict(
     {
         "index": "int",
         "sub_type": "Literal['catalog']",
-        "value": NotRequired["Union[str, None]"],
+        "value": NotRequired["Union[Union[str, float, bool], None]"],
     },
 )
 
@@ -873,7 +881,7 @@ ChatButtonValue4 = TypedDict(
     {
         "index": "int",
         "sub_type": "Literal['mpm']",
-        "value": "str",
+        "value": "Union[str, float, bool]",
         "sections": "list[ChatProductSection]",
     },
 )
@@ -891,7 +899,7 @@ ChatCard = TypedDict(
     "ChatCard",
     {
         "header": "Union[ChatCardHeader1, ChatCardHeader2, ChatCardHeader3]",
-        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatCardParams11Item2, ChatCardParams11Item3]], Mapping[str, Any]], None]"],
+        "params": NotRequired["Union[ChatParams, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
     },
 )
@@ -923,24 +931,6 @@ ChatCardHeader3 = TypedDict(
     },
 )
 
-ChatCardParams11Item2 = TypedDict(
-    "ChatCardParams11Item2",
-    {
-        "type": "Literal['currency']",
-        "fallback_value": "str",
-        "code": "str",
-        "amount_1000": "int",
-    },
-)
-
-ChatCardParams11Item3 = TypedDict(
-    "ChatCardParams11Item3",
-    {
-        "type": "Literal['date_time']",
-        "fallback_value": "str",
-    },
-)
-
 ChatOffer = TypedDict(
     "ChatOffer",
     {
@@ -955,6 +945,368 @@ ChatTextValue2 = TypedDict(
     {
         "body": "str",
         "preview_url": NotRequired["Union[bool, None]"],
+    },
+)
+
+ChatMedia: TypeAlias = "Union[ChatMediaValue1, ChatMediaValue2, ChatMediaValue3, ChatMediaValue4, ChatMediaValue5]"
+
+ChatMediaValue1 = TypedDict(
+    "ChatMediaValue1",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "caption": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatMediaValue2 = TypedDict(
+    "ChatMediaValue2",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "caption": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatMediaValue3 = TypedDict(
+    "ChatMediaValue3",
+    {
+        "type": "Literal['audio']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "voice": NotRequired["Union[bool, None]"],
+    },
+)
+
+ChatMediaValue4 = TypedDict(
+    "ChatMediaValue4",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "caption": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatMediaValue5 = TypedDict(
+    "ChatMediaValue5",
+    {
+        "type": "Literal['sticker']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatLocation = TypedDict(
+    "ChatLocation",
+    {
+        "latitude": "float",
+        "longitude": "float",
+        "name": NotRequired["Union[str, None]"],
+        "address": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatReaction = TypedDict(
+    "ChatReaction",
+    {
+        "message_id": "str",
+        "emoji": "str",
+    },
+)
+
+ChatInteractive: TypeAlias = "Union[ChatInteractiveValue1, ChatInteractiveValue2, ChatInteractiveValue3, ChatInteractiveValue4, ChatInteractiveValue5, ChatInteractiveValue6, ChatInteractiveValue7, ChatInteractiveValue8, ChatInteractiveValue9]"
+
+ChatInteractiveValue1Header11 = TypedDict(
+    "ChatInteractiveValue1Header11",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatInteractiveValue1Header12 = TypedDict(
+    "ChatInteractiveValue1Header12",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue1Header13 = TypedDict(
+    "ChatInteractiveValue1Header13",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue1Header14 = TypedDict(
+    "ChatInteractiveValue1Header14",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue1ButtonsItem = TypedDict(
+    "ChatInteractiveValue1ButtonsItem",
+    {
+        "id": "str",
+        "title": "str",
+    },
+)
+
+ChatInteractiveValue1 = TypedDict(
+    "ChatInteractiveValue1",
+    {
+        "type": "Literal['button']",
+        "header": NotRequired["Union[Union[ChatInteractiveValue1Header11, ChatInteractiveValue1Header12, ChatInteractiveValue1Header13, ChatInteractiveValue1Header14], None]"],
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "buttons": "list[ChatInteractiveValue1ButtonsItem]",
+    },
+)
+
+ChatInteractiveValue2Header1 = TypedDict(
+    "ChatInteractiveValue2Header1",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatListSection = TypedDict(
+    "ChatListSection",
+    {
+        "title": NotRequired["Union[str, None]"],
+        "rows": "list[ChatListSectionRowsItem]",
+    },
+)
+
+ChatListSectionRowsItem = TypedDict(
+    "ChatListSectionRowsItem",
+    {
+        "id": "str",
+        "title": "str",
+        "description": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue2 = TypedDict(
+    "ChatInteractiveValue2",
+    {
+        "type": "Literal['list']",
+        "header": NotRequired["Union[ChatInteractiveValue2Header1, None]"],
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "button": "str",
+        "sections": "list[ChatListSection]",
+    },
+)
+
+ChatInteractiveValue3Header11 = TypedDict(
+    "ChatInteractiveValue3Header11",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatInteractiveValue3Header12 = TypedDict(
+    "ChatInteractiveValue3Header12",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue3Header13 = TypedDict(
+    "ChatInteractiveValue3Header13",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue3Header14 = TypedDict(
+    "ChatInteractiveValue3Header14",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue3 = TypedDict(
+    "ChatInteractiveValue3",
+    {
+        "type": "Literal['cta_url']",
+        "header": NotRequired["Union[Union[ChatInteractiveValue3Header11, ChatInteractiveValue3Header12, ChatInteractiveValue3Header13, ChatInteractiveValue3Header14], None]"],
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "display_text": "str",
+        "url": "str",
+    },
+)
+
+ChatInteractiveValue4Header11 = TypedDict(
+    "ChatInteractiveValue4Header11",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatInteractiveValue4Header12 = TypedDict(
+    "ChatInteractiveValue4Header12",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue4Header13 = TypedDict(
+    "ChatInteractiveValue4Header13",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue4Header14 = TypedDict(
+    "ChatInteractiveValue4Header14",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue4 = TypedDict(
+    "ChatInteractiveValue4",
+    {
+        "type": "Literal['flow']",
+        "header": NotRequired["Union[Union[ChatInteractiveValue4Header11, ChatInteractiveValue4Header12, ChatInteractiveValue4Header13, ChatInteractiveValue4Header14], None]"],
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "flow_id": "str",
+        "flow_cta": "str",
+        "flow_token": NotRequired["Union[str, None]"],
+        "flow_action": NotRequired["Union[Literal['navigate', 'data_exchange'], None]"],
+        "screen": NotRequired["Union[str, None]"],
+        "data": NotRequired["Union[Mapping[str, Any], None]"],
+        "mode": NotRequired["Union[Literal['published', 'draft'], None]"],
+    },
+)
+
+ChatInteractiveValue5 = TypedDict(
+    "ChatInteractiveValue5",
+    {
+        "type": "Literal['location_request_message']",
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue6 = TypedDict(
+    "ChatInteractiveValue6",
+    {
+        "type": "Literal['product']",
+        "body": NotRequired["Union[str, None]"],
+        "footer": NotRequired["Union[str, None]"],
+        "catalog_id": "str",
+        "product_retailer_id": "str",
+    },
+)
+
+ChatInteractiveValue7Header = TypedDict(
+    "ChatInteractiveValue7Header",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatInteractiveValue7 = TypedDict(
+    "ChatInteractiveValue7",
+    {
+        "type": "Literal['product_list']",
+        "header": "ChatInteractiveValue7Header",
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "catalog_id": "str",
+        "sections": "list[ChatProductSection]",
+    },
+)
+
+ChatInteractiveValue8 = TypedDict(
+    "ChatInteractiveValue8",
+    {
+        "type": "Literal['catalog_message']",
+        "body": "str",
+        "footer": NotRequired["Union[str, None]"],
+        "product_retailer_id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue9Header11 = TypedDict(
+    "ChatInteractiveValue9Header11",
+    {
+        "type": "Literal['text']",
+        "text": "str",
+    },
+)
+
+ChatInteractiveValue9Header12 = TypedDict(
+    "ChatInteractiveValue9Header12",
+    {
+        "type": "Literal['image']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue9Header13 = TypedDict(
+    "ChatInteractiveValue9Header13",
+    {
+        "type": "Literal['video']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue9Header14 = TypedDict(
+    "ChatInteractiveValue9Header14",
+    {
+        "type": "Literal['document']",
+        "link": NotRequired["Union[str, None]"],
+        "id": NotRequired["Union[str, None]"],
+        "filename": NotRequired["Union[str, None]"],
+    },
+)
+
+ChatInteractiveValue9 = TypedDict(
+    "ChatInteractiveValue9",
+    {
+        "type": "str",
+        "header": NotRequired["Union[Union[ChatInteractiveValue9Header11, ChatInteractiveValue9Header12, ChatInteractiveValue9Header13, ChatInteractiveValue9Header14], None]"],
+        "body": NotRequired["Union[str, None]"],
+        "footer": NotRequired["Union[str, None]"],
+        "action": "Mapping[str, Any]",
     },
 )
 
@@ -973,32 +1325,20 @@ ChatSendInBatch = TypedDict(
         "recipient": NotRequired["Union[str, None]"],
         "template_id": NotRequired["Union[str, None]"],
         "language_code": NotRequired["Union[str, None]"],
-        "params": NotRequired["Union[Union[list[Union[Union[str, float, bool], ChatSendInBatchParams11Item2, ChatSendInBatchParams11Item3]], Mapping[str, Any]], None]"],
+        "params": NotRequired["Union[ChatParams, None]"],
         "header": NotRequired["Union[ChatHeader, None]"],
         "buttons": NotRequired["Union[list[ChatButton], None]"],
         "cards": NotRequired["Union[list[ChatCard], None]"],
         "limited_time_offer": NotRequired["Union[ChatOffer, None]"],
         "components": NotRequired["Union[list[Mapping[str, Any]], None]"],
         "text": NotRequired["Union[ChatText, None]"],
+        "media": NotRequired["Union[ChatMedia, None]"],
+        "location": NotRequired["Union[ChatLocation, None]"],
+        "contacts": NotRequired["Union[list[Mapping[str, Any]], None]"],
+        "reaction": NotRequired["Union[ChatReaction, None]"],
+        "interactive": NotRequired["Union[ChatInteractive, None]"],
+        "reply_to": NotRequired["Union[str, None]"],
         "scheduled_at": NotRequired["Union[str, None]"],
-    },
-)
-
-ChatSendInBatchParams11Item2 = TypedDict(
-    "ChatSendInBatchParams11Item2",
-    {
-        "type": "Literal['currency']",
-        "fallback_value": "str",
-        "code": "str",
-        "amount_1000": "int",
-    },
-)
-
-ChatSendInBatchParams11Item3 = TypedDict(
-    "ChatSendInBatchParams11Item3",
-    {
-        "type": "Literal['date_time']",
-        "fallback_value": "str",
     },
 )
 
@@ -2304,12 +2644,12 @@ class Operations(Caller):
         idempotency_key: str | None = None,
         timeout: float | None = None,
     ) -> PendingJob:
-        """Queue a chat message. A template that the provider has approved and what fills it, or an answer in free text
-        to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass
-        first, for 1 token; a value that is `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google),
-        `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or `{{.pass.pass_id}}` and nothing else has the
-        pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has credentials for
-        the provider. Needs a key with the scope `send`.
+        """Queue a chat message. A template that the provider has approved and what fills it, or an answer (text,
+        media, a location, contacts, a reaction or an interactive message) to somebody who wrote to the sending
+        number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is
+        `{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}`
+        (Apple) or `{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where
+        neither the tenant nor the platform has credentials for the provider. Needs a key with the scope `send`.
         """
         answer: PendingJob = self._call(
             "POST",

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { isJsonArray, isJsonObject, type Json, type JsonObject, writtenOut } from "../../domain/json.ts";
 import { enumOf, optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers } from "../../http/sending/acceptance.ts";
-import { complaintAboutSections, graphSections, ProductId, ProductSections } from "./products.ts";
+import { complaintAboutSections, graphSections, ProductSections } from "./products.ts";
 import { AnyObject, complaintAboutRaw } from "./raw.ts";
 import { complaintAbout } from "./value-rules.ts";
 
@@ -71,7 +71,9 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("catalog"),
-          value: optional({ ...ProductId, description: "The product whose picture is shown; by default the first." }),
+          value: optional(
+            valueOf(VALUE_CHARS_MAX.catalog, "The product whose picture is shown; by default the first."),
+          ),
         },
         STRICT,
       ),
@@ -79,7 +81,7 @@ export const MessageButtonsSchema = Type.Array(
         {
           index,
           sub_type: Type.Literal("mpm"),
-          value: { ...ProductId, description: "The product whose picture is shown." },
+          value: valueOf(VALUE_CHARS_MAX.mpm, "The product whose picture is shown."),
           sections: ProductSections,
         },
         STRICT,

@@ -20,11 +20,16 @@ export function bodyWithPass(body: JsonObject, { type }: CarriedPass): JsonObjec
   }
   if (hasLink) return body;
   const link = placeholder(type === "google" ? "save_link" : "download_url");
-  return `pass would not reach the recipient: make a value of params or buttons ${link}, or text`;
+  return `pass would not reach the recipient: make a value of params or buttons ${link}, or text, or the url of interactive`;
 }
 
 function placeholder(name: string): string {
   return `{{.pass.${name}}}`;
+}
+
+/** Whether the value is a placeholder of a pass and nothing else. */
+export function isPlaceholder(value: Json): boolean {
+  return nameIn(value) !== null;
 }
 
 /** The name in a value that is a placeholder of a pass; null: it is an ordinary value. */
@@ -33,7 +38,7 @@ function nameIn(value: Json): string | null {
 }
 
 /** Members of a request, and of a payload, whose texts can be placeholders. */
-const FILLED = ["params", "buttons", "cards", "components", "text"];
+const FILLED = ["params", "buttons", "cards", "components", "text", "interactive", "message"];
 
 /** Texts that can be placeholders, and what each is called. */
 function valuesIn(body: JsonObject): readonly (readonly [where: string, value: Json])[] {

@@ -10,7 +10,7 @@ const WhatsappJobContent = Type.Object(
   {
     channel: Type.Literal("whatsapp"),
     to: Type.String(),
-    template: Type.Optional(Type.String({ description: "The provider's name of it. Absent: a message in free text." })),
+    template: Type.Optional(Type.String({ description: "The provider's name of it. Absent: a message without one." })),
     language: Type.Optional(Type.String()),
     parameters: Type.Optional(Type.Array(ParameterValue, { description: "Of the template's body, in order." })),
     named_parameters: Type.Optional(
@@ -21,6 +21,7 @@ const WhatsappJobContent = Type.Object(
     components: Type.Optional(
       Type.Array(AnyObject(), { description: "Further ones, such as a carousel, in the provider's form." }),
     ),
+    message: Type.Optional(AnyObject("Another message without a template, in the provider's form.")),
     text: Type.Optional(Type.Object({ body: Type.String(), preview_url: Type.Boolean() })),
   },
   { $id: "WhatsappJobContent" },
@@ -34,6 +35,7 @@ export const whatsappContentKind: ContentKind = {
     const payload = parsePayload(text);
     if (payload === null) return null;
     const [channel, { to }] = ["whatsapp", payload];
+    if ("message" in payload) return { channel, to, message: payload.message };
     if ("text" in payload) return { channel, to, text: { ...payload.text } };
     const { template, language, params, header, buttons, components } = payload;
     const values = isList(params) ? { parameters: params } : { named_parameters: { ...params } };

@@ -1,13 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import type { Clock } from "../../domain/clock.ts";
-import { CONTROL_IN_LINES } from "../../domain/control-characters.ts";
 import { isJsonObject, type Json } from "../../domain/json.ts";
 import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import { optional } from "../../http/schemas.ts";
 import { complaintAboutMembers, presentMembers, type Refusal } from "../../http/sending/acceptance.ts";
 import { chatLimits } from "./limits.ts";
 import type { TextPayload } from "./payload.ts";
-import { isLonger } from "./value-rules.ts";
+import { complaintAboutLines } from "./value-rules.ts";
 
 const BodyText = Type.String({
   minLength: 1,
@@ -40,26 +39,18 @@ export const FreeTextSchema = Type.Union(
 const MEMBERS = ["body", "preview_url"];
 
 /** What is wrong with a request's `text`, in a sentence; null: nothing. */
-export function complaintAboutText(value: Json | undefined): string | null {
-  if (value === undefined) return null;
-  if (!isJsonObject(value)) return complaintAboutBody(value, "text");
+export function complaintAboutText(value: Json): string | null {
+  const { chatTextCharsMax: charsMax } = chatLimits;
+  if (typeof value === "string") return complaintAboutLines(value, charsMax, "text");
+  if (!isJsonObject(value)) return "text must be a string, or an object with body and preview_url";
   const text = presentMembers(value);
   const unknown = complaintAboutMembers(text, MEMBERS, "text", "text.");
   if (unknown !== null) return unknown;
   const preview = text["preview_url"];
   if (preview !== undefined && typeof preview !== "boolean") return "text.preview_url must be true or false";
-  return text["body"] === undefined ? "text.body is required" : complaintAboutBody(text["body"], "text.body");
-}
-
-function complaintAboutBody(value: Json, member: string): string | null {
-  if (typeof value !== "string") {
-    return `${member} must be ${member === "text" ? "a string, or an object with body and preview_url" : "a string"}`;
-  }
-  if (value.trim() === "") return `${member} must not be empty`;
-  if (isLonger(value, chatLimits.chatTextCharsMax)) {
-    return `${member} must not be longer than ${chatLimits.chatTextCharsMax} characters`;
-  }
-  return CONTROL_IN_LINES.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
+  return text["body"] === undefined
+    ? "text.body is required"
+    : complaintAboutLines(text["body"], charsMax, "text.body");
 }
 
 /** The text that a checked request gives. */
@@ -68,13 +59,13 @@ export function freeTextOf(value: Json): TextPayload["text"] {
   return { body: String(body), preview_url: preview_url === true };
 }
 
-/** What decides whether free text may be sent. */
+/** What decides whether a message without a template may be sent. */
 export interface ReplyWindowPorts {
   readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** A number that free text is to be sent from. */
+/** A number that such a message is to be sent from. */
 interface SendingNumber {
   readonly phoneNumberId: string;
   /** Whether it is the tenant's own. Who wrote to a number of others, and when, is not the tenant's business. */
@@ -82,17 +73,19 @@ interface SendingNumber {
 }
 
 /**
- * Why free text cannot be sent to the recipient now, or null: the recipient wrote to the number within 24 hours
- * (WhatsApp Cloud API, "Customer service windows"). Rejects if the queue cannot be asked.
+ * Why a message without a template cannot be sent to the recipient now, or null: the recipient wrote to the number within 24
+ * hours (WhatsApp Cloud API, "Customer service windows"). Rejects if the queue cannot be asked.
+ *
+ * @param what The member that makes the message.
  */
 export async function closedWindow(
   { windows, clock }: ReplyWindowPorts,
   { phoneNumberId, isOwn }: SendingNumber,
-  to: string,
+  { to, what }: { readonly to: string; readonly what: string },
 ): Promise<Refusal | null> {
   const lastMs = await windows.lastWrittenMs(phoneNumberId, spellingsOf(to));
   if (lastMs !== null && lastMs + chatLimits.replyWindowMs > clock.nowMs()) return null;
-  const rule = "text is only taken within 24 hours of the recipient's last message to the number that sends";
+  const rule = `${what} is only taken within 24 hours of the recipient's last message to the number that sends`;
   return { status: 422, message: `${rule}${isOwn ? sinceWhen(lastMs) : ""}: send a template (template_id) instead` };
 }
 

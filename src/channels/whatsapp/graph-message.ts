@@ -8,15 +8,18 @@ import type { TemplatePayload, WhatsappPayload } from "./payload.ts";
  * this request never arrived.
  */
 export function graphMessage(payload: WhatsappPayload, callbackData: string): JsonObject {
-  const content =
-    "text" in payload ? { type: "text", text: payload.text } : { type: "template", template: templateOf(payload) };
   return {
     messaging_product: "whatsapp",
     recipient_type: "individual",
     ...(WHATSAPP_USER_ID.test(payload.to) ? { recipient: payload.to } : { to: payload.to }),
-    ...content,
+    ...contentOf(payload),
     biz_opaque_callback_data: callbackData,
   };
+}
+
+function contentOf(payload: WhatsappPayload): JsonObject {
+  if ("message" in payload) return payload.message;
+  return "text" in payload ? { type: "text", text: payload.text } : { type: "template", template: templateOf(payload) };
 }
 
 function templateOf({ template, language, params, header, buttons = [], components = [] }: TemplatePayload) {

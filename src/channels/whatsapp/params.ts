@@ -65,6 +65,7 @@ export const MessageParamsSchema = Type.Union(
     }),
   ],
   {
+    $id: "ChatParams",
     description:
       "Values of `{{1}}`, `{{2}}`, … in order, or an object of values by name for a template whose placeholders have " +
       "names. Numbers, digit by digit as they are sent, and booleans become text. Not empty, without line breaks, tabs or other " +

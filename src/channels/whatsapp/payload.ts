@@ -23,23 +23,32 @@ export interface TextPayload {
   readonly text: { readonly body: string; readonly preview_url: boolean };
 }
 
-export type WhatsappPayload = TemplatePayload | TextPayload;
+/** What is queued of any other message without a template. */
+export interface ReplyPayload {
+  readonly to: string;
+  /** In the provider's form: its `type`, the member of that name, and `context`. */
+  readonly message: JsonObject;
+}
+
+export type WhatsappPayload = TemplatePayload | TextPayload | ReplyPayload;
 
 /** The payload in the form of its job. */
 export function encodePayload(payload: WhatsappPayload): string {
   // A release must not send a message without what it does not know: buttons, and further components. It cannot read a name
   // that is elsewhere, and fails the job; nor can it read kinds of values, headers, buttons and messages that it does not know.
-  if ("text" in payload) return JSON.stringify(payload);
+  if (!("template" in payload)) return JSON.stringify(payload);
   const { template, buttons, components } = payload;
   if (components !== undefined) return JSON.stringify({ ...payload, template: { composed: template } });
   return JSON.stringify(buttons === undefined ? payload : { ...payload, template: { name: template } });
 }
 
 /** Parses what `encodePayload` wrote; null: it did not write this. */
-export function parsePayload(text: string): WhatsappPayload | null {
-  const parsed = parseJsonObject(text, parseWritten);
+export function parsePayload(queued: string): WhatsappPayload | null {
+  const parsed = parseJsonObject(queued, parseWritten);
   if (parsed === null || typeof parsed["to"] !== "string") return null;
-  return parsed["text"] === undefined ? templateIn(parsed, parsed["to"]) : textIn(parsed["text"], parsed["to"]);
+  const { to, text, message } = parsed;
+  if (message !== undefined) return isJsonObject(message) ? { to, message } : null;
+  return text === undefined ? templateIn(parsed, to) : textIn(text, to);
 }
 
 function templateIn(parsed: JsonObject, to: string): TemplatePayload | null {

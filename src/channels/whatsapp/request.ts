@@ -15,11 +15,20 @@ import {
   furtherComponents,
   OfferSchema,
 } from "./components.ts";
-import { closedWindow, complaintAboutText, FreeTextSchema, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
+import { closedWindow, freeTextOf, type ReplyWindowPorts } from "./free-text.ts";
 import { complaintAboutHeader, headerOf, MessageHeaderSchema } from "./header.ts";
 import { chatLimits } from "./limits.ts";
 import { complaintAboutParams, MessageParamsSchema, paramsOf } from "./params.ts";
 import { encodePayload } from "./payload.ts";
+import {
+  complaintAboutReply,
+  REPLY_CHOICES,
+  REPLY_MEMBERS,
+  REPLY_NAMES,
+  type ReplyName,
+  replyIn,
+  replyOf,
+} from "./reply.ts";
 import { isPlainLine } from "./value-rules.ts";
 
 /** ITU-T E.164: a number has at most 15 digits, and begins with the country's code, which has no zero in front. */
@@ -48,7 +57,7 @@ export const ChatSend = Type.Object(
         minLength: 1,
         maxLength: chatLimits.chatTemplateNameCharsMax,
         description:
-          "An alias of the tenant's, or else the provider's exact name of the template. Either this or `text`.",
+          "An alias of the tenant's, or else the provider's exact name of the template. Either this or a message without a template.",
       }),
     ),
     language_code: optional(
@@ -63,7 +72,7 @@ export const ChatSend = Type.Object(
     cards: optional(CardsSchema),
     limited_time_offer: optional(OfferSchema),
     components: optional(ComponentsSchema),
-    text: optional(FreeTextSchema),
+    ...REPLY_MEMBERS,
   },
   {
     $id: "ChatSend",
@@ -71,7 +80,7 @@ export const ChatSend = Type.Object(
     // For the document: the endpoint itself says what is missing.
     anyOf: [
       { required: ["template_id"], properties: { template_id: { type: "string", minLength: 1 } } },
-      { required: ["text"], properties: { text: FreeTextSchema } },
+      ...REPLY_CHOICES,
     ],
     allOf: [
       {
@@ -92,18 +101,19 @@ export interface ChatSendPorts extends ReplyWindowPorts {
 /**
  * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input
  * (400), then missing configuration (500). The template is not looked up, because only the provider knows which
- * templates exist. Free text is confirmed by what the recipient wrote lately (422).
+ * templates exist. A message without one is confirmed by what the recipient wrote lately (422).
  */
 export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPorts): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
   const body = presentMembers(given);
+  const reply = replyIn(body);
   const refusal =
     unknownMember(body, MEMBERS) ??
     badRecipient(body) ??
-    (body["text"] === undefined ? badTemplateMessage(body) : badText(body)) ??
+    (reply === null ? badTemplateMessage(body) : badReply(body, reply)) ??
     noCredentials(tenant, ports.platform);
   if (refusal !== null) return { ok: false, refusal };
-  return body["text"] === undefined ? { ok: true, job: toJob(tenant, body) } : textJob(tenant, body, ports);
+  return reply === null ? { ok: true, job: toJob(tenant, body) } : replyJob(tenant, { body, name: reply }, ports);
 }
 
 /** Members that only a message from a template has. */
@@ -117,7 +127,7 @@ const TEMPLATE_MEMBERS = [
   "limited_time_offer",
   "components",
 ];
-const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, "text", "recipient"];
+const MEMBERS = ["phone_number", ...TEMPLATE_MEMBERS, ...REPLY_NAMES, "reply_to", "recipient"];
 
 function badRecipient({ phone_number: number, recipient }: JsonObject): Refusal | null {
   if (recipient === undefined) return badPhoneNumber(number);
@@ -142,6 +152,7 @@ function badPhoneNumber(value: Json | undefined): Refusal | null {
 /** What is wrong with the members of a message from a template. */
 function badTemplateMessage(body: JsonObject): Refusal | null {
   return (
+    badQuotation(body["reply_to"]) ??
     badTemplate(body["template_id"]) ??
     badLanguage(body["language_code"]) ??
     refusalOf(complaintAboutParams(body["params"])) ??
@@ -151,12 +162,16 @@ function badTemplateMessage(body: JsonObject): Refusal | null {
   );
 }
 
-/** What is wrong with the members of a message in free text. */
-function badText(body: JsonObject): Refusal | null {
+function badQuotation(value: Json | undefined): Refusal | null {
+  return value === undefined ? null : malformed("reply_to is for messages without a template");
+}
+
+/** What is wrong with the members of a message without a template. */
+function badReply(body: JsonObject, name: ReplyName): Refusal | null {
   const other = TEMPLATE_MEMBERS.find((name) => body[name] !== undefined);
   if (other !== undefined)
-    return malformed(`${other} is for messages from a template: send either template_id or text`);
-  return refusalOf(complaintAboutText(body["text"]));
+    return malformed(`${other} is for messages from a template: send either template_id or ${name}`);
+  return refusalOf(complaintAboutReply(body, name));
 }
 
 function refusalOf(complaint: string | null): Refusal | null {
@@ -216,17 +231,24 @@ function toOf({ phone_number: number, recipient }: JsonObject): string {
 }
 
 /** Runs after every rule has passed. */
-function textJob(tenant: Tenant, body: JsonObject, ports: ChatSendPorts): Acceptance {
+function replyJob(tenant: Tenant, { body, name }: Reply, ports: ChatSendPorts): Acceptance {
   const to = toOf(body);
-  const job = {
-    recipient: normalisedRecipient(to),
-    payload: encodePayload({ to, text: freeTextOf(body["text"] ?? "") }),
-  };
+  const { text, reply_to: quoted } = body;
+  // A release that knows no other messages without a template reads text.
+  const isText = text !== undefined && quoted === undefined;
+  const payload = encodePayload(isText ? { to, text: freeTextOf(text) } : { to, message: replyOf(body, name) });
+  const job = { recipient: normalisedRecipient(to), payload };
   const sender = whatsappSenderOf(tenant, ports.platform);
   if (sender === null) return { ok: true, job };
   const { phoneNumberId } = sender;
   const isOwn = phoneNumberId !== ports.platform.whatsapp?.phoneNumberId;
-  return { ok: true, job, confirm: () => closedWindow(ports, { phoneNumberId, isOwn }, to) };
+  return { ok: true, job, confirm: () => closedWindow(ports, { phoneNumberId, isOwn }, { to, what: name }) };
+}
+
+interface Reply {
+  readonly body: JsonObject;
+  /** The member that makes the message. */
+  readonly name: ReplyName;
 }
 
 function malformed(message: string): Refusal {

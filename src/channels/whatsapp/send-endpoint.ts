@@ -49,6 +49,41 @@ const EXAMPLES = {
       },
     },
   },
+  carousel: {
+    summary: "A carousel",
+    value: {
+      phone_number: "5491122334455",
+      template_id: "winter_sale",
+      language_code: "en",
+      params: ["Ada", { type: "currency", fallback_value: "€25.00", code: "EUR", amount_1000: 25_000 }],
+      cards: ["coat", "boots"].map((value) => ({
+        header: { type: "image", link: `https://api.example.com/${value}.png` },
+        buttons: [{ index: 0, sub_type: "url", value }],
+      })),
+    },
+  },
+  interactive: {
+    summary: "An answer with buttons",
+    value: {
+      phone_number: "5491122334455",
+      interactive: {
+        type: "button",
+        body: "Shall we come tomorrow?",
+        buttons: [
+          { id: "yes", title: "Yes" },
+          { id: "no", title: "Another day" },
+        ],
+      },
+    },
+  },
+  media: {
+    summary: "A picture that answers a message",
+    value: {
+      phone_number: "5491122334455",
+      media: { type: "image", link: "https://api.example.com/door.jpeg", caption: "At your door" },
+      reply_to: "wamid.HBgNNTQ5MTEyMjMzNDQ1NRUCABIYFDNB",
+    },
+  },
   text: {
     summary: "An answer in free text",
     value: { phone_number: "5491122334455", text: { body: "Your parcel is at the door.", preview_url: false } },
@@ -63,8 +98,8 @@ export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
     operation: "sendWhatsapp",
     summary: "Queue a chat message",
     description:
-      "A template that the provider has approved and what fills it, or an answer in free text to somebody who wrote to the " +
-      "sending number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is " +
+      "A template that the provider has approved and what fills it, or an answer (text, media, a location, contacts, a reaction " +
+      "or an interactive message) to somebody who wrote to the sending number within the last 24 hours. A message with a `pass` makes the pass first, for 1 token; a value that is " +
       "`{{.pass.save_link}}`, `{{.pass.save_token}}` (Google), `{{.pass.download_url}}`, `{{.pass.download_token}}` (Apple) or " +
       "`{{.pass.pass_id}}` and nothing else has the pass's in its place. 202 means: on disk. 500 where neither the tenant nor the platform has " +
       "credentials for the provider.",
@@ -84,7 +119,7 @@ export function sendWhatsapp(ports: ChatSendPorts, desk: PassDesk): Endpoint {
 
 const WINDOW_CLOSED = tenantFailure(
   "ReplyWindowClosed",
-  "`text` to somebody who did not write to the sending number within the last 24 hours, or the Idempotency-Key was used with " +
+  "A message without a template to somebody who did not write to the sending number within the last 24 hours, or the Idempotency-Key was used with " +
     "another body.",
   "text is only taken within 24 hours of the recipient's last message to the number that sends, and no message from the " +
     "last two days is known: send a template (template_id) instead",

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CONTROL } from "../../domain/control-characters.ts";
+import { CONTROL, CONTROL_IN_LINES } from "../../domain/control-characters.ts";
 import { EXACT_CHARS_MAX, isExactNumber, type Json, numberOf } from "../../domain/json.ts";
 import { NOT_BLANK } from "../../http/schemas.ts";
 import { chatLimits } from "./limits.ts";
@@ -49,4 +49,12 @@ export function complaintAboutLine(value: Json | undefined, charsMax: number, me
   if (value === undefined) return null;
   const isFine = typeof value === "string" && value.trim() !== "" && !isLonger(value, charsMax) && isPlainLine(value);
   return isFine ? null : `${member} must be a text of 1 to ${charsMax} characters without control characters`;
+}
+
+/** What is wrong with a text of several lines, in a sentence; null: nothing. */
+export function complaintAboutLines(value: Json, charsMax: number, member: string): string | null {
+  if (typeof value !== "string") return `${member} must be a string`;
+  if (value.trim() === "") return `${member} must not be empty`;
+  if (isLonger(value, charsMax)) return `${member} must not be longer than ${charsMax} characters`;
+  return CONTROL_IN_LINES.test(value) || !value.isWellFormed() ? `${member} must not contain control characters` : null;
 }

@@ -192,11 +192,18 @@ function chatFacts(content: Extract<JobContent, { channel: "whatsapp" }>): reado
     buttons = [],
     components = [],
     text,
+    message,
   } = content;
   if (text !== undefined) {
     return [
       ["To", to],
       ["Text", text.body],
+    ];
+  }
+  if (message !== undefined) {
+    return [
+      ["To", to],
+      ["Message", shown(message)],
     ];
   }
   const byName = [...parameters.entries()].map(([at, value]) => [String(at + 1), value] as const);

@@ -1,12 +1,13 @@
-import { isJsonObject, type Json } from "../../../domain/json.ts";
+import { isJsonObject } from "../../../domain/json.ts";
 import { badValue, type GraphRefusal, invalid } from "./graph-refusal.ts";
+import { isReplyType, replyRefusal } from "./reply-request.ts";
 import { isOfAuthentication, templateName } from "./template-request.ts";
 
 /** A message in the form that the Graph API accepts. */
 export interface MessageRequest {
   /** Digits, or the id of a person. */
   readonly to: string;
-  /** The template's name; null: free text. */
+  /** The template's name; null: it has none. */
   readonly template: string | null;
   /** Returned with every callback. */
   readonly opaque: string | null;
@@ -28,7 +29,6 @@ export function readMessageRequest(body: string): MessageRequest | GraphRefusal 
     recipient,
     type,
     template,
-    text,
     biz_opaque_callback_data: opaque,
   } = parsed;
   if (messaging_product !== "whatsapp") return invalid("The parameter messaging_product is required.");
@@ -40,11 +40,13 @@ export function readMessageRequest(body: string): MessageRequest | GraphRefusal 
   if (typeof to !== "string" || to === "") return invalid("The parameter to is required.");
   if (number === undefined && !USER_ID.test(to)) return badValue("Recipient user id is not valid");
   if (number !== undefined && !/^\+?\d{7,15}$/.test(to)) return badValue("Recipient phone number is not valid");
-  if (type !== "template" && type !== "text") return { status: 400, code: 131051, message: "Unsupported message type" };
+  if (type !== "template" && !isReplyType(type)) {
+    return { status: 400, code: 131051, message: "Unsupported message type" };
+  }
   if (opaque !== undefined && (typeof opaque !== "string" || opaque.length > OPAQUE_CHARS_MAX)) {
     return badValue(`biz_opaque_callback_data must be a string of at most ${OPAQUE_CHARS_MAX} characters`);
   }
-  const name = type === "text" ? textRefusal(text) : templateName(template);
+  const name = type === "template" ? templateName(template) : replyRefusal(type, parsed);
   if (name !== null && typeof name !== "string") return name;
   if (number === undefined && isOfAuthentication(template)) return NO_USER_ID;
   return { to: to.replace("+", ""), template: name, opaque: opaque ?? null };
@@ -52,20 +54,6 @@ export function readMessageRequest(body: string): MessageRequest | GraphRefusal 
 
 const USER_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
 const OPAQUE_CHARS_MAX = 512;
-const TEXT_CHARS_MAX = 4_096;
-
-function textRefusal(text: Json | undefined): GraphRefusal | null {
-  if (!isJsonObject(text) || typeof text["body"] !== "string" || text["body"] === "") {
-    return invalid("The parameter text['body'] is required.");
-  }
-  if (text["body"].length > TEXT_CHARS_MAX) {
-    return invalid(`Param text['body'] must be at most ${TEXT_CHARS_MAX} characters long.`);
-  }
-  const preview = text["preview_url"];
-  return preview === undefined || typeof preview === "boolean"
-    ? null
-    : invalid("Param text['preview_url'] must be a boolean.");
-}
 
 const NO_USER_ID: GraphRefusal = {
   status: 400,

@@ -186,7 +186,7 @@ const UNDELIVERABLE: GraphRefusal = {
   message: "Message undeliverable",
   details: "Message Undeliverable.",
 };
-/** Of free text alone. */
+/** Of messages without a template alone. */
 const WINDOW_CLOSED: GraphRefusal = {
   status: 400,
   code: 131047,
@@ -227,12 +227,14 @@ function refused({ status, code, subcode, message, details, type = "OAuthExcepti
   return Response.json({ error }, { status });
 }
 
-/** The template that a kept request names, with its language, or the beginning of its text. */
+/** The template that a kept request names, with its language, or the beginning of its text, or else its type. */
 function subjectOf(source: string): string {
   const request: unknown = JSON.parse(source);
-  const { template, text }: JsonObject = isJsonObject(request) ? request : {};
-  if (isJsonObject(text)) return String(text["body"]).slice(0, SUBJECT_CHARS_MAX).toWellFormed();
-  if (!isJsonObject(template)) return "";
+  const { type, template, text, interactive }: JsonObject = isJsonObject(request) ? request : {};
+  const body = isJsonObject(interactive) ? interactive["body"] : undefined;
+  const words = isJsonObject(text) ? text["body"] : isJsonObject(body) ? body["text"] : undefined;
+  if (typeof words === "string") return words.slice(0, SUBJECT_CHARS_MAX).toWellFormed();
+  if (!isJsonObject(template)) return String(type);
   const language: JsonObject = isJsonObject(template["language"]) ? template["language"] : {};
   return `${String(template["name"])} (${String(language["code"])})`;
 }

@@ -200,13 +200,13 @@ function productRefusal(product: Json | undefined, path: string): GraphRefusal |
   return isNamed ? null : missing(`${path} requires product_retailer_id`);
 }
 
-function placeRefusal(place: Json | undefined, path: string): GraphRefusal | null {
+export function placeRefusal(place: Json | undefined, path: string): GraphRefusal | null {
   if (!isJsonObject(place)) return invalid(`Param ${path} must be a JSON object.`);
   const isPlace = [place["latitude"], place["longitude"]].every((one) => /^-?\d+(\.\d+)?$/.test(String(one ?? "")));
   return isPlace ? null : missing(`${path} requires latitude and longitude`);
 }
 
-function mediaRefusal(media: Json | undefined, path: string): GraphRefusal | null {
+export function mediaRefusal(media: Json | undefined, path: string): GraphRefusal | null {
   if (!isJsonObject(media)) return invalid(`Param ${path} must be a JSON object.`);
   const { link, id }: JsonObject = media;
   if ((link === undefined) === (id === undefined))
