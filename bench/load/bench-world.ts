@@ -64,7 +64,7 @@ export function benchTenants(count: number): readonly Tenant[] {
     emailTemplates: new Map(),
     emailSender: null,
     domains: new Map(),
-    whatsapp: { sender: null, aliases: new Map() },
+    whatsapp: { sender: null, aliases: new Map(), templates: null },
     wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
   }));
 }

@@ -1603,6 +1603,35 @@ export type Alias = {
 
 export type AliasList = { aliases: readonly Alias[] };
 
+export type ChatTemplate = {
+  name: string;
+  language: string;
+  /** In the provider's words: `APPROVED`, `PENDING`, `PAUSED`, `REJECTED`, … */
+  status: string;
+  category: string | null;
+  /** `POSITIONAL` or `NAMED`. */
+  parameter_format: string | null;
+  /** The provider's word for what is in the header: `TEXT`, `IMAGE`, …; null: there is none. */
+  header_format: string | null;
+  /** The placeholders of a header of text. */
+  header_params: readonly string[];
+  /** The placeholders of the body, each once; null: it is not understood. */
+  body_params: readonly string[] | null;
+  /** Places of the buttons that a message must fill. */
+  filled_buttons: readonly number[];
+};
+
+export type ChatTemplates = {
+  /** The provider's id of the account; null: the credentials name none. */
+  account_id: string | null;
+  /** Null: the list was never read. */
+  read_at: string | null;
+  /** Whether these are all. */
+  complete: boolean;
+  /** By name; one entry a language. */
+  templates: readonly ChatTemplate[];
+};
+
 export type IncomingMessage = {
   /** The provider's. */
   message_id: string;
@@ -3123,6 +3152,8 @@ export type WhatsappCredentials = {
   kind: "whatsapp";
   channel: "whatsapp";
   phone_number_id: string;
+  /** Null: it was not given. */
+  business_account_id: string | null;
   /** Equal for equal credentials: the beginning of a SHA-256. */
   fingerprint: string;
   /** When their certificate expires. */
@@ -3798,6 +3829,35 @@ export type Operations = {
     };
     answer: null;
   };
+  /** List the chat templates of a tenant's own account, as they were read last. */
+  listChatTemplates: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: ChatTemplates;
+  };
+  /** List the chat templates of a tenant's own account, as they were read last. Needs a key with the scope `read`. */
+  listOwnChatTemplates: { answer: ChatTemplates };
+  /**
+   * Read the chat templates of a tenant's own account from the provider. The list is kept, and what the provider's
+   * callbacks say of a template changes it. A send whose template does not fit is answered 400 from then on. 409
+   * where the tenant's credentials name no account, or the provider does not list its templates.
+   */
+  syncChatTemplates: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+    };
+    answer: ChatTemplates;
+  };
+  /**
+   * Read the chat templates of a tenant's own account from the provider. The list is kept, and what the provider's
+   * callbacks say of a template changes it. A send whose template does not fit is answered 400 from then on. 409
+   * where the tenant's credentials name no account, or the provider does not list its templates. Needs a key with
+   * the scope `manage`.
+   */
+  syncOwnChatTemplates: { answer: ChatTemplates };
   /**
    * Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never
    * given back.
@@ -3812,6 +3872,8 @@ export type Operations = {
       phone_number_id: string;
       /** an access token: printable ASCII characters without blanks */
       access_token: string;
+      /** the provider's id of the WhatsApp Business account, 1 to 32 digits, by which its templates can be listed */
+      business_account_id?: string | null;
     };
     answer: CredentialsStored;
   };
@@ -5428,6 +5490,10 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   putOwnAlias: { method: "PUT", path: "/v1/aliases/{alias}", repeat: "safe" },
   getOwnAlias: { method: "GET", path: "/v1/aliases/{alias}", repeat: "safe" },
   deleteOwnAlias: { method: "DELETE", path: "/v1/aliases/{alias}", repeat: "safe" },
+  listChatTemplates: { method: "GET", path: "/dash/api/tenants/{id}/whatsapp/templates", repeat: "safe" },
+  listOwnChatTemplates: { method: "GET", path: "/v1/whatsapp/templates", repeat: "safe" },
+  syncChatTemplates: { method: "POST", path: "/dash/api/tenants/{id}/whatsapp/templates/sync", repeat: "unsafe" },
+  syncOwnChatTemplates: { method: "POST", path: "/v1/whatsapp/templates/sync", repeat: "unsafe" },
   putWhatsappCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   getWhatsappCredentials: { method: "GET", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },
   deleteWhatsappCredentials: { method: "DELETE", path: "/dash/api/tenants/{id}/credentials/whatsapp", repeat: "safe" },

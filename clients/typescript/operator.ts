@@ -129,6 +129,14 @@ export class WaybillOperator {
       this.calls.call("deleteAlias", { path: { id, alias } }, options),
   };
 
+  /** What the chat provider has of a tenant's own account. */
+  readonly chatTemplates = {
+    /** As they were read last. */
+    list: (id: string, options?: CallOptions) => this.calls.call("listChatTemplates", { path: { id } }, options),
+    /** Reads them from the provider. */
+    sync: (id: string, options?: CallOptions) => this.calls.call("syncChatTemplates", { path: { id } }, options),
+  };
+
   readonly domains = {
     list: (id: string, options?: CallOptions) => this.calls.call("listTenantDomains", { path: { id } }, options),
     get: (id: string, domain: string, options?: CallOptions) =>

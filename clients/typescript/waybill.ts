@@ -175,6 +175,14 @@ export class Waybill {
     delete: (alias: string, options?: CallOptions) => this.calls.call("deleteOwnAlias", { path: { alias } }, options),
   };
 
+  /** What the chat provider has of the tenant's own account. */
+  readonly chatTemplates = {
+    /** As they were read last. */
+    list: (options?: CallOptions) => this.calls.call("listOwnChatTemplates", {}, options),
+    /** Reads them from the provider. */
+    sync: (options?: CallOptions) => this.calls.call("syncOwnChatTemplates", {}, options),
+  };
+
   /** Whom the tenant's messages no longer go to. */
   readonly suppressions = {
     list: (query: Query<"listOwnSuppressions"> = {}, options?: CallOptions) =>

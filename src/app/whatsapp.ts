@@ -5,6 +5,8 @@ import { NumberOwners } from "../channels/whatsapp/number-owners.ts";
 import type { WhatsappPorts } from "../channels/whatsapp/ports.ts";
 import { startGraphSandbox } from "../channels/whatsapp/sandbox/graph-sandbox.ts";
 import { WhatsappStatuses } from "../channels/whatsapp/statuses.ts";
+import { TemplateDesk } from "../channels/whatsapp/template-desk.ts";
+import { TemplateReader } from "../channels/whatsapp/template-reader.ts";
 import { WhatsappChannel } from "../channels/whatsapp/whatsapp-channel.ts";
 import type { Config } from "../config/config.ts";
 import type { EventReader } from "../domain/event-store.ts";
@@ -18,8 +20,9 @@ import type { WhatsappSender } from "../domain/whatsapp.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
+import type { Registry } from "../storage/registry.ts";
 import type { SuppressionList } from "../tenants/suppression-list.ts";
-import type { ChannelPorts, StartedChannel } from "./app-channel.ts";
+import type { ChannelPorts, ProviderUrls, StartedChannel } from "./app-channel.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const PUBLIC_API_URL = "https://graph.facebook.com";
@@ -61,7 +64,8 @@ interface WebhookContext {
   readonly queue: RedisQueue;
   readonly directory: TenantDirectory;
   readonly eventStore: { readonly reader: EventReader };
-  readonly registry: { readonly registry: { ownNumbers(): Promise<ReadonlyMap<string, string>> } };
+  readonly registry: { readonly registry: Pick<Registry, "ownNumbers" | "chatTemplates"> };
+  readonly urls: Pick<ProviderUrls, "whatsappApiUrl">;
   readonly platform: PlatformCredentials;
   readonly news: TenantNewsDesk;
   readonly suppressions: Pick<SuppressionList, "put">;
@@ -70,7 +74,7 @@ interface WebhookContext {
 
 /** What the API needs to take the chat provider's callbacks. */
 export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown): WhatsappPorts {
-  const { config, queue, directory, eventStore, platform, news, telemetry } = context;
+  const { config, queue, directory, eventStore, platform, urls, news, telemetry } = context;
   const { registry } = context.registry;
   const statuses = new WhatsappStatuses({
     queue,
@@ -89,9 +93,14 @@ export function openWhatsappWebhook(context: WebhookContext, shutdown: Shutdown)
   const heard = { messages, owners, news, platform, clock, telemetry };
   const suppressions = suppressionsOfPeople(context);
   const incoming = new IncomingChat({ ...heard, windows, suppressions, references: queue });
-  const parts = new CallbackParts({ ...heard, accounts: queue.senderAccounts });
+  const { chatTemplates } = registry;
+  const parts = new CallbackParts({ ...heard, accounts: queue.senderAccounts, templates: chatTemplates });
   shutdown.add("history", "chat parts", () => parts.stop());
-  return { webhookSecrets: config.webhookSecrets, statuses, incoming, parts, messages, windows };
+  // The sandbox's address, where it runs in this process or in another of this start.
+  const baseUrl = urls.whatsappApiUrl ?? realWhatsappUrl(config);
+  const reader = baseUrl === null ? null : new TemplateReader({ baseUrl, version: config.whatsappApiVersion });
+  const templates = new TemplateDesk({ reader, store: chatTemplates, clock, telemetry });
+  return { webhookSecrets: config.webhookSecrets, statuses, incoming, parts, messages, windows, templates };
 }
 
 function suppressionsOfPeople({ directory, queue, suppressions }: WebhookContext): SuppressionsOfPeople {

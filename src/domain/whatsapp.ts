@@ -24,6 +24,8 @@ export interface WhatsappAlias {
 export interface WhatsappSender {
   readonly phoneNumberId: string;
   readonly accessToken: string;
+  /** The provider's id of the account that has the number and its templates; absent: nobody has said. */
+  readonly accountId?: string;
 }
 
 /**
@@ -38,7 +40,7 @@ export const TEMPLATE_ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 /** Language of a template as the provider writes it: `es`, `en_US`, `zh_HK`. */
 export const LANGUAGE_CODE = /^[A-Za-z]{2,3}(?:[_-][A-Za-z0-9]{2,8}){0,2}$/;
 
-/** The provider's id of a phone number, not the number itself. */
+/** The provider's id of a phone number, not the number itself; and of an account. */
 export const PHONE_NUMBER_ID = /^[0-9]{1,32}$/;
 
 /** Characters that fit into an Authorization header (RFC 6750, 2.1, and those in other tokens that providers issue). */

@@ -50,7 +50,12 @@ const platform: PlatformCredentials = {
   apple: null,
   google: null,
 };
-const chatPorts = { platform, windows: { lastWrittenMs: async () => null }, clock: systemClock };
+const chatPorts = {
+  platform,
+  windows: { lastWrittenMs: async () => null },
+  templates: { doubt: () => null },
+  clock: systemClock,
+};
 const media: fc.Arbitrary<HeaderMedia> = fc.record(
   { type: fc.constantFrom(...HEADER_MEDIA_TYPES), link: fc.webUrl(), id: fc.string(), filename: anyText },
   { requiredKeys: ["type"] },
@@ -136,7 +141,7 @@ const chats = fc
     }),
   )
   .map(([shipped, body]) => {
-    const tenant = aTenant({ whatsapp: { sender: null, aliases: new Map([["shipped", shipped]]) } });
+    const tenant = aTenant({ whatsapp: { sender: null, aliases: new Map([["shipped", shipped]]), templates: null } });
     return payloadIn(acceptWhatsapp(tenant, wired(body), chatPorts));
   });
 

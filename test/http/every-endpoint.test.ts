@@ -72,6 +72,7 @@ const MEANT: readonly Excuse[] = [
     /^sendWhatsapp with .*"unknown_member".*: unexpectedly 400 .*"(?:\w+ is for messages |send either \w+ or \w+, not both)/,
     "what is beside its unknown member is for another kind of message",
   ],
+  [/^sync(?:Own)?ChatTemplates .*: unexpectedly 409 .*business_account_id/, "the credentials name no account"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
   [/^replayWebhookEvents with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/, "either time or an event"],

@@ -12,7 +12,7 @@ export function aTenant(overrides: Partial<Tenant> = {}): Tenant {
     emailTemplates: new Map(),
     emailSender: null,
     domains: new Map(),
-    whatsapp: { sender: null, aliases: new Map() },
+    whatsapp: { sender: null, aliases: new Map(), templates: null },
     wallet: { apple: null, google: null, templates: new Map(), webhookUrl: null },
     ...overrides,
   };

@@ -1390,6 +1390,31 @@ PutOwnAliasBody = TypedDict(
     },
 )
 
+ChatTemplates = TypedDict(
+    "ChatTemplates",
+    {
+        "account_id": "Union[str, None]",
+        "read_at": "Union[str, None]",
+        "complete": "bool",
+        "templates": "list[ChatTemplate]",
+    },
+)
+
+ChatTemplate = TypedDict(
+    "ChatTemplate",
+    {
+        "name": "str",
+        "language": "str",
+        "status": "str",
+        "category": "Union[str, None]",
+        "parameter_format": "Union[str, None]",
+        "header_format": "Union[str, None]",
+        "header_params": "list[str]",
+        "body_params": "Union[list[str], None]",
+        "filled_buttons": "list[int]",
+    },
+)
+
 PassRequest: TypeAlias = "Union[ApplePassRequest, GooglePassRequest, TemplatePassRequest]"
 
 ApplePassRequest = TypedDict(
@@ -2748,6 +2773,40 @@ class Operations(Caller):
         )
         return answer
 
+    def list_own_chat_templates(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> ChatTemplates:
+        """List the chat templates of a tenant's own account, as they were read last. Needs a key with the scope
+        `read`.
+        """
+        answer: ChatTemplates = self._call(
+            "GET",
+            "/v1/whatsapp/templates",
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
+    def sync_own_chat_templates(
+        self,
+        *,
+        timeout: float | None = None,
+    ) -> ChatTemplates:
+        """Read the chat templates of a tenant's own account from the provider. The list is kept, and what the
+        provider's callbacks say of a template changes it. A send whose template does not fit is answered 400 from
+        then on. 409 where the tenant's credentials name no account, or the provider does not list its templates.
+        Needs a key with the scope `manage`.
+        """
+        answer: ChatTemplates = self._call(
+            "POST",
+            "/v1/whatsapp/templates/sync",
+            repeat="unsafe",
+            timeout=timeout,
+        )
+        return answer
+
     def send_wallet(
         self,
         body: PassRequest,
@@ -3713,6 +3772,14 @@ class AliasesCalls:
         self.delete = calls.delete_own_alias
 
 
+class ChatTemplatesCalls:
+    """`waybill.chat_templates`, as in TypeScript."""
+
+    def __init__(self, calls: Operations) -> None:
+        self.list = calls.list_own_chat_templates
+        self.sync = calls.sync_own_chat_templates
+
+
 class SuppressionsCalls:
     """`waybill.suppressions`, as in TypeScript."""
 
@@ -3738,4 +3805,5 @@ class GroupedOperations(Operations):
         self.keys = KeysCalls(self)
         self.templates = TemplatesCalls(self)
         self.aliases = AliasesCalls(self)
+        self.chat_templates = ChatTemplatesCalls(self)
         self.suppressions = SuppressionsCalls(self)

@@ -9,6 +9,8 @@ import type { TenantNewsDesk } from "../../domain/tenant-news.ts";
 import { chatLimits } from "./limits.ts";
 import type { NumberOwners } from "./number-owners.ts";
 import { shortened } from "./shortened.ts";
+import { templateNews } from "./template-news.ts";
+import type { TemplateRepository } from "./template-repository.ts";
 import type { CallbackPart, WhatsappWebhook } from "./webhook.ts";
 
 export interface CallbackPartsPorts {
@@ -16,6 +18,7 @@ export interface CallbackPartsPorts {
   readonly accounts: SenderAccounts;
   readonly owners: Pick<NumberOwners, "of">;
   readonly news: Pick<TenantNewsDesk, "tell">;
+  readonly templates: Pick<TemplateRepository, "note">;
   readonly platform: Pick<PlatformCredentials, "whatsapp">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -44,6 +47,10 @@ export class CallbackParts {
     await this.noteNumbers(numbers);
     if (dropped > 0) this.count("dropped", dropped);
     if (parts.length === 0) return;
+    for (const part of parts) {
+      const news = templateNews(part);
+      if (news !== null && part.accountId !== null) await this.ports.templates.note(part.accountId, news);
+    }
     const found = await Promise.all(
       parts.map(async (part) => ({ part, id: idOf(part), owners: await this.ownersOf(part) })),
     );

@@ -1,4 +1,6 @@
 import { limits } from "../../domain/limits.ts";
+import type { WhatsappSender } from "../../domain/whatsapp.ts";
+import type { GraphError } from "./graph-errors.ts";
 
 /** An error of the chat provider, in its own words. */
 export interface ChatError {
@@ -35,4 +37,13 @@ function quotable(text: string): string {
     .trim();
   const max = limits.chatErrorCharsMax;
   return line.length > max ? `${line.slice(0, max - 1).toWellFormed()}…` : line;
+}
+
+/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
+export function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
+  const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
+  return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {
+    message: withoutToken(message),
+    details: details === null ? null : withoutToken(details),
+  });
 }

@@ -24,8 +24,20 @@ const credentialsBody = Type.Object(
       pattern: ACCESS_TOKEN.source,
       description: "an access token: printable ASCII characters without blanks",
     }),
+    business_account_id: Type.Optional(
+      Type.String({
+        pattern: PHONE_NUMBER_ID.source,
+        description:
+          "the provider's id of the WhatsApp Business account, 1 to 32 digits, by which its templates can be listed",
+      }),
+    ),
   },
-  { additionalProperties: false, examples: [{ phone_number_id: "106540352242922", access_token: "EAAJBexample" }] },
+  {
+    additionalProperties: false,
+    examples: [
+      { phone_number_id: "106540352242922", access_token: "EAAJBexample", business_account_id: "102290129340398" },
+    ],
+  },
 );
 
 /** `PUT /dash/api/tenants/{id}/credentials/whatsapp`: stores a tenant's own phone number. The API never returns it. */
@@ -35,7 +47,7 @@ export function credentialEndpoint(registry: CredentialStore): Endpoint {
     path: "/dash/api/tenants/:id/credentials/whatsapp",
     name: "operator",
     operation: "putWhatsappCredentials",
-    audit: { body: ["phone_number_id"] },
+    audit: { body: ["phone_number_id", "business_account_id"] },
     tag: "Tenants",
     summary:
       "Set a tenant's own phone number for chat, used where allow_custom names whatsapp; stored encrypted, never given back",

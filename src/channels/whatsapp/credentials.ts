@@ -6,6 +6,8 @@ import type { Secret, SecretPlace } from "../../storage/vault.ts";
 export interface WhatsappCredentials {
   readonly phone_number_id: string;
   readonly access_token: string;
+  /** The provider's id of the WhatsApp Business account. */
+  readonly business_account_id?: string | undefined;
 }
 
 /** What the registry calls these credentials. */
@@ -19,7 +21,7 @@ export function whatsappCredentialsPlace(tenantId: string): SecretPlace {
 /** The stored form of the credentials. */
 export function whatsappSecret(
   tenantId: string,
-  { phone_number_id, access_token }: WhatsappCredentials,
+  { phone_number_id, access_token, business_account_id }: WhatsappCredentials,
 ): Done<Secret> | Invalid {
   if (!PHONE_NUMBER_ID.test(phone_number_id)) {
     return invalid('The field "phone_number_id" must be 1 to 32 digits.');
@@ -27,16 +29,20 @@ export function whatsappSecret(
   if (!ACCESS_TOKEN.test(access_token)) {
     return invalid('The field "access_token" must be printable ASCII characters without blanks.');
   }
-  return done({ place: whatsappCredentialsPlace(tenantId), text: JSON.stringify({ phone_number_id, access_token }) });
+  if (business_account_id !== undefined && !PHONE_NUMBER_ID.test(business_account_id)) {
+    return invalid('The field "business_account_id" must be 1 to 32 digits.');
+  }
+  const text = JSON.stringify({ phone_number_id, access_token, business_account_id });
+  return done({ place: whatsappCredentialsPlace(tenantId), text });
 }
 
 /** Reads back what `whatsappSecret` wrote. */
 export function parseWhatsappCredentials(text: string): WhatsappSender {
   const value: unknown = JSON.parse(text);
   const members = isJsonObject(value) ? value : {};
-  const [phoneNumberId, accessToken] = [members["phone_number_id"], members["access_token"]];
+  const { phone_number_id: phoneNumberId, access_token: accessToken, business_account_id: accountId } = members;
   if (typeof phoneNumberId !== "string" || typeof accessToken !== "string") {
     throw new Error("stored chat credentials are incomplete");
   }
-  return { phoneNumberId, accessToken };
+  return { phoneNumberId, accessToken, ...(typeof accountId === "string" ? { accountId } : null) };
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { PlatformCredentials } from "../../domain/platform.ts";
 import type { Telemetry } from "../../domain/telemetry.ts";
+import type { TenantDirectory } from "../../domain/tenant.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { PassDesk } from "../../http/sending/carried-pass.ts";
 import type { RegistryTools } from "../../storage/registry.ts";
@@ -11,10 +12,13 @@ import { parseWhatsappCredentials, WHATSAPP_KIND, whatsappSecret } from "./crede
 import { incomingMessageEndpoint } from "./incoming-message-endpoint.ts";
 import type { WhatsappPorts } from "./ports.ts";
 import { sendWhatsapp, sendWhatsappBatch } from "./send-endpoint.ts";
+import { templateEndpoints } from "./template-endpoints.ts";
+import { TemplateRepository } from "./template-repository.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 interface WhatsappRegistry extends CredentialStore {
   readonly aliases: Aliases;
+  readonly chatTemplates: TemplateRepository;
   /** The number's id of every tenant that has a sending number of its own, by tenant. */
   ownNumbers(): Promise<ReadonlyMap<string, string>>;
 }
@@ -23,6 +27,7 @@ interface EndpointPorts {
   readonly platform: PlatformCredentials;
   readonly registry: WhatsappRegistry;
   readonly whatsapp: WhatsappPorts;
+  readonly directory: TenantDirectory;
   /** Takes passes that messages carry. */
   readonly passDesk: PassDesk;
   readonly clock: Clock;
@@ -31,12 +36,14 @@ interface EndpointPorts {
 
 /** All endpoints of the chat channel. */
 export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
-  const { platform, registry, whatsapp, clock, telemetry } = ports;
-  const sending = { platform, windows: whatsapp.windows, clock };
+  const { platform, registry, whatsapp, directory, clock, telemetry } = ports;
+  const { windows, templates } = whatsapp;
+  const sending = { platform, windows, templates, clock };
   return [
     sendWhatsapp(sending, ports.passDesk),
     sendWhatsappBatch(sending),
     ...aliasEndpoints(registry.aliases),
+    ...templateEndpoints({ desk: templates, store: registry.chatTemplates, directory }),
     credentialEndpoint(registry),
     incomingMessageEndpoint(whatsapp.messages),
     ...webhookEndpoints({ ...whatsapp, telemetry }),
@@ -47,6 +54,7 @@ export function whatsappEndpoints(ports: EndpointPorts): readonly Endpoint[] {
 export function whatsappRegistry({ database, changes, credentials }: RegistryTools): WhatsappRegistry {
   return {
     aliases: new AliasRepository(database, changes),
+    chatTemplates: new TemplateRepository(database, changes),
     async putWhatsappCredentials(tenantId, given) {
       const secret = whatsappSecret(tenantId, given);
       return secret.kind === "done" ? credentials.put(secret.value, "whatsapp") : secret;

@@ -39,7 +39,7 @@ export class GraphClient {
   constructor(private readonly options: GraphClientOptions) {
     const { baseUrl, version, clock } = options;
     this.reachability = new Reachability(new URL(baseUrl), clock);
-    this.root = VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
+    this.root = graphRoot(baseUrl, version);
   }
 
   /** Never rejects. Aborting `signal` acts like a time-out. */
@@ -79,7 +79,12 @@ export class GraphClient {
 
 const VERSIONED = /\/v\d{1,3}\.\d$/;
 
-function parseObject(text: string | null): JsonObject | null {
+/** What all addresses of the API begin with. */
+export function graphRoot(baseUrl: string, version: string): string {
+  return VERSIONED.test(baseUrl) ? baseUrl : `${baseUrl}/${version}`;
+}
+
+export function parseObject(text: string | null): JsonObject | null {
   if (text === null) return null;
   try {
     const parsed: unknown = JSON.parse(text);
@@ -101,7 +106,7 @@ function messageIdIn(answer: JsonObject | null): string | null {
  * The error of a reply in the provider's form, `{error: {…}}`, or in one that gateways before the API use: `{errors: [{…}]}`,
  * `{error: "…"}`, or the members of the error by themselves.
  */
-function errorIn(status: number, answer: JsonObject | null): GraphError {
+export function errorIn(status: number, answer: JsonObject | null): GraphError {
   const named = answer?.["error"] ?? answer?.["errors"];
   const first: unknown = Array.isArray(named) ? named[0] : named;
   if (typeof first === "string") return { status, code: null, message: first, details: null };

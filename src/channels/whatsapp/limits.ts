@@ -18,6 +18,20 @@ export const chatLimits = {
   /** What they take together, in memory, too. */
   aliasBytesMax: 8 * 1024 * 1024,
 
+  // The provider's list of an account's templates.
+  /** The provider allows an account 6,000 templates, each language being one. */
+  templatesMax: 10_000,
+  templateListBytesMax: 8 * 1024 * 1024,
+  templatePagesMax: 120,
+  templatePageBytesMax: 8 * 1024 * 1024,
+  templateSyncMsMax: 60_000,
+  /** A send waits no longer to hear whether its template is wrong. */
+  templateLookUpMsMax: 3_000,
+  /** So long is known what the provider said of a template. */
+  templateFreshMs: 60_000,
+  /** Questions about single templates that a tenant's sends cause in that time. */
+  templateLookUpsMax: 30,
+
   // Chat.
   /** The provider's initial rate for a phone number (80 a second, WhatsApp Cloud API, "Throughput"). */
   chatMessagesPerSecond: 80,

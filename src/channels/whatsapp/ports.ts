@@ -3,6 +3,7 @@ import type { ReplyWindows } from "../../domain/reply-windows.ts";
 import type { CallbackParts } from "./callback-parts.ts";
 import type { IncomingChat } from "./incoming-chat.ts";
 import type { WhatsappStatuses } from "./statuses.ts";
+import type { TemplateDesk } from "./template-desk.ts";
 
 /** What the endpoints of the chat channel need. */
 export interface WhatsappPorts {
@@ -15,6 +16,8 @@ export interface WhatsappPorts {
   readonly parts: Pick<CallbackParts, "take">;
   /** Shows operators what people wrote. */
   readonly messages: Pick<IncomingMessages, "page">;
+  /** Knows the templates of tenants' own accounts. */
+  readonly templates: Pick<TemplateDesk, "doubt" | "sync">;
   /** Says who wrote lately. */
   readonly windows: Pick<ReplyWindows, "lastWrittenMs">;
 }

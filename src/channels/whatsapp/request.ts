@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import { type PlatformCredentials, whatsappSenderOf } from "../../domain/platform.ts";
-import type { NewJob } from "../../domain/queue.ts";
 import { normalisedRecipient } from "../../domain/recipient-index.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { DEFAULT_LANGUAGE, LANGUAGE_CODE, WHATSAPP_USER_ID } from "../../domain/whatsapp.ts";
@@ -29,6 +28,7 @@ import {
   replyIn,
   replyOf,
 } from "./reply.ts";
+import type { TemplateDesk } from "./template-desk.ts";
 import { isPlainLine } from "./value-rules.ts";
 
 /** ITU-T E.164: a number has at most 15 digits, and begins with the country's code, which has no zero in front. */
@@ -95,13 +95,14 @@ export const ChatSend = Type.Object(
 
 /** What the checks of a chat send need beside the body. */
 export interface ChatSendPorts extends ReplyWindowPorts {
+  readonly templates: Pick<TemplateDesk, "doubt">;
   readonly platform: PlatformCredentials;
 }
 
 /**
  * Turns the parsed body of `POST /v1/send/whatsapp` into a job, or into the first reason to refuse it: malformed input
- * (400), then missing configuration (500). The template is not looked up, because only the provider knows which
- * templates exist. A message without one is confirmed by what the recipient wrote lately (422).
+ * (400), then missing configuration (500). Where the tenant's templates are known and the message fits none, the provider
+ * confirms that (400). A message without one is confirmed by what the recipient wrote lately (422).
  */
 export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPorts): Acceptance {
   if (!isJsonObject(given)) return { ok: false, refusal: malformed("the body must be a JSON object") };
@@ -113,7 +114,7 @@ export function acceptWhatsapp(tenant: Tenant, given: unknown, ports: ChatSendPo
     (reply === null ? badTemplateMessage(body) : badReply(body, reply)) ??
     noCredentials(tenant, ports.platform);
   if (refusal !== null) return { ok: false, refusal };
-  return reply === null ? { ok: true, job: toJob(tenant, body) } : replyJob(tenant, { body, name: reply }, ports);
+  return reply === null ? templateJob(tenant, body, ports) : replyJob(tenant, { body, name: reply }, ports);
 }
 
 /** Members that only a message from a template has. */
@@ -204,25 +205,34 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
 }
 
 /** Runs after every rule has passed, so the types of the fields are known. */
-function toJob(tenant: Tenant, body: JsonObject): Pick<NewJob, "recipient" | "payload" | "template"> {
+function templateJob(tenant: Tenant, body: JsonObject, { templates }: ChatSendPorts): Acceptance {
   const to = toOf(body);
-  const name = String(body["template_id"]);
-  const { language_code: language } = body;
-  const alias = tenant.whatsapp.aliases.get(name);
-  const header = headerOf(body["header"]) ?? alias?.header;
-  const buttons = buttonsOf(body["buttons"]) ?? [];
+  const own = String(body["template_id"]);
+  const { language_code: language, components: others } = body;
+  const alias = tenant.whatsapp.aliases.get(own);
+  const sent = {
+    name: alias?.metaName ?? own,
+    language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
+    params: paramsOf(body["params"]),
+    header: headerOf(body["header"]) ?? alias?.header ?? null,
+    buttons: buttonsOf(body["buttons"]) ?? [],
+  };
   const components = furtherComponents(body);
   const payload = encodePayload({
     to,
-    template: alias?.metaName ?? name,
-    language: typeof language === "string" ? language : (alias?.languageCode ?? DEFAULT_LANGUAGE),
-    params: paramsOf(body["params"]),
-    ...(header ? { header } : null),
-    ...(buttons.length > 0 ? { buttons } : null),
+    template: sent.name,
+    language: sent.language,
+    params: sent.params,
+    ...(sent.header === null ? null : { header: sent.header }),
+    ...(sent.buttons.length > 0 ? { buttons: sent.buttons } : null),
     ...(components.length > 0 ? { components } : null),
   });
   // The event store records the tenant's own name for the template, not the provider's template behind it.
-  return { recipient: normalisedRecipient(to), payload, template: name };
+  const job = { recipient: normalisedRecipient(to), payload, template: own };
+  // Components of kinds that nobody here knows may be what seems to be missing.
+  const doubt = others === undefined ? templates.doubt(tenant, sent) : null;
+  if (doubt === null) return { ok: true, job };
+  return { ok: true, job, confirm: async () => refusalOf(await doubt()) };
 }
 
 /** The number, or the id exactly as the provider has it. */

@@ -1,4 +1,4 @@
-import { pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { boolean, pgTable, primaryKey, text, timestamp } from "drizzle-orm/pg-core";
 import { json, slug, tenantId } from "../../storage/tables.ts";
 
 /** Tenants' own names for the chat provider's templates. */
@@ -15,4 +15,19 @@ export const aliases = pgTable(
     header: json("header"),
   },
   (table) => [primaryKey({ columns: [table.tenantId, table.alias] })],
+);
+
+/** What the chat provider listed of the templates of tenants' own accounts. */
+export const chatTemplates = pgTable(
+  "chat_templates",
+  {
+    tenantId: tenantId(),
+    /** The provider's id of the account. */
+    accountId: slug("account_id").notNull(),
+    readAt: timestamp("read_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
+    isComplete: boolean("is_complete").notNull(),
+    /** By name: `TemplateVersion`, one a language. */
+    templates: json("templates").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.tenantId, table.accountId] })],
 );

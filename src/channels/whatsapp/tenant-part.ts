@@ -2,7 +2,9 @@ import type { WhatsappAlias, WhatsappSender } from "../../domain/whatsapp.ts";
 import type { TenantPart, TenantTable } from "../../storage/tenant-part.ts";
 import { aliasOf } from "./alias-repository.ts";
 import { parseWhatsappCredentials, whatsappCredentialsPlace } from "./credentials.ts";
-import { aliases } from "./tables.ts";
+import { aliases, chatTemplates } from "./tables.ts";
+import type { TemplateList } from "./template-list.ts";
+import { listOf } from "./template-repository.ts";
 
 interface WhatsappMembers {
   readonly whatsapp: {
@@ -10,6 +12,8 @@ interface WhatsappMembers {
     readonly sender: WhatsappSender | null;
     /** By alias. */
     readonly aliases: ReadonlyMap<string, WhatsappAlias>;
+    /** Of the account that the sender names; null: it was never read, or no account is named. */
+    readonly templates: TemplateList | null;
   };
 }
 
@@ -25,16 +29,23 @@ const ALIASES: TenantTable<WhatsappAlias, typeof aliases.$inferSelect> = {
   parse: (row) => [row.alias, aliasOf(row)],
 };
 
+const TEMPLATES: TenantTable<TemplateList, typeof chatTemplates.$inferSelect> = {
+  table: chatTemplates,
+  key: { tenantId: chatTemplates.tenantId, name: chatTemplates.accountId },
+  sized: chatTemplates.templates,
+  select: (db, where) => db.select().from(chatTemplates).where(where),
+  parse: (row) => [row.accountId, listOf(row)],
+};
+
 /** The tenant's chat settings that are kept in memory. */
 export const whatsappPart: TenantPart<WhatsappMembers> = {
   templates: {},
-  tables: [ALIASES],
-  members: ({ tenant, rows, credentials }) => ({
-    whatsapp: {
-      sender: tenant.allowCustom.includes("whatsapp")
-        ? credentials(whatsappCredentialsPlace(tenant.id), parseWhatsappCredentials)
-        : null,
-      aliases: rows(ALIASES),
-    },
-  }),
+  tables: [ALIASES, TEMPLATES],
+  members: ({ tenant, rows, credentials }) => {
+    const sender = tenant.allowCustom.includes("whatsapp")
+      ? credentials(whatsappCredentialsPlace(tenant.id), parseWhatsappCredentials)
+      : null;
+    const templates = rows(TEMPLATES).get(sender?.accountId ?? "") ?? null;
+    return { whatsapp: { sender, aliases: rows(ALIASES), templates } };
+  },
 };

@@ -9,7 +9,7 @@ import type { Telemetry } from "../../domain/telemetry.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import type { WhatsappSender } from "../../domain/whatsapp.ts";
 import type { CallbackSigner } from "./callback-keys.ts";
-import { chatErrorText } from "./chat-error-text.ts";
+import { sayingOf } from "./chat-error-text.ts";
 import { GraphClient, type GraphReply } from "./graph-client.ts";
 import { type Consequence, type ErrorRule, type GraphError, isKnownCode, ruleFor } from "./graph-errors.ts";
 import { graphMessage } from "./graph-message.ts";
@@ -236,13 +236,4 @@ function spacedOut(afterMs: number): Outcome {
 function saidBy(reply: GraphReply, sender: WhatsappSender): { readonly reply?: string } {
   if (reply.kind === "accepted") return { reply: `accepted as ${reply.messageId}` };
   return reply.kind === "refused" ? { reply: sayingOf(reply.error, sender) } : {};
-}
-
-/** The provider's error text as shown to a tenant, without the access token that it may repeat. */
-function sayingOf({ code, status, message, details }: GraphError, { accessToken }: WhatsappSender): string {
-  const withoutToken = (text: string) => text.replaceAll(accessToken, "(…)");
-  return chatErrorText(code === null ? `HTTP ${status}` : `error ${code}`, {
-    message: withoutToken(message),
-    details: details === null ? null : withoutToken(details),
-  });
 }

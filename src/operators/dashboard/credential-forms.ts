@@ -58,9 +58,19 @@ export const CREDENTIAL_FORMS: Readonly<Record<CredentialKind, CredentialForm>> 
         hint: "The provider's id of the number: digits.",
       },
       { kind: "password", name: "access_token", label: "Access token", isRequired: true },
+      {
+        kind: "text",
+        name: "business_account_id",
+        label: "Business account id",
+        hint: "The provider's id of the WhatsApp Business account: digits. Its templates can be listed then.",
+      },
     ],
     put: (id, filled) => {
-      const body = { phone_number_id: filled.text("phone_number_id"), access_token: filled.text("access_token") };
+      const body = {
+        phone_number_id: filled.text("phone_number_id"),
+        access_token: filled.text("access_token"),
+        ...given(filled, ["business_account_id"]),
+      };
       return call("putWhatsappCredentials", { path: { id }, body });
     },
     remove: (id) => call("deleteWhatsappCredentials", { path: { id } }),

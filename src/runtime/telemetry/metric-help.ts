@@ -92,6 +92,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "chat_account_news",
     "What the chat provider told of accounts, numbers and templates, by field and whether it is alarming.",
   ],
+  [
+    "chat_template_doubts",
+    "Chat messages that seemed not to fit their template, by what the provider's list said: refused, taken or unknown.",
+  ],
   ["delivery_reports", "Later reports of providers and the MTA, by type and whether they were new."],
   ["engagements_dropped", "Opens and clicks that were not recorded, because too many waited for the queue."],
   ["webhook_calls", "Calls of tenants' event webhooks, by result: taken (2xx) or failed; a failed one is repeated."],

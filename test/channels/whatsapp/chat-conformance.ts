@@ -45,7 +45,7 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     const { registry } = open();
     const id = await newTenant();
     const seen = async () => (await elsewhere().directory.byId(id))?.whatsapp;
-    expect(await seen()).toEqual({ sender: null, aliases: new Map() });
+    expect(await seen()).toEqual({ sender: null, aliases: new Map(), templates: null });
     await must(registry.aliases.put(id, ALIAS));
     const { meta_name: metaName, language_code: languageCode, params, header } = ALIAS;
     await eventually("the alias", async () => (await seen())?.aliases.has("shipped"), STALE_MS_MAX);
@@ -61,6 +61,40 @@ export function chatConformance({ registry: open, elsewhere, newTenant }: ChatCo
     await eventually("the sender", async () => (await seen())?.sender !== null, STALE_MS_MAX);
     await must(registry.aliases.delete(id, "shipped"));
     await eventually("its end", async () => (await seen())?.aliases.size === 0, STALE_MS_MAX);
+  });
+
+  test("a list of templates is read back, seen elsewhere, and is of the account that the credentials name", async () => {
+    const { registry } = open();
+    const id = await newTenant();
+    const version = {
+      language: "es",
+      status: "APPROVED",
+      category: null,
+      parameter_format: null,
+      header_format: null,
+      header_params: [],
+      body_params: ["1"],
+      filled_buttons: [],
+    };
+    const templates = new Map([["shipped", [version]]]);
+    const list = { accountId: "9", readAtMs: 1_790_000_000_123, isComplete: true, templates };
+    expect(await must(registry.chatTemplates.put(id, list))).toEqual(list);
+    expect(await must(registry.chatTemplates.one(id, "9"))).toEqual(list);
+    expect(await must(registry.chatTemplates.one(id, "8"))).toBeNull();
+    const seen = async () => (await elsewhere().directory.byId(id))?.whatsapp.templates;
+    expect(await seen()).toBeNull();
+    await must(registry.changeTenant(id, { allow_custom: ["whatsapp"] }));
+    const credentials = { phone_number_id: "7", access_token: "t", business_account_id: "9" };
+    await must(registry.putWhatsappCredentials(id, credentials));
+    await eventually("the list", async () => (await seen()) !== null, STALE_MS_MAX);
+    expect(await seen()).toEqual(list);
+    await registry.chatTemplates.note("9", { name: "shipped", language: "es", status: "PAUSED" });
+    const status = async () => (await seen())?.templates.get("shipped")?.[0]?.status;
+    await eventually("its state", async () => (await status()) === "PAUSED", STALE_MS_MAX);
+    const other = { ...list, accountId: "8" };
+    await must(registry.chatTemplates.put(id, other));
+    expect(await must(registry.chatTemplates.one(id, "9"))).toBeNull();
+    expect(await registry.chatTemplates.put("nobody", other)).toEqual({ kind: "missing", what: "tenant" });
   });
 
   test("all tenants' own numbers are read at once, those that are used", async () => {

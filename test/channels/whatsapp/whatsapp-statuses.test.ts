@@ -308,7 +308,7 @@ describe("statuses that the provider signed for somebody else's number", () => {
 
   test("are told from the tenant's own number, and from calls that name none", async () => {
     const sender = { phoneNumberId: "777", accessToken: "token" };
-    const own = aTenant({ ...here.tenant, whatsapp: { sender, aliases: new Map() } });
+    const own = aTenant({ ...here.tenant, whatsapp: { sender, aliases: new Map(), templates: null } });
     const [one, two] = [await newChatJob(false), await newChatJob(false)];
     await handOver([one, two]);
     statuses = statusesFor({ directory: directoryOf([own]), platform: { whatsapp: null } });

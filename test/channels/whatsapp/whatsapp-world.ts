@@ -14,7 +14,11 @@ export const PLATFORM = { phoneNumberId: "555", accessToken: TOKEN };
 
 /** A tenant that sends from the platform's number, or from its own. */
 export function chatTenant(overrides: Partial<Tenant> = {}, sender: Tenant["whatsapp"]["sender"] = null): Tenant {
-  return aTenant({ channels: new Set(["whatsapp"]), whatsapp: { sender, aliases: new Map() }, ...overrides });
+  return aTenant({
+    channels: new Set(["whatsapp"]),
+    whatsapp: { sender, aliases: new Map(), templates: null },
+    ...overrides,
+  });
 }
 
 export function chatJob(payload: Partial<TemplatePayload> = {}, overrides: Partial<QueuedJob> = {}): QueuedJob {
@@ -43,6 +47,8 @@ export class CountingTelemetry extends QuietTelemetry {
 export interface Call {
   readonly method: string;
   readonly path: string;
+  /** The path with its query. */
+  readonly target: string;
   readonly headers: Headers;
   readonly text: string;
   readonly clientPort: number;
@@ -57,7 +63,8 @@ export function startProvider(answer: (call: Call) => Response | Promise<Respons
     async fetch(request, self): Promise<Response> {
       const { method, headers, url } = request;
       const clientPort = self.requestIP(request)?.port ?? 0;
-      const call = { method, headers, path: new URL(url).pathname, text: await request.text(), clientPort };
+      const { pathname: path, search } = new URL(url);
+      const call = { method, headers, path, target: `${path}${search}`, text: await request.text(), clientPort };
       calls.push(call);
       return await answer(call);
     },

@@ -10,6 +10,8 @@ import { MailReports } from "../../../src/channels/email/reports/mail-reports.ts
 import { SmtpProbe } from "../../../src/channels/email/smtp-probe.ts";
 import type { PassKitPorts } from "../../../src/channels/wallet/devices/pass-kit-ports.ts";
 import { walletCharges } from "../../../src/channels/wallet/retry-charges.ts";
+import { TemplateDesk } from "../../../src/channels/whatsapp/template-desk.ts";
+import { TemplateReader } from "../../../src/channels/whatsapp/template-reader.ts";
 import type { CallbackPart, ChatMessage, WhatsappStatus } from "../../../src/channels/whatsapp/webhook.ts";
 import type { Clock } from "../../../src/domain/clock.ts";
 import { JobIds } from "../../../src/domain/ids.ts";
@@ -107,6 +109,8 @@ export class Front {
   readonly parts: CallbackPart[] = [];
   /** Who last wrote to a number, and when. */
   lastWritten: (phoneNumberId: string, from: readonly string[]) => number | null = () => null;
+  /** Where the chat provider lists templates; empty: nowhere. */
+  graphUrl = "";
   /** Rejects what the chat provider reports, as a queue that is away does. */
   statusFailure: Error | null = null;
   readonly ports: ApiPorts;
@@ -115,6 +119,10 @@ export class Front {
   port = 0;
   apiKey = "";
   private stopping: Promise<void> | null = null;
+
+  private templateReader(): TemplateReader {
+    return new TemplateReader({ baseUrl: this.graphUrl, version: "v25.0" });
+  }
 
   private constructor(
     readonly database: RegistryDatabase,
@@ -202,6 +210,15 @@ export class Front {
         incoming: { take: async (messages) => void this.incoming.push(...messages) },
         parts: { take: async ({ parts }) => void this.parts.push(...parts) },
         messages: { page: async () => done({ items: [], nextCursor: null }) },
+        templates: new TemplateDesk({
+          reader: {
+            all: (...asked) => this.templateReader().all(...asked),
+            named: (...asked) => this.templateReader().named(...asked),
+          },
+          store: registry.chatTemplates,
+          clock,
+          telemetry,
+        }),
         windows: { lastWrittenMs: async (...asked) => this.lastWritten(...asked) },
       },
       passKit: NO_PASSES,

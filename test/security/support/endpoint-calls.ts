@@ -145,6 +145,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   previewOwnTemplate: (ids, fresh) => ({ ...ofOwnTemplate(ids, fresh), body: { data: { name: "Ann" } } }),
   testOwnTemplate: (ids, fresh) => ({ ...ofOwnTemplate(ids, fresh), body: { to_address: "ann@example.com" } }),
+  listOwnChatTemplates: none,
+  syncOwnChatTemplates: none,
   listOwnAliases: none,
   getOwnAlias: ofOwnAlias,
   putOwnAlias: (ids, fresh) => ({
@@ -187,6 +189,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getTemplate: ofTemplate,
   previewTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { data: { name: "Ann" } } }),
   testTemplate: (ids, fresh) => ({ ...ofTemplate(ids, fresh), body: { to_address: "ann@example.com" } }),
+  listChatTemplates: ofTenant,
+  syncChatTemplates: ofTenant,
   listAliases: ofTenant,
   putAlias: (ids, fresh) => ({ ...ofAlias(ids, fresh), body: { meta_name: "changed" } }),
   getAlias: ofAlias,

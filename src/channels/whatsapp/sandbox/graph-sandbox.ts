@@ -7,6 +7,7 @@ import type { Telemetry } from "../../../domain/telemetry.ts";
 import type { GraphRefusal } from "./graph-refusal.ts";
 import { type MessageRequest, readMessageRequest } from "./graph-request.ts";
 import { type MessageStatus, StatusCallbacks } from "./status-callbacks.ts";
+import { SANDBOX_TEMPLATES, templatePage } from "./template-page.ts";
 
 export interface GraphSandboxOptions {
   /** Signs the callbacks. */
@@ -21,6 +22,8 @@ export interface GraphSandboxOptions {
   readonly shuffled?: boolean;
   readonly doubled?: boolean;
   readonly early?: boolean;
+  /** What `GET /{account}/message_templates` lists for every account, as the API has it. Default: `hello_world`. */
+  readonly templates?: readonly JsonObject[];
   /** Asked for each message: whether its phone number is over its throughput, or fails. Default: never. */
   troubleOf?(phoneNumberId: string): NumberTrouble | null;
 }
@@ -98,13 +101,22 @@ class Sandbox {
   }
 
   async answer(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    if (request.method === "GET" && TEMPLATES.test(url.pathname)) return this.list(request, url);
     const body = await request.text();
-    const phoneNumberId = /^\/v\d{1,3}\.\d\/(\d{1,32})\/messages$/.exec(new URL(request.url).pathname)?.[1];
+    const phoneNumberId = /^\/v\d{1,3}\.\d\/(\d{1,32})\/messages$/.exec(url.pathname)?.[1];
     const refusal = request.method === "POST" && phoneNumberId !== undefined ? tokenRefusal(request) : UNSUPPORTED;
     if (refusal !== null || phoneNumberId === undefined) return refused(refusal ?? UNSUPPORTED);
     const message = readMessageRequest(body);
     if ("code" in message) return refused(message);
     return this.deliver(message, phoneNumberId, body);
+  }
+
+  private list(request: Request, url: URL): Response {
+    const refusal = tokenRefusal(request);
+    return refusal === null
+      ? Response.json(templatePage(this.options.templates ?? SANDBOX_TEMPLATES, url))
+      : refused(refusal);
   }
 
   private async deliver(message: MessageRequest, phoneNumberId: string, body: string): Promise<Response> {
@@ -145,6 +157,8 @@ class Sandbox {
     return this.refusals.take(key, REFUSALS);
   }
 }
+
+const TEMPLATES = /^\/v\d{1,3}\.\d\/\d{1,32}\/message_templates$/;
 
 interface Arrival {
   readonly outcome: SandboxOutcome;
