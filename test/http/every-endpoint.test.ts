@@ -128,7 +128,7 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listOwnJobs: ["from", "to"],
   listEvents: ["from", "to", "cursor"],
   getMetrics: ["metrics", "from", "to", "timezone"],
-  exportEvents: ["from", "to"],
+  exportEvents: ["from", "to", "tenant"],
   listTenants: ["cursor"],
   listTokenMovements: ["cursor"],
   listSuppressions: ["cursor", "address"],
