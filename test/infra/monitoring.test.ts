@@ -47,7 +47,12 @@ beforeAll(async () => {
   }
   metrics = await eventually("a server at work has metrics of all that it does", async () => {
     const text = await (await fetch(`${waybill.url}/metrics`)).text();
-    const isWhole = ['outcome="delivered"', 'cause="refused"} 1', "waybill_tenant_queue_jobs{", "recorder_lag_seconds{"];
+    const isWhole = [
+      'outcome="delivered"',
+      'cause="refused"} 1',
+      "waybill_tenant_queue_jobs{",
+      "recorder_lag_seconds{",
+    ];
     return isWhole.every((part) => text.includes(part)) ? text : null;
   });
 }, 300_000);
