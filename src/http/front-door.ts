@@ -13,6 +13,7 @@ import type { KeyHolder, Scope, Tenant, TenantDirectory } from "../domain/tenant
 import { type Tracer, traceInLog } from "../domain/tracing.ts";
 import { ApiError } from "./api-error.ts";
 import type { AuditLog } from "./audit.ts";
+import { bearerTokenOf } from "./bearer-token.ts";
 import type { Caller } from "./body-room.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { CHANGES_PER_SECOND, ChangePace } from "./change-pace.ts";
@@ -209,9 +210,9 @@ export class FrontDoor {
     return this.bodies.bytes(exchange, bytesMax);
   }
 
-  /** The tenant that the API key belongs to, and what the key allows; or null. */
-  holderOf(exchange: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
-    const apiKey = exchange.request.headers.get("x-api-key");
+  /** The tenant that the API key belongs to, and what the key allows; or null. It is in `X-API-Key`, or a Bearer token. */
+  holderOf({ request: { headers } }: Exchange): KeyHolder | null | Promise<KeyHolder | null> {
+    const apiKey = headers.get("x-api-key") ?? bearerTokenOf(headers.get("authorization"));
     if (apiKey === null || apiKey === "" || apiKey.length > API_KEY_CHARS_MAX) return null;
     return this.ports.directory.byApiKey(apiKey);
   }

@@ -370,7 +370,8 @@ const SECURITY_SCHEMES: JsonObject = {
     type: "apiKey",
     in: "header",
     name: "X-API-Key",
-    description: "A tenant's key. It allows what its scopes say: `send`, `read`, `manage`.",
+    description:
+      "A tenant's key. It allows what its scopes say: `send`, `read`, `manage`. Programs that know only `Authorization: Bearer` may give it there.",
   },
   applePass: {
     type: "http",

@@ -31,6 +31,19 @@ const EVERYWHERE: readonly (readonly [string, string])[] = [
   ["GET", "/dash/api/no-such"],
 ];
 
+describe("a tenant's key", () => {
+  test.each([
+    ["as a Bearer token", (key: string) => ({ Authorization: `Bearer ${key}` }), 404],
+    ["in both", (key: string) => ({ "X-API-Key": key, Authorization: `Bearer ${key}` }), 404],
+    ["wrong beside the right one", (key: string) => ({ "X-API-Key": `${key}x`, Authorization: `Bearer ${key}` }), 401],
+    ["of another scheme", (key: string) => ({ Authorization: `Basic ${key}` }), 401],
+    ["that is an operator's token", () => ({ Authorization: `Bearer ${OPERATOR_TOKEN}` }), 401],
+  ])("%s", async (_case, headersOf, status) => {
+    const path = "/v1/jobs/01936f2e-7c1a-7b3e-9a55-2f1c8f0a4d11";
+    expect((await front.fetch(path, { headers: headersOf(front.apiKey) })).status).toBe(status);
+  });
+});
+
 describe("every answer", () => {
   test.each(EVERYWHERE)("carries X-Request-Id and nosniff: %s %s", async (method, path) => {
     for (const headers of [{}, { "X-API-Key": front.apiKey }]) {
