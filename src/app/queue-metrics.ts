@@ -1,6 +1,13 @@
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
-import { type MeasuredQueue, queueFacts, type ShardDepth, type TenantQueueDepth } from "../domain/queue-depth.ts";
+import {
+  type MeasuredQueue,
+  QUEUE_WAITS,
+  type QueueFacts,
+  queueFacts,
+  type ShardDepth,
+  type TenantQueueDepth,
+} from "../domain/queue-depth.ts";
 import { recently } from "../domain/recently.ts";
 import type { Labels, Series, SeriesGauges, Telemetry } from "../domain/telemetry.ts";
 
@@ -58,27 +65,30 @@ export class QueueMetrics {
     return true;
   }
 
-  private show(depths: readonly ShardDepth[]): void {
+  private show(depths: QueueFacts["depths"]): void {
     const { clock, telemetry, channels } = this.ports;
     const nowMs = clock.nowMs();
     const ageOf = (sinceMs: number | null) => (sinceMs === null ? 0 : Math.max(0, nowMs - sinceMs) / 1000);
     const byShard: (readonly [Labels, Sum])[] = [];
+    const ages: Series[] = [];
     const tenants: TenantQueueDepth[] = [];
     for (const { shard, measured } of depths) {
       tenants.push(...measured);
       for (const channel of channels) {
-        const sum = measured.filter((each) => each.channel === channel).reduce(added, NOTHING);
-        byShard.push([{ shard: String(shard), channel }, sum]);
+        const labels = { shard: String(shard), channel };
+        const ofChannel = measured.filter((each) => each.channel === channel);
+        byShard.push([labels, ofChannel.reduce(added, NOTHING)]);
+        for (const waits of QUEUE_WAITS) {
+          const { oldestMs } = ofChannel.filter((each) => each.waits === waits).reduce(added, NOTHING);
+          ages.push([{ ...labels, waits }, ageOf(oldestMs)]);
+        }
       }
     }
     telemetry.series(
       "queue_jobs",
       byShard.map(([labels, { jobs }]) => [labels, jobs]),
     );
-    telemetry.series(
-      "queue_oldest_age_seconds",
-      byShard.map(([labels, { oldestMs }]) => [labels, ageOf(oldestMs)]),
-    );
+    telemetry.series("queue_oldest_age_seconds", ages);
     const perShard = (value: (depth: ShardDepth) => number): Series[] =>
       depths.map((depth) => [{ shard: String(depth.shard) }, value(depth)]);
     telemetry.series(

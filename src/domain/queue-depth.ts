@@ -36,9 +36,20 @@ export interface MeasuredQueue {
   memory(): Promise<RedisMemory>;
 }
 
+/** A tenant queue, and what its first job waits for as far as processes tell: an operator's pause, or its turn and all else. */
+export interface WaitingQueue extends TenantQueueDepth {
+  readonly waits: (typeof QUEUE_WAITS)[number];
+}
+
+export const QUEUE_WAITS = ["turn", "paused"] as const;
+
+export interface MeasuredShard extends ShardDepth {
+  readonly measured: readonly WaitingQueue[];
+}
+
 /** How the queue is as a whole. */
 export interface QueueFacts {
-  readonly depths: readonly ShardDepth[];
+  readonly depths: readonly MeasuredShard[];
   readonly memory: RedisMemory;
   /** Shards whose work no living process does. */
   readonly unowned: Readonly<Record<LeaseRole, number>>;
@@ -50,9 +61,18 @@ export async function queueFacts(queue: MeasuredQueue, shards: number): Promise<
   for (let shard = 0; shard < shards; shard += 1) depths.push(await queue.depth(shard));
   const { statuses } = await queue.statuses.statuses();
   const unowned = (role: LeaseRole) => ownerlessShards(statuses, role, shards).length;
+  const paused = new Set(statuses.flatMap((status) => status.paused.map(queueName)));
+  const waiting = (one: TenantQueueDepth): WaitingQueue => ({
+    ...one,
+    waits: paused.has(queueName(one)) ? "paused" : "turn",
+  });
   return {
-    depths,
+    depths: depths.map((depth) => ({ ...depth, measured: depth.measured.map(waiting) })),
     unowned: { dispatcher: unowned("dispatcher"), recorder: unowned("recorder") },
     memory: await queue.memory(),
   };
+}
+
+function queueName({ tenantId, channel }: Pick<TenantQueueDepth, "tenantId" | "channel">): string {
+  return `${tenantId} ${channel}`;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
-import type { ShardDepth } from "../../src/domain/queue-depth.ts";
+import type { MeasuredShard } from "../../src/domain/queue-depth.ts";
 import { alarmsOf, KNOWN_ALERTS, runbookOf } from "../../src/operators/overview/alarms.ts";
 import { overviewBody } from "../../src/operators/overview/body.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS } from "../../src/operators/overview/facts.ts";
@@ -14,7 +14,7 @@ const NOW_MS = Date.parse("2026-11-22T20:00:30Z");
 const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;
 
-function depth(shard: number, changes: Partial<ShardDepth> = {}): ShardDepth {
+function depth(shard: number, changes: Partial<MeasuredShard> = {}): MeasuredShard {
   return { shard, tenantQueues: 0, measured: [], parked: 0, oldestEventMs: null, ...changes };
 }
 
@@ -57,10 +57,10 @@ const events = (type: "sent" | "bounced" | "failed", count: number) => ({
 });
 const breaker = (sinceMs: number) =>
   ({ channel: "email", relay: "mx:25", state: "open", sinceMs, waitingJobs: 3 }) as const;
-const waiting = (seconds: number) =>
+const waiting = (seconds: number, waits: "turn" | "paused" = "turn") =>
   depth(0, {
     tenantQueues: 1,
-    measured: [{ tenantId: "acme", channel: "email", jobs: 1, oldestMs: NOW_MS - seconds * SECOND_MS }],
+    measured: [{ tenantId: "acme", channel: "email", jobs: 1, oldestMs: NOW_MS - seconds * SECOND_MS, waits }],
   });
 const away = (part: string): Partial<Facts> => ({ readiness: { failing: [], away: [{ part, sinceMs: NOW_MS }] } });
 const oneProcess = (changes: Partial<ProcessStatus>): Partial<Facts> => ({
@@ -96,7 +96,7 @@ const CASES: readonly [alert: string, raised: Partial<Facts>, calm: Partial<Fact
   [
     "WaybillBacklogOld",
     { queue: { ...CALM_QUEUE, depths: [waiting(901)] } },
-    { queue: { ...CALM_QUEUE, depths: [waiting(899)] } },
+    { queue: { ...CALM_QUEUE, depths: [waiting(899), waiting(9_000, "paused")] } },
   ],
   [
     "WaybillBreakerOpen",
@@ -154,6 +154,7 @@ test("the overview counts the minutes of an hour, and names the longest and the 
       channel: "email",
       jobs: 100 - n,
       oldestMs: NOW_MS - n * SECOND_MS,
+      waits: "turn" as const,
     }));
   const body = overviewBody({
     ...CALM,

@@ -88,9 +88,11 @@ const RULES: readonly Rule[] = [
     severity: "ticket",
     find: ({ queue, channels, nowMs }) =>
       channels.flatMap((channel) => {
-        const seconds = oldestSeconds(queue, channel, nowMs);
-        if (seconds <= BACKLOG_SECONDS) return [];
-        return [{ title: `messages on ${channel} wait`, detail: `the oldest for ${duration(seconds)}` }];
+        const oldest = oldestInTurn(queue, channel);
+        const seconds = oldest === null ? 0 : (nowMs - oldest.oldestMs) / 1_000;
+        if (oldest === null || seconds <= BACKLOG_SECONDS) return [];
+        const detail = `the oldest, of ${oldest.tenantId}, for ${duration(seconds)}`;
+        return [{ title: `messages on ${channel} wait`, detail }];
       }),
   },
   {
@@ -213,11 +215,14 @@ function partsAway({ queue, processes, rates, registry, readiness }: Facts): rea
   return [...parts];
 }
 
-function oldestSeconds(queue: QueueFacts | null, channel: ChannelName, nowMs: number): number {
-  const times = (queue?.depths ?? [])
-    .flatMap(({ measured }) => measured)
-    .flatMap((one) => (one.channel === channel && one.oldestMs !== null ? [one.oldestMs] : []));
-  return times.length === 0 ? 0 : (nowMs - times.reduce((a, b) => Math.min(a, b))) / 1_000;
+/** The tenant queue whose first job has waited longest, apart from those that an operator has paused. */
+function oldestInTurn(queue: QueueFacts | null, channel: ChannelName) {
+  let oldest: { readonly tenantId: string; readonly oldestMs: number } | null = null;
+  for (const { tenantId, oldestMs, ...one } of (queue?.depths ?? []).flatMap(({ measured }) => measured)) {
+    if (one.channel !== channel || one.waits !== "turn" || oldestMs === null) continue;
+    if (oldest === null || oldestMs < oldest.oldestMs) oldest = { tenantId, oldestMs };
+  }
+  return oldest;
 }
 
 /** How long the oldest event waits for the event store. */

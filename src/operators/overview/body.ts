@@ -1,7 +1,7 @@
 import type { EventType } from "../../domain/event.ts";
 import type { ChannelName } from "../../domain/job.ts";
 import type { ProcessStatus } from "../../domain/process-status.ts";
-import type { ShardDepth, TenantQueueDepth } from "../../domain/queue-depth.ts";
+import type { MeasuredShard, TenantQueueDepth } from "../../domain/queue-depth.ts";
 import { alarmsOf, lagSeconds } from "./alarms.ts";
 import { type Facts, firstMinuteMs, MINUTE_MS, MINUTES_SHOWN } from "./facts.ts";
 import type { OUTCOMES, OverviewBody } from "./schema.ts";
@@ -148,13 +148,13 @@ function processesOf({ processes, queue, channels, nowMs }: Facts): OverviewBody
   }));
 }
 
-function lagOf({ records }: ProcessStatus, depths: readonly ShardDepth[] | null, nowMs: number): number | null {
+function lagOf({ records }: ProcessStatus, depths: readonly MeasuredShard[] | null, nowMs: number): number | null {
   if (records.length === 0 || depths === null) return null;
   return rounded(lagSeconds({ depths: depths.filter(({ shard }) => records.includes(shard)) }, nowMs));
 }
 
 /** Those that wait for another try among them. */
-function jobsOf({ measured, parked }: ShardDepth): number {
+function jobsOf({ measured, parked }: MeasuredShard): number {
   return measured.reduce((sum, { jobs }) => sum + jobs, parked);
 }
 

@@ -17,7 +17,10 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Time of a delivery at its provider, in seconds, by channel, provider (own: tenants' own relays; none: it has no name) and whether it answered.",
   ],
   ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
-  ["queue_oldest_age_seconds", "Age of the oldest job in tenant queues, by shard and channel."],
+  [
+    "queue_oldest_age_seconds",
+    "Age of the oldest job in tenant queues, by shard, channel and what it waits for: an operator's pause (paused), or its turn and all else (turn).",
+  ],
   [
     "clocks_apart_seconds",
     "How far the clocks of Redis, of the process and of its shards are apart, if that is more than five minutes; else 0.",
