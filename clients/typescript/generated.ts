@@ -5224,6 +5224,20 @@ export type Operations = {
     };
     answer: Suppression;
   };
+  /** Whether the tenant's messages no longer go to this address, and why. */
+  getSuppression: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
+      address: string;
+    };
+    query?: {
+      /** The suppression for this topic alone; absent: the one for all messages. */
+      topic?: string;
+    };
+    answer: Suppression;
+  };
   /** Send to this address again. */
   deleteSuppression: {
     path: {
@@ -5255,6 +5269,18 @@ export type Operations = {
        * absent: messages on all topics, and those without one
        */
       topic?: string | null;
+    };
+    answer: Suppression;
+  };
+  /** Whether the tenant's messages no longer go to this address, and why. Needs a key with the scope `read`. */
+  getOwnSuppression: {
+    path: {
+      /** One e-mail address, phone number or WhatsApp user id, escaped. */
+      address: string;
+    };
+    query?: {
+      /** The suppression for this topic alone; absent: the one for all messages. */
+      topic?: string;
     };
     answer: Suppression;
   };
@@ -5598,8 +5624,10 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   listSuppressions: { method: "GET", path: "/dash/api/tenants/{id}/suppressions", repeat: "safe" },
   listOwnSuppressions: { method: "GET", path: "/v1/suppressions", repeat: "safe" },
   putSuppression: { method: "PUT", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
+  getSuppression: { method: "GET", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   deleteSuppression: { method: "DELETE", path: "/dash/api/tenants/{id}/suppressions/{address}", repeat: "safe" },
   putOwnSuppression: { method: "PUT", path: "/v1/suppressions/{address}", repeat: "safe" },
+  getOwnSuppression: { method: "GET", path: "/v1/suppressions/{address}", repeat: "safe" },
   deleteOwnSuppression: { method: "DELETE", path: "/v1/suppressions/{address}", repeat: "safe" },
   eraseRecipient: { method: "POST", path: "/dash/api/tenants/{id}/erasures", repeat: "unsafe" },
   listPlans: { method: "GET", path: "/dash/api/plans", repeat: "safe" },

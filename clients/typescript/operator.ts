@@ -205,6 +205,13 @@ export class WaybillOperator {
   readonly suppressions = {
     list: (id: string, query: Query<"listSuppressions"> = {}, options?: CallOptions) =>
       this.calls.list("listSuppressions", { path: { id }, query }, ({ suppressions }) => suppressions, options),
+    /** As `delete`. Rejects with the status 404 if there is none. */
+    get: (id: string, address: string, { topic, ...options }: CallOptions & { readonly topic?: string } = {}) =>
+      this.calls.call(
+        "getSuppression",
+        { path: { id, address }, query: topic === undefined ? {} : { topic } },
+        options,
+      ),
     put: (id: string, address: string, body: Body<"putSuppression"> = {}, options?: CallOptions) =>
       this.calls.call("putSuppression", { path: { id, address }, body }, options),
     /** `topic`: the suppression for this topic alone; without it the one for all messages. */

@@ -187,6 +187,9 @@ export class Waybill {
   readonly suppressions = {
     list: (query: Query<"listOwnSuppressions"> = {}, options?: CallOptions) =>
       this.calls.list("listOwnSuppressions", { query }, ({ suppressions }) => suppressions, options),
+    /** As `delete`: for this topic alone, or the one for all messages. Rejects with the status 404 if there is none. */
+    get: (address: string, { topic, ...options }: CallOptions & { readonly topic?: string } = {}) =>
+      this.calls.call("getOwnSuppression", { path: { address }, query: topic === undefined ? {} : { topic } }, options),
     put: (address: string, body: Body<"putOwnSuppression"> = {}, options?: CallOptions) =>
       this.calls.call("putOwnSuppression", { path: { address }, body }, options),
     /** `topic`: the suppression for this topic alone; without it the one for all messages. */

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { SUPPRESSION_REASONS } from "../domain/job.ts";
+import type { Page } from "../domain/page.ts";
 import { isRecipient, normalisedRecipient } from "../domain/recipient-index.ts";
 import {
   isErasedName,
@@ -104,6 +105,24 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
     putSuppression(ports),
     putOwnSuppression(ports),
     ...managedEndpoints({
+      method: "GET",
+      path: "suppressions/:address",
+      name: "suppression",
+      operation: "getSuppression",
+      summary: "Whether the tenant's messages no longer go to this address, and why",
+      params: { address: addressParameter },
+      query: { topic: topicParameter },
+      answers: { 200: { description: "They do not.", schema: Suppression, examples: [EXAMPLE] } },
+      fails: [404],
+      async handle({ tenantId, params: { address: text }, query: { topic } }) {
+        const address = addressIn(text);
+        const found = address === null ? [] : await allOf(suppressions, tenantId, address);
+        const one = found.find((record) => record.topic === topic);
+        if (one === undefined) throw notSuppressed(topic);
+        return reply(200, shown(one));
+      },
+    }),
+    ...managedEndpoints({
       method: "DELETE",
       path: "suppressions/:address",
       name: "delete_suppression",
@@ -118,8 +137,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
         const address = addressIn(text);
         const name = address === null ? null : suppressionName(address, topic);
         const wasThere = name !== null && resultOf(await suppressions.remove(tenant, name));
-        if (!wasThere)
-          throw new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
+        if (!wasThere) throw notSuppressed(topic);
         return reply(204, null);
       },
     }),
@@ -174,6 +192,26 @@ function putOwnSuppression(ports: Ports): Endpoint {
       return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, name, reason))));
     },
   });
+}
+
+/** The address's suppressions: the one for all messages, and those for topics. */
+async function allOf(suppressions: Ports["suppressions"], tenantId: string, address: string) {
+  const found: SuppressionRecord[] = [];
+  let cursor: string | null = null;
+  do {
+    const { items, nextCursor }: Page<SuppressionRecord> = resultOf(
+      await suppressions.page(tenantId, cursor, PAGE, address),
+    );
+    found.push(...items);
+    cursor = nextCursor;
+  } while (cursor !== null);
+  return found;
+}
+
+const PAGE = 500;
+
+function notSuppressed(topic: string | undefined): ApiError {
+  return new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
 }
 
 /** Null: it names nobody, or more than a name. */

@@ -146,7 +146,10 @@ test("nobody gets in without a key, or with one that is malformed, invented, rev
     ["with an invented key", { "x-api-key": inventedKey() }],
     ["with a revoked key", { "x-api-key": revokedKey }],
     ["with the operator token for a key", { "x-api-key": target.operatorToken }],
-    ["with the key as a bearer token", { authorization: `Bearer ${apiKey}` }],
+    ["with an invented key as a bearer token", { authorization: `Bearer ${inventedKey()}` }],
+    ["with a revoked key as a bearer token", { authorization: `Bearer ${revokedKey}` }],
+    ["with the operator token as a bearer token", { authorization: `Bearer ${target.operatorToken}` }],
+    ["with the key as a password", { authorization: `Basic ${btoa(`:${apiKey}`)}` }],
     ["with the key as a cookie", { cookie: `x-api-key=${apiKey}; api_key=${apiKey}` }],
     ["with the key in the query", {}, `api_key=${apiKey}&X-API-Key=${apiKey}`],
   ];

@@ -47,6 +47,11 @@ test("a suppression for a topic is put, listed, looked up and taken off beside t
   const forAll = { address: "ann@x.example", reason: "bounced", created_at: expect.any(String) };
   expect(found.body).toEqual({ suppressions: [forAll, entry], next_cursor: null });
   expect((await front.operate("GET", "/tenants/acme/suppressions?address=ann")).status).toBe(400);
+  expect((await front.operate("GET", path("ANN@x.example"))).body).toEqual(forAll);
+  expect((await front.operate("GET", ofTopic)).body).toEqual(entry);
+  const unknown = await front.operate("GET", `${path("ann@x.example")}?topic=other`);
+  expect([unknown.status, unknown.body["error"]]).toEqual([404, "this address is not suppressed for this topic"]);
+  expect((await front.operate("GET", path("nobody"))).status).toBe(404);
   const own = await front.fetch(`/v1/suppressions/ann@x.example`, {
     method: "PUT",
     headers: { "X-API-Key": front.apiKey, "Content-Type": "application/json" },

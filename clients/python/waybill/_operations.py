@@ -3635,6 +3635,24 @@ class Operations(Caller):
         )
         return answer
 
+    def get_own_suppression(
+        self,
+        address: str,
+        *,
+        topic: str | None = None,
+        timeout: float | None = None,
+    ) -> Suppression:
+        """Whether the tenant's messages no longer go to this address, and why. Needs a key with the scope `read`."""
+        answer: Suppression = self._call(
+            "GET",
+            "/v1/suppressions/{address}",
+            path_values={"address": address},
+            query={"topic": topic},
+            repeat="safe",
+            timeout=timeout,
+        )
+        return answer
+
     def delete_own_suppression(
         self,
         address: str,
@@ -3785,6 +3803,7 @@ class SuppressionsCalls:
 
     def __init__(self, calls: Operations) -> None:
         self.list = calls.iterate_own_suppressions
+        self.get = calls.get_own_suppression
         self.put = calls.put_own_suppression
         self.delete = calls.delete_own_suppression
 

@@ -160,6 +160,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   }),
   // Operators' calls make these again, before any call needs them.
   deleteOwnSuppression: ofOwnSuppression,
+  getOwnSuppression: ofOwnSuppression,
   deleteOwnAlias: ofOwnAlias,
   deleteOwnTemplate: ofOwnTemplate,
   revokeOwnKey: ({ ownKeyId }) => ({ path: { key_id: ownKeyId } }),
@@ -304,6 +305,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   deleteGoogleCredentials: ofTenant,
   unregisterDevice: ofPassKit,
   deleteSuppression: ofSuppression,
+  getSuppression: ofSuppression,
   deleteAlias: ofAlias,
   deleteWebhook: ofWebhook,
   deleteTemplate: ofTemplate,
