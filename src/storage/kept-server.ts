@@ -1,0 +1,101 @@
+import { type Clock, sleep } from "../domain/clock.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+export interface KeptServerOptions {
+  /** As in "redis-server". */
+  readonly name: string;
+  /** The counter of the times that it ended by itself. */
+  readonly exits: string;
+  /** Starts in a row that may fail before it is given up. */
+  readonly startsMax: number;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  /** Before each start. */
+  prepare(): Promise<void>;
+  /** Starts a process. */
+  make(): ServerProcess;
+  /** After a start that failed: whether something was repaired, so that another may succeed. */
+  repair?(): Promise<boolean>;
+  /** It is given up. */
+  onGone?(lastWords: string): void;
+}
+
+const RESTART_BASE_MS = 100;
+const RESTART_MAX_MS = 5_000;
+/** A server that has run this long is considered stable: its next exit counts as the first. */
+const STABLE_MS = 10_000;
+
+/** A private server that is started again whenever it ends. After `stop`, nothing is started any more. */
+export class KeptServer {
+  private readonly stopping = new AbortController();
+  private process: ServerProcess | null = null;
+  private watching: Promise<void> | null = null;
+
+  constructor(private readonly options: KeptServerOptions) {}
+
+  /** Of the current process. */
+  get pid(): number {
+    return this.process?.pid ?? 0;
+  }
+
+  /** Resolves once it answers; rejects if it does not start. */
+  async start(): Promise<void> {
+    this.watching = this.watch(await this.run());
+  }
+
+  /** Safe to call twice. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.process?.stop();
+    await this.watching;
+  }
+
+  /** The latest log lines of its latest process, oldest first. */
+  lastWords(): string {
+    return this.process?.lastWords() ?? "";
+  }
+
+  private async watch(first: ServerProcess): Promise<void> {
+    const { name, exits, startsMax, clock, telemetry, onGone } = this.options;
+    let failures = 0;
+    let current: ServerProcess | null = first;
+    while (!this.stopping.signal.aborted) {
+      const startedMs = clock.monotonicMs();
+      await current?.exited;
+      if (this.stopping.signal.aborted) return;
+      failures = current !== null && clock.monotonicMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
+      const lastWords = this.lastWords();
+      telemetry.count(exits);
+      telemetry.log("error", `${name} ended and is started again`, { failures, lastWords });
+      if (failures > startsMax) {
+        onGone?.(lastWords);
+        return;
+      }
+      await sleep(clock, Math.min(RESTART_BASE_MS * 2 ** (failures - 1), RESTART_MAX_MS), this.stopping.signal);
+      current = await this.run().catch((error: unknown) => {
+        if (this.stopping.signal.aborted) return null;
+        telemetry.log("error", `${name} does not start`, { error: String(error) });
+        return null;
+      });
+    }
+  }
+
+  private async run(): Promise<ServerProcess> {
+    const { name, prepare, repair } = this.options;
+    await prepare();
+    const process = await this.spawn();
+    if (process !== null) return process;
+    const isRepaired = !this.stopping.signal.aborted && ((await repair?.()) ?? false);
+    const repaired = isRepaired ? await this.spawn() : null;
+    if (repaired === null) throw new Error(`${name} does not start`);
+    return repaired;
+  }
+
+  private async spawn(): Promise<ServerProcess | null> {
+    if (this.stopping.signal.aborted) return null;
+    const process = this.options.make();
+    this.process = process;
+    return (await process.ready()) ? process : null;
+  }
+}
