@@ -23,7 +23,6 @@ const DRIVERS = {
   "swagger-ui-dist": ["http"],
   ioredis: ["engine/queue", "storage"],
   "@clickhouse/client": ["events", "storage"],
-  chdb: ["storage"],
   "@electric-sql/pglite": ["storage"],
   "drizzle-orm": ["storage", "tenants", "channels", "operators", "webhooks"],
   negotiator: ["http"],

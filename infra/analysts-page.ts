@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ClickHouse } from "../src/events/clickhouse.ts";
+import { ClickHouse, connectClickHouse } from "../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../src/events/clickhouse-event-writer.ts";
 import { migrateEventStore } from "../src/events/migrate-event-store.ts";
 import { systemClock } from "../src/runtime/system-clock.ts";
-import { openChdb } from "../src/storage/chdb.ts";
+import { startClickHouseChild } from "../src/storage/clickhouse-child.ts";
 import { type ClickHouseHttp, serveClickHouseHttp } from "../src/storage/clickhouse-http.ts";
 import { analystsData } from "./analysts-data.ts";
 
@@ -37,20 +37,23 @@ export function queriesOf(page: string): readonly PageQuery[] {
 /** A event store with the page's data set, and the face that analysts have of it. */
 export async function openExampleEventStore() {
   const folder = await mkdtemp(join(tmpdir(), "waybill-analysts-page-"));
-  const path = join(folder, "clickhouse");
   const target = { database: "waybill", cluster: null };
-  const chdb = openChdb(path, { folder: join(folder, "access"), database: target.database });
-  const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
+  const telemetry = { count() {}, gauge() {}, time() {}, log() {} };
+  const child = await startClickHouseChild({ folder, analysed: target.database, telemetry, clock: systemClock });
+  const clients = connectClickHouse(child.address);
+  const clickhouse = new ClickHouse({ client: clients.writer, clock: systemClock, timeoutMs: 20_000 });
   await migrateEventStore(clickhouse, target);
   // The data set stays where it is, and today does not.
   await new ClickHouseEventWriter(clickhouse, target, systemClock).write("example", analystsData());
-  const quiet = { count() {}, gauge() {}, time() {}, log() {} };
-  const face = serveClickHouseHttp({ path, database: target.database, port: 0, password: PASSWORD, telemetry: quiet });
+  const server = child.analysts ?? child.address;
+  const { database } = target;
+  const face = await serveClickHouseHttp({ server, database, port: 0, password: PASSWORD, telemetry });
   return {
     face,
     async close() {
       await face.stop();
-      await chdb.close();
+      await clients.close();
+      await child.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

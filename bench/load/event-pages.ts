@@ -6,7 +6,7 @@ import { type EventType, firstEventIdAt } from "../../src/domain/event.ts";
 import type { EventQuery, StoredEventRow } from "../../src/domain/event-store.ts";
 import type { ChannelName } from "../../src/domain/job.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../test/support/clickhouse-event-store.ts";
 import { createPostgres } from "../../test/support/postgres.ts";
 import { fillEvents, MONTH } from "./event-data.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
@@ -64,10 +64,10 @@ const DEPTHS = [
 
 /** Pages of a month of events by filter and depth, read by the production reader from chDB in this process. */
 export async function measurePages(options: PageOptions): Promise<PageReport> {
-  const engine = await startChdb();
+  const engine = await startEngine();
   try {
-    const eventStore = await engine.eventStore(DATABASE, "process");
-    const ingest = await ingestRate(await engine.eventStore(`${DATABASE}_ingest`, "process"));
+    const eventStore = await engine.eventStore(DATABASE);
+    const ingest = await ingestRate(await engine.eventStore(`${DATABASE}_ingest`));
     const begunMs = performance.now();
     const events = await fillEvents(eventStore.writing, DATABASE, options.events);
     const fillSeconds = round((performance.now() - begunMs) / 1000, 1);

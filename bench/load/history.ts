@@ -1,7 +1,7 @@
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import type { StoredEventRow } from "../../src/domain/event-store.ts";
 import { eventIdAt, storedEventRow } from "../../test/engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../../test/support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../test/support/clickhouse-event-store.ts";
 import { fillEvents, type Span, spanOf } from "./event-data.ts";
 import { type LatencySummary, round, summarise } from "./latency.ts";
 
@@ -33,12 +33,12 @@ const ASKED = ["t1", "t30", "t700"] as const;
 
 /** Recording and reading with a short and a long history, in turns. */
 export async function measureHistory({ days, eventsPerDay, rounds }: HistoryLoad): Promise<readonly HistoryReport[]> {
-  const engine = await startChdb();
+  const engine = await startEngine();
   try {
     const histories: History[] = [];
     for (const count of days) {
       const name = `history_${count}`;
-      const eventStore = await engine.eventStore(name, "process");
+      const eventStore = await engine.eventStore(name);
       const span = spanOf(count);
       const events = await fillEvents(eventStore.writing, name, eventsPerDay * count, span);
       histories.push({ days: count, eventStore, span, events, perSecond: [], micros: [], pagesMs: [] });

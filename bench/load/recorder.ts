@@ -12,7 +12,7 @@ import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
+import { openClickHouse } from "../../test/support/private-clickhouse.ts";
 import { openBenchQueue } from "./bench-queue.ts";
 import { redisCpuMs, startBenchRedis } from "./bench-redis.ts";
 import { noTelemetry } from "./bench-world.ts";
@@ -45,7 +45,7 @@ export async function measureRecorder(options: {
 }): Promise<RecorderReport> {
   const redis = await startBenchRedis();
   const folder = await mkdtemp(join(tmpdir(), "waybill-bench-recorder-"));
-  const chdb = openChdb(folder);
+  const chdb = await openClickHouse(folder);
   const ports = { clock: systemClock, random: systemRandom, telemetry: noTelemetry };
   const queue = await openBenchQueue(redis.url);
   const watched = new WatchedClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });

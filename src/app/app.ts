@@ -212,7 +212,7 @@ async function openBase(
   shutdown.add("history", "reports", () => reports.stop());
 
   const joins = place.kind === "child";
-  const clickhouseUrl = joins ? null : await startAnalysts(whole, shutdown);
+  const clickhouseUrl = joins ? null : await startAnalysts(whole, shutdown, stores.analysts);
   // Only in a process that can read the event store, which distinguishes a finished job from one that never existed.
   const sweeps = !joins && whole.config.roles.includes("api");
   const swept = { directory, queue, eventStore: eventStore.reader };

@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
+import type { ClickHouseAddress } from "../domain/event-store.ts";
 import { oneAtATime } from "../domain/one-at-a-time.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { RedisQueue } from "../engine/queue/redis-queue.ts";
@@ -43,7 +44,8 @@ export interface GivenToChildren {
   readonly stores: {
     readonly queue: RedisQueue;
     readonly redis: RedisAddress;
-    /** Gives a child access to the stores in the data folder. */
+    readonly eventStoreAddress: ClickHouseAddress | null;
+    /** Gives a child access to the registry in the data folder. */
     serveTo(calls: Calls): void;
   };
   /** The configuration for a child, except for its roles. */
@@ -187,9 +189,10 @@ export class MainProcess {
     this.owners.set(name, owner);
     const role = this.children.get(name);
     const { version } = this.options;
-    const { redis } = stores;
+    const { redis, eventStoreAddress: eventStore } = stores;
     const roles = role === undefined ? [] : [role];
-    await calls.call(BEGIN, { name, config: { ...config, roles }, redis, version, owner, peers: this.peers });
+    const order = { name, config: { ...config, roles }, redis, eventStore, version, owner, peers: this.peers };
+    await calls.call(BEGIN, order);
   }
 
   private lost(name: string): void {

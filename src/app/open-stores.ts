@@ -1,16 +1,16 @@
 import { statfsSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
+import type { ClickHouseAddress } from "../domain/event-store.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import { RedisQueue } from "../engine/queue/redis-queue.ts";
-import { removeExports } from "../events/parquet-files.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { systemRandom } from "../runtime/system-random.ts";
 import type { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
-import { removeStaging } from "../storage/backup/running-cut.ts";
-import type { Chdb } from "../storage/chdb.ts";
+import { type HoldEvents, removeStaging } from "../storage/backup/running-cut.ts";
 import { Database, type OpenDatabase } from "../storage/database.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
+import { removeExports } from "../storage/left-exports.ts";
 import type { EmbeddedPostgres } from "../storage/pglite.ts";
 import { Upkeep, type UpkeepOptions } from "../storage/upkeep.ts";
 import type { AppChannel } from "./app-channel.ts";
@@ -39,8 +39,12 @@ export interface Stores {
 
 /** The stores of a start's main process. */
 export interface MainStores extends Stores {
-  /** The engines in the data folder; null if a store is elsewhere, or in another process. */
-  readonly embedded: { readonly postgres: EmbeddedPostgres; readonly chdb: Chdb } | null;
+  /** The stores in the data folder, for a backup; null if one of them is elsewhere, or this is another process. */
+  readonly embedded: { readonly postgres: EmbeddedPostgres; readonly holdEvents: HoldEvents } | null;
+  /** Where the embedded event store runs statements of analysts; null: nowhere. */
+  readonly analysts: ClickHouseAddress | null;
+  /** Where the other processes of the start find the event store; null: they have none. */
+  readonly eventStoreAddress: ClickHouseAddress | null;
   serveTo(calls: Calls): void;
 }
 
@@ -68,7 +72,9 @@ export async function openStores(
   const [redis, database, eventStore] = await Promise.allSettled([
     shutdown.keep("redis", openRedis({ config, clock, telemetry }, onBroken)),
     shutdown.keep("database", openDatabase(config, "leave")),
-    usesEventStore(config) ? shutdown.keep("event store", openEventStore({ config, channels, clock }, "leave")) : null,
+    usesEventStore(config)
+      ? shutdown.keep("event store", openEventStore({ config, channels, clock, telemetry }, "leave"))
+      : null,
   ]);
   if (redis.status === "rejected") throw redis.reason;
   if (database.status === "rejected") throw database.reason;
@@ -94,17 +100,17 @@ export async function openStores(
   if (postgres !== null) {
     await startUpkeep({ db: postgres.db, clock, telemetry, freeBytes: () => freeBytesOf(config.home) }, shutdown);
   }
-  const chdb = eventStore.value?.chdb ?? null;
+  const events = eventStore.value?.embedded ?? null;
+  const holdEvents = events?.hold ?? null;
   return {
     queue,
     redis: redis.value.address,
     database: database.value,
     eventStore: eventStore.value,
-    embedded: config.redis === null && postgres !== null && chdb !== null ? { postgres, chdb } : null,
-    serveTo(calls) {
-      database.value.serveTo(calls);
-      eventStore.value?.serveTo(calls);
-    },
+    embedded: config.redis === null && postgres !== null && holdEvents !== null ? { postgres, holdEvents } : null,
+    analysts: events?.analysts ?? null,
+    eventStoreAddress: eventStore.value?.address ?? null,
+    serveTo: (calls) => database.value.serveTo(calls),
   };
 }
 
@@ -123,12 +129,12 @@ async function startUpkeep(options: UpkeepOptions, shutdown: Shutdown): Promise<
 export async function joinStores(
   options: StoresOptions,
   shutdown: Shutdown,
-  main: { readonly calls: Calls; readonly name: string; readonly redis: RedisAddress },
+  main: { readonly calls: Calls; readonly redis: RedisAddress; readonly eventStore: ClickHouseAddress | null },
 ): Promise<Stores> {
   const { channels, config } = options;
   const database = await shutdown.keep("database", joinDatabase(config, main.calls));
-  const hasEventStore = config.clickhouseUrl === null || usesEventStore(config);
-  const eventStore = hasEventStore ? joinEventStore({ config, channels, clock: systemClock }, main) : null;
+  const { eventStore: address } = main;
+  const eventStore = address === null ? null : joinEventStore({ config, channels, clock: systemClock }, address);
   if (eventStore !== null) shutdown.add("stores", "event store", () => eventStore.close());
   return { queue: await openQueue(options, shutdown, main.redis), redis: main.redis, database, eventStore };
 }

@@ -25,7 +25,8 @@ export async function storesAt(
 ): Promise<MainStores> {
   if (place.kind !== "child") return openStores(options, shutdown, onBroken);
   const { calls, order } = place;
-  return { ...(await joinStores(options, shutdown, { ...order, calls })), embedded: null, serveTo: () => undefined };
+  const joined = await joinStores(options, shutdown, { ...order, calls });
+  return { ...joined, embedded: null, analysts: null, eventStoreAddress: order.eventStore, serveTo: () => undefined };
 }
 
 /** What this process answers about the start. */

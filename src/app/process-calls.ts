@@ -1,6 +1,7 @@
 import type { DeviceComplaint } from "../channels/wallet/devices/device-log.ts";
 import type { Config } from "../config/config.ts";
 import { callName } from "../domain/calls.ts";
+import type { ClickHouseAddress } from "../domain/event-store.ts";
 import type { SandboxMessage } from "../domain/report.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
 import type { ReadinessState } from "../http/readiness.ts";
@@ -13,6 +14,8 @@ export interface ChildOrder {
   /** The configuration of the start, with the child's own roles, and where the sandboxes are. */
   readonly config: Config;
   readonly redis: RedisAddress;
+  /** Null: the start has none. */
+  readonly eventStore: ClickHouseAddress | null;
   readonly version: string;
   /** The owner name of its leases. */
   readonly owner: string;

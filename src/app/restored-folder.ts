@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { Telemetry } from "../domain/telemetry.ts";
 import { countQueuedJobs, prepareRestoredQueue, type QueuedDecision } from "../engine/queue/restored-queue.ts";
-import { ClickHouse } from "../events/clickhouse.ts";
+import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
 import { systemClock } from "../runtime/system-clock.ts";
-import { openChdb } from "../storage/chdb.ts";
+import { startClickHouseChild } from "../storage/clickhouse-child.ts";
 import { migrate } from "../storage/migrate.ts";
 import { openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
@@ -25,7 +25,7 @@ export interface RestoredFolder {
 /** Opens the engines on a data folder that no process uses. Rejects if one of them does not open, or is of a later version. */
 export async function openRestoredFolder(folder: string, telemetry: Telemetry): Promise<RestoredFolder> {
   const { tenants } = await readRegistry(folder);
-  const { events, lastEventId } = await readEvents(folder);
+  const { events, lastEventId } = await readEvents(folder, telemetry);
   const redis = await startRedisChild({ folder: join(folder, "redis"), telemetry, clock: systemClock });
   const queue = { address: redis.address, clock: systemClock, telemetry };
   try {
@@ -53,8 +53,13 @@ async function readRegistry(folder: string): Promise<{ readonly tenants: number 
   }
 }
 
-async function readEvents(folder: string): Promise<{ readonly events: number; readonly lastEventId: number }> {
-  const { reader, close } = openChdb(join(folder, "clickhouse"));
+async function readEvents(
+  folder: string,
+  telemetry: Telemetry,
+): Promise<{ readonly events: number; readonly lastEventId: number }> {
+  const options = { folder: join(folder, "clickhouse"), analysed: null, telemetry, clock: systemClock };
+  const child = await startClickHouseChild(options);
+  const { reader, close } = connectClickHouse(child.address);
   try {
     const clickhouse = new ClickHouse({ client: reader, clock: systemClock, timeoutMs: READ_MS });
     const databases = await clickhouse.rows(
@@ -69,5 +74,6 @@ async function readEvents(folder: string): Promise<{ readonly events: number; re
     return { events, lastEventId };
   } finally {
     await close();
+    await child.stop();
   }
 }

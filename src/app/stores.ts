@@ -2,11 +2,10 @@ import { uptime } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Calls } from "../domain/calls.ts";
-import type { Clock } from "../domain/clock.ts";
+import { type Clock, sleep } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
-import { ConfigurationError } from "../domain/errors.ts";
-import type { EventFeed } from "../domain/event-store.ts";
+import type { ClickHouseAddress, EventFeed } from "../domain/event-store.ts";
 import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
@@ -14,7 +13,7 @@ import type { ReadinessProbe } from "../domain/report.ts";
 import type { FailedJobs } from "../domain/retry.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
 import type { RedisAddress } from "../engine/queue/connection.ts";
-import { ClickHouse, connectClickHouse } from "../events/clickhouse.ts";
+import { ClickHouse, type ClickHouseServer, connectClickHouse } from "../events/clickhouse.ts";
 import { ClickHouseEventExport } from "../events/clickhouse-event-export.ts";
 import { ClickHouseEventFeed } from "../events/clickhouse-event-feed.ts";
 import { ClickHouseEventMetrics } from "../events/clickhouse-event-metrics.ts";
@@ -28,13 +27,13 @@ import { ClickHouseFailedJobs } from "../events/failed-jobs.ts";
 import type { FailedPayloadPorts } from "../events/failed-payloads.ts";
 import { ClickHouseFinishedJobs } from "../events/finished-jobs.ts";
 import { eventStoreIdentity, migrateEventStore } from "../events/migrate-event-store.ts";
-import { exportsOf, ParquetFiles } from "../events/parquet-files.ts";
 import { serverUpMs, settleForPowerCuts } from "../events/power-cuts.ts";
 import { TenantRemoval } from "../events/remove-tenant.ts";
 import { ExpiredHistory, type ExpiredHistoryPorts } from "../events/retention.ts";
 import type { DemoPorts } from "../events/write-demo-history.ts";
-import type { AnalystAccess, Chdb } from "../storage/chdb.ts";
-import type { ClickHouseHttp } from "../storage/clickhouse-http.ts";
+import { WriteGate } from "../events/write-gate.ts";
+import type { HoldEvents } from "../storage/backup/running-cut.ts";
+import { startClickHouseChild } from "../storage/clickhouse-child.ts";
 import { connectPostgres } from "../storage/connect-postgres.ts";
 import type { OpenDatabase } from "../storage/database.ts";
 import { migrate } from "../storage/migrate.ts";
@@ -42,17 +41,16 @@ import { openingStore } from "../storage/opening-store.ts";
 import { type EmbeddedPostgres, openPglite } from "../storage/pglite.ts";
 import { startRedisChild } from "../storage/redis-child.ts";
 import { openRemotePglite } from "../storage/remote-pglite.ts";
-import { type EventStoreClients, openRemoteChdb } from "../storage/served-chdb.ts";
 import { beginFolder } from "../storage/unfinished-folder.ts";
 import type { AppChannel } from "./app-channel.ts";
-import { openListener } from "./open-listener.ts";
 
 const REGISTRY = "the registry (PostgreSQL)";
 const EVENT_STORE = "the event store (ClickHouse)";
 const STATEMENT_TIMEOUT_MS = 20_000;
 /** A schema step may have to process all existing data. */
 const MIGRATION_TIMEOUT_MS = 30 * 60_000;
-/** Longer than the engine's own deadline, whose error says what went wrong. */
+const INSERTS_POLL_MS = 20;
+/** Longer than the server's own deadline, whose error says what went wrong. */
 const EXPORT_TIMEOUT_MS = limits.exportFileMsMax + 5_000;
 
 /** Whether any store of this process is in the data folder. */
@@ -153,44 +151,75 @@ export interface EventStoreOptions {
   /** That its tables must know. */
   readonly channels: readonly AppChannel[];
   readonly clock: Clock;
+  readonly telemetry: Telemetry;
 }
 
-const namesOf = ({ channels }: EventStoreOptions) => channels.map(({ name }) => name);
+const namesOf = ({ channels }: Pick<EventStoreOptions, "channels">) => channels.map(({ name }) => name);
+
+/** What a start's main process has of the server in its data folder. */
+export interface EmbeddedEventStore {
+  /** For statements of analysts; null: they may not read it. */
+  readonly analysts: ClickHouseAddress | null;
+  readonly hold: HoldEvents;
+}
 
 /** The event store's database. */
 export async function openEventStore(
   options: EventStoreOptions,
   schema: Schema,
-): Promise<OpenEventStore & Shared & { readonly chdb: Chdb | null }> {
+): Promise<OpenEventStore & { readonly address: ClickHouseAddress; readonly embedded: EmbeddedEventStore | null }> {
   const { config } = options;
   if (config.clickhouseUrl === null) return openEmbedded(options);
-  const clients = connectEventStore(config);
+  const address = serverAddress(config);
+  const clients = connectClickHouse(address);
   try {
     if (schema === "migrate") await bringUp(clients, options);
   } catch (error) {
     await clients.close();
     throw error;
   }
-  const eventStore = eventStoreOver(clients, { ...options, exportFolder: exportsOf(config.home) });
-  return { ...eventStore, chdb: null, serveTo: NOTHING };
+  return { ...eventStoreOver(clients, options), address, embedded: null };
 }
 
 async function openEmbedded(options: EventStoreOptions) {
-  const { config } = options;
-  const folder = clickhouseFolder(config.home);
+  const { config, clock, telemetry } = options;
+  const folder = join(config.home, "clickhouse");
+  const analysed = config.clickhouseHttpPort === 0 ? null : config.clickhouseDatabase;
   return await openingStore({ store: EVENT_STORE, folder, lastWords: () => emptyDefinition(folder) }, async () => {
     const isWhole = await beginFolder(folder);
-    const chdb = await openEngine(folder, analystAccess(config));
+    const child = await startClickHouseChild({ folder, analysed, clock, telemetry });
+    const clients = connectClickHouse(child.address);
+    const close = async () => {
+      // Before the server, which waits for its connections.
+      await clients.close();
+      await child.stop();
+    };
     try {
-      await bringUp(chdb, options);
+      await bringUp(clients, options);
       await isWhole();
     } catch (error) {
-      await chdb.close();
+      await close();
       throw error;
     }
-    const eventStore = eventStoreOver(chdb, { ...options, exportFolder: exportsOf(config.home) });
-    return { ...eventStore, chdb, serveTo: (calls: Calls) => chdb.serveTo(calls) };
+    const gate = new WriteGate();
+    const { address, analysts } = child;
+    const hold = holdEvents(gate, clients, clock);
+    return { ...eventStoreOver(clients, { ...options, gate }), address, embedded: { analysts, hold }, close };
   });
+}
+
+/** Also waits for inserts that a writer has given up on, which the server may still run. */
+function holdEvents(gate: WriteGate, { reader, exporter }: ClickHouseServer, clock: Clock): HoldEvents {
+  const reading = new ClickHouse({ client: reader, clock, timeoutMs: STATEMENT_TIMEOUT_MS });
+  const isInserting = async () => {
+    const [row] = await reading.rows("SELECT count() FROM system.processes WHERE query_kind = 'Insert'");
+    return Number(row?.[0]) > 0;
+  };
+  return (work) =>
+    gate.hold(async () => {
+      while (await isInserting()) await sleep(clock, INSERTS_POLL_MS);
+      return await work(exporter);
+    });
 }
 
 /** A table's or database's definition that a full disk has left empty; the engine opens nothing beside it. */
@@ -200,43 +229,44 @@ function emptyDefinition(folder: string): string | null {
   return empty === undefined ? null : `${empty} is empty`;
 }
 
-async function bringUp({ writer: client }: EventStoreClients, options: EventStoreOptions): Promise<void> {
+async function bringUp({ writer: client }: ClickHouseServer, options: EventStoreOptions): Promise<void> {
   const { config, clock } = options;
   const migrating = new ClickHouse({ client, clock, timeoutMs: MIGRATION_TIMEOUT_MS });
   await migrateEventStore(migrating, targetOf(config), namesOf(options));
   await settleForPowerCuts(migrating, targetOf(config));
 }
 
-/** The event store's database, in the named child, whose main process may hold it. */
+/** The event store's database, in a child whose main process says where it is. */
 export function joinEventStore(
-  options: EventStoreOptions,
-  { calls, name }: { calls: Calls; name: string },
+  options: Pick<EventStoreOptions, "config" | "channels" | "clock">,
+  address: ClickHouseAddress,
 ): OpenEventStore {
-  const { config } = options;
-  const clients = config.clickhouseUrl === null ? openRemoteChdb(calls) : connectEventStore(config);
-  // A folder of its own, which it may empty.
-  return eventStoreOver(clients, { ...options, exportFolder: exportsOf(config.home, name) });
+  return eventStoreOver(connectClickHouse(address), options);
 }
 
 const targetOf = (config: Config) => ({ database: config.clickhouseDatabase, cluster: config.clickhouseCluster });
 
 function eventStoreOver(
-  clients: EventStoreClients & { close(): Promise<void> },
-  options: EventStoreOptions & { readonly exportFolder: string },
+  clients: ClickHouseServer,
+  options: Pick<EventStoreOptions, "config" | "channels" | "clock"> & { readonly gate?: WriteGate },
 ): OpenEventStore {
-  const { config, clock, exportFolder } = options;
+  const { config, clock, gate } = options;
   const target = targetOf(config);
-  const over = (client: EventStoreClients["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
+  const over = (client: ClickHouseServer["writer"], timeoutMs = STATEMENT_TIMEOUT_MS) =>
     new ClickHouse({ client, clock, timeoutMs });
+  const writing = new ClickHouse({
+    client: clients.writer,
+    clock,
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+    ...(gate !== undefined && { gate }),
+  });
   const reading = over(clients.reader);
   const exporting = over(clients.exporter, EXPORT_TIMEOUT_MS);
-  const engine = { writing: exporting, beside: reading };
-  const files = config.clickhouseUrl === null ? new ParquetFiles(engine, exportFolder) : null;
   const retention = { eventsMonths: config.eventsKeptMonths, jobsDays: config.jobsKeptDays };
-  // An engine of this machine has lost nothing since this machine is up.
+  // A server of this machine has lost nothing since this machine is up.
   const upMs = () => (config.clickhouseUrl === null ? Promise.resolve(uptime() * 1000) : serverUpMs(reading, target));
   const writer = (ports: FailedPayloadPorts | null) =>
-    new ClickHouseEventWriter(over(clients.writer), target, clock, { ports, upMs });
+    new ClickHouseEventWriter(writing, target, clock, { ports, upMs });
   return {
     writer,
     // Recipients of a history that never happened are not looked for: their domains are enough.
@@ -245,63 +275,27 @@ function eventStoreOver(
     probe: new EventStoreProbe(over(clients.prober), target),
     feed: new ClickHouseEventFeed(reading, target),
     finishedJobs: (recipients) => new ClickHouseFinishedJobs(reading, target, recipients),
-    erasure: (recipients) =>
-      new RecipientErasure({ reading, writing: over(clients.writer), target, recipients, clock }),
-    removal: new TenantRemoval({ reading, writing: over(clients.writer) }, target),
+    erasure: (recipients) => new RecipientErasure({ reading, writing, target, recipients, clock }),
+    removal: new TenantRemoval({ reading, writing }, target),
     failedJobs: (seal) => new ClickHouseFailedJobs({ clickhouse: reading, target, seal, clock }),
     metrics: new ClickHouseEventMetrics(reading, target),
-    exports: new ClickHouseEventExport(exporting, target, files),
+    exports: new ClickHouseEventExport(exporting, target),
     health: () => eventStoreHealth(reading, target),
     newestEventMs: () => newestEventMs(reading, target),
     expired: (ports) =>
       new ExpiredHistory({
-        clickhouse: { reading, writing: over(clients.writer) },
+        clickhouse: { reading, writing },
         target,
         retention,
         clock,
         ...ports,
       }),
     identity: () => eventStoreIdentity(reading, target, namesOf(options)),
-    belonging: new EventStoreBelonging(reading, over(clients.writer), target),
+    belonging: new EventStoreBelonging(reading, writing, target),
     close: () => clients.close(),
   };
 }
 
-function connectEventStore({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config) {
-  const address = { url: clickhouseUrl ?? "", user: clickhouseUser, password: clickhousePassword ?? "" };
-  return connectClickHouse(address);
-}
-
-const clickhouseFolder = (home: string) => join(home, "clickhouse");
-
-/**
- * Its library of half a gigabyte is loaded here at the earliest: most processes do without, and it is not made for every machine.
- * Rejects with `ConfigurationError` on those.
- */
-async function openEngine(folder: string, access: AnalystAccess | null): Promise<Chdb> {
-  const { openChdb } = await import("../storage/chdb.ts").catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigurationError(`the embedded ClickHouse does not run here: set CLICKHOUSE_URL (${why})`);
-  });
-  return openChdb(folder, access);
-}
-
-/** Null: only we read the engine, which is then opened as it is. */
-function analystAccess({ clickhouseHttpPort, clickhouseDatabase, home }: Config): AnalystAccess | null {
-  if (clickhouseHttpPort === 0) return null;
-  return { folder: join(home, "clickhouse-access"), database: clickhouseDatabase };
-}
-
-/** Opens the in-process event store to analysts' tools, or returns null if not configured. */
-export async function openToAnalysts(config: Config, telemetry: Telemetry): Promise<ClickHouseHttp | null> {
-  const { clickhouseHttpPort: port, clickhouseHttpPassword: password, clickhouseDatabase: database, home } = config;
-  if (port === 0 || password === null) return null;
-  if (config.clickhouseUrl !== null || !usesEventStore(config)) {
-    telemetry.log("warn", "CLICKHOUSE_HTTP_PORT is set and has no effect: there is no ClickHouse in this process");
-    return null;
-  }
-  const { serveClickHouseHttp } = await import("../storage/clickhouse-http.ts");
-  const at = { host: "127.0.0.1", hostSetting: null, port, portSetting: "CLICKHOUSE_HTTP_PORT" };
-  const options = { path: clickhouseFolder(home), database, port, password, telemetry };
-  return openListener(at, () => serveClickHouseHttp(options));
+function serverAddress({ clickhouseUrl, clickhouseUser, clickhousePassword }: Config): ClickHouseAddress {
+  return { url: clickhouseUrl ?? "", user: clickhouseUser, password: clickhousePassword ?? "" };
 }

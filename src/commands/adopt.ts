@@ -53,7 +53,7 @@ async function adoptStores(config: Config, telemetry: Telemetry): Promise<readon
     const { address } = redis;
     const inspection = await RedisInspection.open({ address, clock: systemClock, telemetry, withinMs: WITHIN_MS });
     try {
-      return await adoptQueue(config, inspection);
+      return await adoptQueue(config, telemetry, inspection);
     } finally {
       await inspection.close();
     }
@@ -62,13 +62,17 @@ async function adoptStores(config: Config, telemetry: Telemetry): Promise<readon
   }
 }
 
-async function adoptQueue(config: Config, inspection: RedisInspection): Promise<readonly string[]> {
+async function adoptQueue(
+  config: Config,
+  telemetry: Telemetry,
+  inspection: RedisInspection,
+): Promise<readonly string[]> {
   const before = await inspection.meta.read();
   const queue = crypto.randomUUID();
   const registry = await adoptRegistry(config, queue, Number(before["mark"] ?? 0));
   const older = config.redis === null ? "migrate" : "refuse";
   await inspection.meta.openFormat(registry.former.queue === null ? older : "unmarked");
-  const { lastEventId, ...eventStore } = await adoptEventStore(config, queue, registry.mark);
+  const { lastEventId, ...eventStore } = await adoptEventStore({ config, telemetry }, queue, registry.mark);
   const { mark } = eventStore;
   const { shards } = config;
   await moveEventClocks(inspection, { shards, lastEventId, nowMs: systemClock.nowMs() });
@@ -114,8 +118,12 @@ async function adoptRegistry(config: Config, queue: string, queueMark: number) {
   }
 }
 
-async function adoptEventStore(config: Config, queue: string, least: number) {
-  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+async function adoptEventStore(
+  { config, telemetry }: { readonly config: Config; readonly telemetry: Telemetry },
+  queue: string,
+  least: number,
+) {
+  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "leave");
   try {
     const id = await eventStore.identity();
     const mark = Math.max(least, (await eventStore.belonging.read()).mark);

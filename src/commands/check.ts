@@ -195,8 +195,10 @@ class StoreChecks {
   }
 
   async clickhouse(): Promise<string> {
-    if (this.config.clickhouseUrl === null) return "embedded (chDB)";
-    const eventStore = await openEventStore({ config: this.config, channels: CHANNELS, clock: systemClock }, "leave");
+    const { config } = this;
+    if (config.clickhouseUrl === null) return "embedded (chDB)";
+    const common = { clock: systemClock, telemetry: this.telemetry };
+    const eventStore = await openEventStore({ config, channels: CHANNELS, ...common }, "leave");
     try {
       this.eventStore = eventStoreSays(await eventStore.identity(), await eventStore.belonging.read());
       return "answers, with the current schema";

@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import { eventsKeptUntilMs } from "../events/retention.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { FolderLock } from "../storage/folder-lock.ts";
-import { UsageError } from "./command-line.ts";
+import { processTelemetry, UsageError } from "./command-line.ts";
 import { withRegistry } from "./with-registry.ts";
 
 const DAY_MS = 86_400_000;
@@ -41,7 +41,8 @@ async function write(config: Config, request: DemoRequest): Promise<unknown> {
   if (hasEmbeddedStore(config) && lock === null) {
     return runningStart(config.home).ask("demo-data", { ...request }, say);
   }
-  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+  const options = { config, channels: CHANNELS, clock: systemClock, telemetry: processTelemetry(config) };
+  const eventStore = await openEventStore(options, "leave");
   try {
     await eventStore.identity();
     return await withRegistry(config, ({ registry }) => writeDemoData({ registry, eventStore }, request, say));

@@ -50,7 +50,7 @@ async function ofServers(config: Config): Promise<readonly Finding[]> {
   if (typeof database === "string") {
     return [{ part: "PostgreSQL", says: database, todo: "see that it runs, and that DATABASE_URL is right" }];
   }
-  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+  const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "leave");
   try {
     return await examine({ config, telemetry, redis, db: database.db, eventStore });
   } finally {

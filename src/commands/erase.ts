@@ -39,8 +39,9 @@ function run(config: Config, request: EraseRequest): Promise<Json> {
   if (hasEmbeddedStore(config) || redis === null)
     return runningStart(config.home).ask("erase", { ...request }, () => undefined);
   return withRegistry(config, async (registry) => {
-    const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
-    const common = { clock: systemClock, random: systemRandom, telemetry: processTelemetry(config) };
+    const telemetry = processTelemetry(config);
+    const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "leave");
+    const common = { clock: systemClock, random: systemRandom, telemetry };
     const queue = new RedisQueue({ channels: CHANNELS, address: redis, ...common });
     try {
       await queue.start();

@@ -19,10 +19,11 @@ export async function migrate(config: Config): Promise<number> {
   try {
     await (await openDatabase(config, "migrate")).close();
     console.log("PostgreSQL has the current schema.");
-    await (await openEventStore({ config, channels: CHANNELS, clock: systemClock }, "migrate")).close();
+    const telemetry = processTelemetry(config);
+    await (await openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "migrate")).close();
     console.log("ClickHouse has the current schema.");
     if (config.redis !== null) {
-      await migrateQueue(config.redis, processTelemetry(config));
+      await migrateQueue(config.redis, telemetry);
       console.log("The queue has the current format.");
     }
   } finally {

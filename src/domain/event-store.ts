@@ -161,3 +161,11 @@ export interface EventFeed {
   /** The last event of each tenant that has one behind its position. */
   marks(positions: readonly EventPosition[]): Promise<ReadonlyMap<string, number>>;
 }
+
+/** Where a user of a ClickHouse server is served, and how that user proves to be it. */
+export interface ClickHouseAddress {
+  /** `http://…` or `https://…`, without credentials. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+}

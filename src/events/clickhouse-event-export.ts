@@ -4,7 +4,6 @@ import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
 import type { EventExport, ExportFormat, ExportQuery } from "./export-endpoint.ts";
 import { eventLimits } from "./limits.ts";
-import type { ParquetFiles, ParquetStatement } from "./parquet-files.ts";
 import { selectSettings } from "./statement-settings.ts";
 import type { EventStoreTarget } from "./table.ts";
 
@@ -16,9 +15,6 @@ import type { EventStoreTarget } from "./table.ts";
  * the beginning is read exactly once, whatever is written meanwhile. Only one piece is in memory at a time.
  *
  * ClickHouse writes Parquet itself, in one statement that sees the table as it was when the statement began.
- *
- * Values are checked to be plain and then written into the statement's text: the in-process engine runs statements with bound
- * values one at a time, and pages would wait behind an export that takes minutes.
  */
 export class ClickHouseEventExport implements EventExport {
   private readonly pieceSettings: string;
@@ -26,8 +22,6 @@ export class ClickHouseEventExport implements EventExport {
   constructor(
     private readonly clickhouse: ClickHouse,
     private readonly target: EventStoreTarget,
-    /** Null: the server's own answer is passed on. The in-process engine cannot stream Parquet and writes files instead. */
-    private readonly files: ParquetFiles | null,
   ) {
     this.pieceSettings = selectSettings(target, eventLimits.eventStoreReadTimeoutMs);
   }
@@ -35,8 +29,7 @@ export class ClickHouseEventExport implements EventExport {
   async open(query: ExportQuery, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array, void>> {
     assert(query.tenantId === null || TENANT_ID.test(query.tenantId), "an export is of a tenant, or of all");
     if (query.format !== "parquet") return begun(this.pieces(query, LINES[query.format], signal));
-    const statement = { select: this.parquetSelect(query), settings: this.parquetSettings() };
-    return begun(this.files === null ? this.passedOn(statement, signal) : this.files.chunks(statement, signal));
+    return begun(this.parquet(query, signal));
   }
 
   private async *pieces(query: ExportQuery, { header, line }: Lines, signal: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -92,9 +85,10 @@ ORDER BY tenant_id, event_id`;
     ].join(", ");
   }
 
-  private async *passedOn({ select, settings }: ParquetStatement, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  private async *parquet(query: ExportQuery, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const sql = `${this.parquetSelect(query)}\nSETTINGS ${this.parquetSettings()}\nFORMAT Parquet`;
     let last: Uint8Array = new Uint8Array(0);
-    for await (const chunk of this.clickhouse.stream(`${select}\nSETTINGS ${settings}\nFORMAT Parquet`, signal)) {
+    for await (const chunk of this.clickhouse.stream(sql, signal)) {
       if (chunk.length === 0) continue;
       last = chunk.length >= PARQUET_MAGIC.length ? chunk : Buffer.concat([last, chunk]);
       yield chunk;

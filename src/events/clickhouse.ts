@@ -4,24 +4,24 @@ import { finished } from "node:stream/promises";
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import type { Clock } from "../domain/clock.ts";
 import { TransportError, UnavailableError } from "../domain/errors.ts";
-import { RowsRefusedError } from "../domain/event-store.ts";
+import { type ClickHouseAddress, RowsRefusedError } from "../domain/event-store.ts";
 import { limits } from "../domain/limits.ts";
 import { eventLimits } from "./limits.ts";
+import type { WriteGate } from "./write-gate.ts";
 
 export interface ClickHouseOptions {
   readonly client: ClickHouseClient;
   readonly clock: Clock;
   /** The longest that any statement may take before its caller gets a timeout; inserts and reads have less. */
   readonly timeoutMs: number;
+  /** Of statements that write; by default they are not held. */
+  readonly gate?: WriteGate;
 }
 
 /** Values by their names in a statement. */
 export type QueryParams = Readonly<Record<string, string | number>>;
 
-/**
- * Statements with a deadline, the same over HTTP and in process. A statement's text contains everything it needs, including
- * settings: the in-process engine would keep settings passed separately.
- */
+/** Statements with a deadline. A statement's text contains everything it needs, including settings. */
 export class ClickHouse {
   constructor(private readonly options: ClickHouseOptions) {}
 
@@ -30,7 +30,9 @@ export class ClickHouse {
     await this.answer(
       this.options.timeoutMs,
       async (signal) => {
-        await drained((await this.options.client.exec({ query: sql, abort_signal: signal })).stream, signal);
+        await this.written(async () => {
+          await drained((await this.options.client.exec({ query: sql, abort_signal: signal })).stream, signal);
+        }, signal);
       },
       (cause) => new TransportError(`clickhouse did not confirm a statement: ${saidBy(cause)}`, { cause }),
     );
@@ -45,8 +47,10 @@ export class ClickHouse {
       Math.min(this.options.timeoutMs, limits.eventStoreInsertTimeoutMs),
       async (signal) => {
         const values = Readable.from([Buffer.from(body)], { objectMode: false });
-        const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
-        await drained(stream, signal);
+        await this.written(async () => {
+          const { stream } = await this.options.client.exec({ query: sql, values, abort_signal: signal });
+          await drained(stream, signal);
+        }, signal);
       },
       (cause) => {
         if (isAboutData(cause)) return new RowsRefusedError(`clickhouse refused rows: ${saidBy(cause)}`, { cause });
@@ -118,6 +122,10 @@ export class ClickHouse {
     }
   }
 
+  private written(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    return this.options.gate?.pass(write, signal) ?? write();
+  }
+
   /** The call's answer. A call that ignores its signal is abandoned at the deadline. */
   private async answer<T>(
     timeoutMs: number,
@@ -185,15 +193,8 @@ function notAnswered(cause: unknown): UnavailableError {
   return new UnavailableError(`clickhouse did not answer: ${saidBy(cause)}`, { cause });
 }
 
-interface ClickHouseAddress {
-  /** `http://…` or `https://…`, without credentials. */
-  readonly url: string;
-  readonly user: string;
-  readonly password: string;
-}
-
 /** A ClickHouse server behind the official client. */
-interface ClickHouseServer {
+export interface ClickHouseServer {
   readonly writer: ClickHouseClient;
   readonly reader: ClickHouseClient;
   readonly exporter: ClickHouseClient;

@@ -39,7 +39,6 @@ export const eventLimits = {
   /** Rows per statement, and about how many bytes they should come to. */
   exportPieceRowsMax: 10_000,
   exportPieceBytesMax: 4 * 1024 * 1024,
-  exportChunkBytes: 256 * 1024,
   /** A client that reads nothing for this long is gone. */
   exportStalledMs: 60_000,
 } as const;

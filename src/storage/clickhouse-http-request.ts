@@ -1,16 +1,9 @@
 import { gunzipSync, inflateSync } from "node:zlib";
-import type { AnalystQuery } from "./analyst-sessions.ts";
+import type { AnalystQuery } from "./analyst-relay.ts";
 import { EngineError } from "./engine-error.ts";
 import { analystLimits } from "./limits.ts";
 import { isResultFormat } from "./read-names.ts";
 import { checkSetting, readStatement, type Unavailable, unknownFormat } from "./read-statement.ts";
-import { sqlString } from "./statement-tokens.ts";
-
-/** A request of ClickHouse's HTTP protocol. */
-export interface ClickHouseHttpQuery extends Omit<AnalystQuery, "signal"> {
-  readonly queryId: string;
-  readonly isGzipped: boolean;
-}
 
 export interface AnalystScope {
   /** The one database that can be selected. */
@@ -19,51 +12,37 @@ export interface AnalystScope {
 }
 
 /** Parses a request (https://clickhouse.com/docs/interfaces/http). Throws `EngineError` if it cannot be served. */
-export async function clickHouseHttpQuery(request: Request, scope: AnalystScope): Promise<ClickHouseHttpQuery> {
+export async function clickHouseHttpQuery(
+  request: Request,
+  scope: AnalystScope,
+): Promise<Omit<AnalystQuery, "signal">> {
   const url = new URL(request.url);
   const asked = url.searchParams;
   const body = request.method === "POST" ? await bodyOf(request) : "";
   const text = [asked.get("query") ?? "", body].filter((part) => part !== "").join("\n");
   const statement = readStatement(text, scope.unavailable);
-  const format = asked.get("default_format") ?? request.headers.get("x-clickhouse-format") ?? "TabSeparated";
-  if (!isResultFormat(format)) throw unknownFormat(format);
-  const isAtOnce = asked.get("wait_end_of_query") === "1" || asked.get("buffer_size") !== null;
-  const isLines = STREAMED_FORMATS.has((statement.format ?? format).toLowerCase());
+  const format = statement.format ?? asked.get("default_format") ?? request.headers.get("x-clickhouse-format");
+  if (format !== null && !isResultFormat(format)) throw unknownFormat(format);
   const queryId = asked.get("query_id") ?? "";
-  const { settings, params } = settingsOf(asked);
+  const isGzipped = asked.get("enable_http_compression") === "1" && accepts(request, "gzip");
   return {
     statement,
-    delivery: statement.isStreamable && isLines && !isAtOnce ? "stream" : "whole",
-    format,
-    database: databaseOf(request, asked, scope.database),
-    settings: new Map([...settings, ...statement.settings]),
-    params,
-    queryId: /^[\w.:-]{1,128}$/.test(queryId) ? queryId : crypto.randomUUID(),
-    isGzipped: asked.get("enable_http_compression") === "1" && accepts(request, "gzip"),
+    isGzipped,
+    members: {
+      ...membersOf(asked),
+      ...Object.fromEntries(Array.from(statement.settings, ([name, literal]) => [name, valueOf(literal)])),
+      database: databaseOf(request, asked, scope.database),
+      query_id: /^[\w.:-]{1,128}$/.test(queryId) ? queryId : crypto.randomUUID(),
+      ...(format === null ? {} : { default_format: format }),
+      ...(isGzipped ? { enable_http_compression: "1" } : {}),
+    },
   };
 }
 
-/** Formats whose chunks can be concatenated; other formats begin each chunk with a header. */
-const STREAMED_FORMATS: ReadonlySet<string> = new Set([
-  "tabseparated",
-  "tsv",
-  "tabseparatedraw",
-  "tsvraw",
-  "raw",
-  "csv",
-  "jsoneachrow",
-  "jsonlines",
-  "jsonl",
-  "ndjson",
-  "jsoncompacteachrow",
-  "jsonstringseachrow",
-  "jsoncompactstringseachrow",
-  "native",
-  "rowbinary",
-  "tskv",
-]);
+/** Members of the address that are no settings, and on which it depends how the answer comes. */
+const PASSED_ON: ReadonlySet<string> = new Set(["wait_end_of_query", "buffer_size"]);
 
-/** Parameters of the address that are no settings, or ask for what is the case anyway. */
+/** Members of the address that are no settings, or ask for what is the case anyway. */
 const PROTOCOL: ReadonlySet<string> = new Set([
   "query",
   "database",
@@ -72,8 +51,6 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   "user",
   "password",
   "quota_key",
-  "wait_end_of_query",
-  "buffer_size",
   "enable_http_compression",
   "http_zlib_compression_level",
   "http_response_compression_method",
@@ -98,20 +75,31 @@ const PROTOCOL: ReadonlySet<string> = new Set([
   "wait_for_async_insert",
 ]);
 
-function settingsOf(asked: URLSearchParams) {
-  const settings = new Map<string, string>();
-  const params = new Map<string, string>();
+/** Settings, values of placeholders, and of what the protocol knows besides, what the answer depends on. */
+function membersOf(asked: URLSearchParams): Record<string, string> {
+  const members: Record<string, string> = {};
   for (const [name, value] of asked) {
-    if (name.startsWith("param_")) params.set(paramName(name), value);
+    if (name.startsWith("param_")) members[paramName(name)] = value;
     else if (name === "readonly" && /^[12]$/.test(value)) continue;
     else if (name === "max_result_bytes") continue;
     else if (name === "compress" || name === "decompress") checkCompression(name, value);
+    else if (PASSED_ON.has(name)) members[name] = value;
     else if (!PROTOCOL.has(name)) {
       checkSetting(name);
-      settings.set(name, sqlString(value));
+      members[name] = value;
     }
   }
-  return { settings, params };
+  return members;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", 0: "\0" };
+
+/** Of a literal, as the address has it. */
+function valueOf(literal: string): string {
+  if (!literal.startsWith("'")) return literal;
+  return literal.slice(1, -1).replace(/\\([^])|''/g, (_, escaped?: string) => {
+    return escaped === undefined ? "'" : (ESCAPES[escaped] ?? escaped);
+  });
 }
 
 /** In another database, unqualified names would mean tables that must not be read. */
@@ -123,7 +111,7 @@ function databaseOf(request: Request, asked: URLSearchParams, database: string):
 
 function paramName(name: string): string {
   const own = name.slice("param_".length);
-  if (/^[A-Za-z_]\w{0,63}$/.test(own)) return own;
+  if (/^[A-Za-z_]\w{0,63}$/.test(own)) return name;
   throw new EngineError(36, "BAD_ARGUMENTS", "The name of a query parameter is not an identifier");
 }
 

@@ -1,17 +1,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { createGzip } from "node:zlib";
+import type { ClickHouseAddress } from "../domain/event-store.ts";
 import { isLoopback, isOfWebPage, readHostHeader } from "../domain/host.ts";
 import type { Telemetry } from "../domain/telemetry.ts";
-import { type AnalystResult, AnalystSessions } from "./analyst-sessions.ts";
-import { type ClickHouseHttpQuery, clickHouseHttpQuery } from "./clickhouse-http-request.ts";
+import { AnalystRelay } from "./analyst-relay.ts";
+import { clickHouseHttpQuery } from "./clickhouse-http-request.ts";
 import { EngineError } from "./engine-error.ts";
 import { analystLimits } from "./limits.ts";
 
 export interface ClickHouseHttpOptions {
-  /** The engine's folder, opened with `writeAnalystAccess`. */
-  readonly path: string;
+  /** Where statements are run, as a user who can only read. */
+  readonly server: ClickHouseAddress;
   /** The database for unqualified names. */
   readonly database: string;
   /** 0 picks a free port. */
@@ -27,17 +26,20 @@ export interface ClickHouseHttp {
 }
 
 /**
- * Serves this process's engine over ClickHouse's HTTP protocol, read-only and on loopback: enough of it for curl,
- * `@clickhouse/client` and tools that use a driver. Throws if the port is taken.
+ * Serves the private server to analysts over ClickHouse's HTTP protocol, read-only and on loopback: enough of it for curl,
+ * `@clickhouse/client` and tools that use a driver. Rejects if the port is taken.
+ *
+ * The server's own port is not for them. Its rights bind a user, but not all that a statement can do: settings within a sub-select are
+ * looked at nowhere, and with one of them a SELECT writes a file, also over a table's own (seen with ClickHouse 26.7 in chDB 3.4).
  *
  * Everybody with the password can read the event store. A web page in a browser on this machine cannot even try one: its
  * requests carry its origin or site, or a host name other than this machine's.
  */
-export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseHttp {
-  const { path, database, port, telemetry } = options;
-  const sessions = new AnalystSessions(path);
+export async function serveClickHouseHttp(options: ClickHouseHttpOptions): Promise<ClickHouseHttp> {
+  const { database, port, telemetry } = options;
+  const relay = await AnalystRelay.open(options.server);
   const password = new AnalystPassword(options.password);
-  const scope = { database, unavailable: sessions.unavailable };
+  const scope = { database, unavailable: relay.unavailable };
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port,
@@ -49,7 +51,7 @@ export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseH
         const query = await clickHouseHttpQuery(request, scope);
         // A statement may run for longer than the idle timeout; up to this point, a slow request is refused.
         self.timeout(request, 0);
-        return success(query, await sessions.run({ ...query, signal: request.signal }));
+        return relay.run({ ...query, signal: request.signal });
       });
       telemetry.time("analyst_query_seconds", (performance.now() - startedMs) / 1000, {
         status: String(answer.status),
@@ -62,7 +64,8 @@ export function serveClickHouseHttp(options: ClickHouseHttpOptions): ClickHouseH
   return {
     url: `http://127.0.0.1:${server.port}`,
     async stop() {
-      stopped ??= Promise.all([sessions.stop(), server.stop(true)]);
+      relay.stop();
+      stopped ??= server.stop(true);
       await stopped;
     },
   };
@@ -95,72 +98,6 @@ function refusal({ headers, method }: Request, port: number | undefined): Respon
   return new Response("The method can be GET, HEAD or POST\n", { status: 405, headers: { allow: "GET, HEAD, POST" } });
 }
 
-function success(query: ClickHouseHttpQuery, result: AnalystResult): Response {
-  const tag = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-  const format = query.statement.format ?? query.format;
-  const headers = new Headers({
-    "content-type": contentType(format),
-    "x-clickhouse-server-display-name": "waybill",
-    "x-clickhouse-query-id": query.queryId,
-    "x-clickhouse-format": format,
-    "x-clickhouse-timezone": "UTC",
-    "x-clickhouse-exception-tag": tag,
-    "x-clickhouse-summary": JSON.stringify({
-      read_rows: String(result.rowsRead),
-      read_bytes: String(result.bytesRead),
-      written_rows: "0",
-      written_bytes: "0",
-      total_rows_to_read: "0",
-      result_rows: String(result.rowsRead),
-      result_bytes: String(result.bytesRead),
-    }),
-  });
-  if (query.isGzipped) headers.set("content-encoding", "gzip");
-  return new Response(query.isGzipped ? zipped(result, tag) : plain(result, tag), { headers });
-}
-
-/** The bytes, read at the client's pace. */
-function plain(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
-  const chunks = chunksOf(result, tag);
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const next = await chunks.next();
-        if (next.done === true) controller.close();
-        else controller.enqueue(next.value);
-      },
-      cancel: () => result.close(),
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-function zipped(result: AnalystResult, tag: string): ReadableStream<Uint8Array> {
-  const source = Readable.from(chunksOf(result, tag), { objectMode: true, highWaterMark: 1 });
-  const gzip = createGzip({ level: 1 });
-  source.on("error", () => gzip.destroy());
-  gzip.on("close", () => {
-    source.destroy();
-    result.close();
-  });
-  return Readable.toWeb(source.pipe(gzip));
-}
-
-async function* chunksOf(result: AnalystResult, tag: string): AsyncGenerator<Uint8Array> {
-  try {
-    for (let chunk = await result.next(); chunk !== null; chunk = await result.next()) yield chunk;
-  } catch (error) {
-    yield lateFailure(error, tag);
-  }
-}
-
-/** The text that a server appends to rows already sent (ClickHouse, `WriteBufferFromHTTPServerResponse`). */
-function lateFailure(error: unknown, tag: string): Uint8Array {
-  const text = `${EngineError.from(error).message}\n`;
-  const mark = "__exception__";
-  return Buffer.from(`\r\n${mark}\r\n${tag}\r\n${text}${Buffer.byteLength(text)} ${tag}\r\n${mark}\r\n`);
-}
-
 function failure(cause: unknown): Response {
   const error = EngineError.from(cause);
   const headers = new Headers({
@@ -169,16 +106,6 @@ function failure(cause: unknown): Response {
   });
   if (error.status === 503) headers.set("retry-after", "1");
   return new Response(`${error.message}\n`, { status: error.status, headers });
-}
-
-function contentType(format: string): string {
-  const name = format.toLowerCase();
-  if (/^json.*eachrow|^ndjson|^jsonl/.test(name)) return "application/x-ndjson; charset=UTF-8";
-  if (name.startsWith("json")) return "application/json; charset=UTF-8";
-  if (name.startsWith("csv")) return "text/csv; charset=UTF-8; header=absent";
-  if (/^(tsv|tabseparated)/.test(name)) return "text/tab-separated-values; charset=UTF-8";
-  if (/^(native|rowbinary|parquet|arrow|orc|avro|npy|msgpack|bson)/.test(name)) return "application/octet-stream";
-  return "text/plain; charset=UTF-8";
 }
 
 /** The delay before a wrong password is answered, and how many wrong ones may wait in line. */

@@ -67,7 +67,11 @@ export class KeptServer {
       failures = current !== null && clock.monotonicMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
       const lastWords = this.lastWords();
       telemetry.count(exits);
-      telemetry.log("error", `${name} ended and is started again`, { failures, lastWords });
+      telemetry.log("error", `${name} ended and is started again`, {
+        failures,
+        end: this.process?.end ?? null,
+        lastWords,
+      });
       if (failures > startsMax) {
         onGone?.(lastWords);
         return;

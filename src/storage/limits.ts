@@ -1,12 +1,11 @@
-/** What ClickHouse's engine leaves free of its disk: a share of it, and at most so many bytes (`engine-config.ts` says why). */
+/** What ClickHouse's engine leaves free of its disk: a share of it, and at most so many bytes (`clickhouse-config.ts` says why). */
 export const diskLimits = {
   freeBytesKept: 256 * 1024 * 1024,
   freeShareKept: 0.05,
 } as const;
 
-/** Bounds of analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine. */
+/** Bounds of analysts' statements on this machine: few and narrow, so that the recorder and the API keep it. */
 export const analystLimits = {
-  // Analysts' statements inside this process: few and narrow, so that the recorder and the API keep the machine.
   analystQueriesMax: 2,
   /** Statements that wait for their turn, and how long they wait. */
   analystQueriesWaitingMax: 128,
@@ -14,11 +13,6 @@ export const analystLimits = {
   analystQueryMs: 300_000,
   analystThreadsMax: 2,
   analystMemoryBytesMax: 512 * 1024 * 1024,
-  /**
-   * Size of a result that is returned in one piece, as columns in the engine's memory; a streamed result has no bound.
-   */
-  analystResultBytesMax: 32 * 1024 * 1024,
-  analystResultRowsMax: 1_000_000,
   /** Size of a request after decompression: the engine accepts no longer statement. */
   analystRequestBytesMax: 256 * 1024,
   /** A client that reads none of its result for this long is cut off: it occupies one of the few turns. */

@@ -18,18 +18,11 @@ export function isCallable(name: string): boolean {
 /** Keywords that a parenthesis may follow. */
 export const isBeforeParenthesis = (word: string) => KEYWORDS.has(word);
 
-/** Tables of `system` that list what can be read, and reveal nothing about other users or the machine. */
 export const isSystemTable = (name: string) => SYSTEM_TABLES.has(name);
 
 /** Result formats that read no schema or template from a file and contact no other host. */
 export const isResultFormat = (name: string) => FORMATS.has(name.toLowerCase());
 
-/**
- * Settings that an analyst may choose: how results look, and how much of the machine a statement may use, within the bounds of
- * the analyst's profile. Settings new in a later engine are refused until they are added here. Left out are settings that name
- * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), select other profiles, change
- * what the engine logs, or enable disabled functions.
- */
 export const isReadSetting = (name: string) => READ_SETTINGS.has(name);
 
 const words = (text: string): ReadonlySet<string> => new Set(text.toLowerCase().trim().split(/\s+/));
@@ -48,7 +41,8 @@ const KEYWORDS = words(`
   step fill
 `);
 
-const SYSTEM_TABLES = words(`
+/** Tables of `system` that list what can be read, and reveal nothing about other users or the machine. */
+export const SYSTEM_TABLES = words(`
   aggregate_function_combinators build_options codecs collations columns contributors current_roles
   data_skipping_indices data_type_families databases dictionaries enabled_roles formats functions keywords numbers
   numbers_mt one parts parts_columns settings table_engines table_functions tables time_zones zeros
@@ -350,7 +344,13 @@ const CALLABLE: ReadonlySet<string> = new Set([
   ...AGGREGATES,
 ]);
 
-const READ_SETTINGS = words(`
+/**
+ * Settings that an analyst may choose: how results look, and how much of the machine a statement may use, within the bounds of
+ * the analyst's profile. Settings new in a later engine are refused until they are added here. Left out are settings that name
+ * files or hosts (`format_schema`, `output_format_schema`, `format_avro_schema_registry_url`), select other profiles, change
+ * what the engine logs, or enable disabled functions.
+ */
+export const READ_SETTINGS = words(`
   aggregate_functions_null_for_empty any_join_distinct_right_table_keys bool_false_representation
   bool_true_representation cast_keep_nullable count_distinct_implementation date_time_input_format
   date_time_output_format extremes final format_csv_delimiter format_csv_null_representation

@@ -10,8 +10,6 @@ export interface ReadStatement {
   readonly format: string | null;
   /** The settings named in the text, as literals. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Whether its rows can be streamed. */
-  readonly isStreamable: boolean;
 }
 
 /**
@@ -24,9 +22,9 @@ export type Unavailable = ReadonlySet<string>;
  * Parses a statement just far enough to see that it only reads, and uses only names known to be harmless. Throws `EngineError`
  * if it does anything else, or if that cannot be determined.
  *
- * For an analyst's session, the engine itself refuses most of what is refused here (`analyst-access.ts`). It does not refuse
- * the function `file()` or `INTO OUTFILE`, which bypass access rights inside a process, nor settings in a subquery, nor tables
- * of `system`.
+ * The server itself refuses its user for analysts most of what is refused here (`clickhouse-config.ts`), and the kernel refuses the
+ * server files elsewhere (`landlock.ts`). Neither refuses the function `file()` and settings in a subquery within the server's own
+ * folder, where one of those writes a file.
  */
 export function readStatement(text: string, unavailable: Unavailable): ReadStatement {
   const tokens = oneStatement(tokensOf(text));
@@ -40,7 +38,6 @@ export function readStatement(text: string, unavailable: Unavailable): ReadState
     sql: text.slice(0, last.end),
     format,
     settings,
-    isStreamable: isWord(body[0], "select") || isWord(body[0], "with"),
   };
 }
 

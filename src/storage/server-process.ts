@@ -54,6 +54,11 @@ export class ServerProcess {
     return this.child.pid;
   }
 
+  /** How it ended: with a code, or by a signal; null: it runs. */
+  get end(): string | number | null {
+    return this.child.signalCode ?? this.child.exitCode;
+  }
+
   /** Whether the server answered with its data loaded; false if it exited first, or was killed because it did not answer. */
   async ready(): Promise<boolean> {
     const { answers, clock } = this.options;

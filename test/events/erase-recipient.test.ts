@@ -10,14 +10,14 @@ import { ClickHouseFinishedJobs } from "../../src/events/finished-jobs.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { eventually } from "../support/eventually.ts";
 
 const ANN = "ann@example.com";
 const KEPT = { recipient: ANN, payload: "{}", settlements: 1 };
 const recipients = recipientIndex(new Uint8Array(32).fill(7));
 const ids = new JobIds(systemClock, systemRandom);
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 let store: TestEventStore;
 let writer: ClickHouseEventWriter;
 let jobs: ClickHouseFinishedJobs;
@@ -26,8 +26,8 @@ let quoted = 0;
 let event = (Date.now() - EVENT_EPOCH_MS) * EVENT_IDS_PER_MS;
 
 beforeAll(async () => {
-  chdb = await startChdb();
-  store = await chdb.eventStore("erasing", "process");
+  chdb = await startEngine();
+  store = await chdb.eventStore("erasing");
   const { writing, reading, target } = store;
   writer = new ClickHouseEventWriter(writing, target, systemClock, {
     ports: {

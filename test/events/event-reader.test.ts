@@ -6,7 +6,7 @@ import { ClickHouseEventFeed } from "../../src/events/clickhouse-event-feed.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { FakeEventStore } from "../http/support/fake-event-store.ts";
-import { startChdb } from "../support/chdb-event-store.ts";
+import { startEngine } from "../support/clickhouse-event-store.ts";
 
 const jobIds = new JobIds(systemClock, systemRandom);
 const JOB_ID = jobIds.next();
@@ -125,8 +125,8 @@ function conformance(name: string, open: () => Promise<Opened>): void {
 }
 
 conformance("the event store on ClickHouse", async () => {
-  const engine = await startChdb();
-  const { writer, reader, reading, target } = await engine.eventStore("read", "process");
+  const engine = await startEngine();
+  const { writer, reader, reading, target } = await engine.eventStore("read");
   await writer.write("one", ROWS);
   return { reader, feed: new ClickHouseEventFeed(reading, target), stop: () => engine.stop() };
 });

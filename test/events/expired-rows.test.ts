@@ -6,19 +6,19 @@ import { eventStoreIdentity, migrateEventStore } from "../../src/events/migrate-
 import { ExpiredHistory, eventsKeptUntilMs } from "../../src/events/retention.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { storedEventRow } from "../engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { DAY_MS } from "../support/recent-days.ts";
 
 const RETENTION = { eventsMonths: 2, jobsDays: 7 };
 const SUCCESS = { status: "success", attempts: 1, result: {} } as const;
 const THEN_MS = Date.UTC(2026, 0, 10);
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 let store: TestEventStore;
 
 beforeAll(async () => {
-  chdb = await startChdb();
-  store = await chdb.eventStore("late", "process");
+  chdb = await startEngine();
+  store = await chdb.eventStore("late");
 });
 afterAll(() => chdb.stop());
 

@@ -8,21 +8,21 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { contentSeal } from "../../src/storage/content-seal.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 
 const index = recipientIndex(new Uint8Array(32).fill(7));
 const ids = new JobIds(systemClock, systemRandom);
 const TRY = { at: 1_767_225_600_000, outcome: "failed", relay: "mx.example:25", reply: "550 no" } as const;
 
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 let store: TestEventStore;
 let writer: ClickHouseEventWriter;
 let jobs: ClickHouseFinishedJobs;
 let event = 4_096_000_000_000;
 
 beforeAll(async () => {
-  chdb = await startChdb();
-  store = await chdb.eventStore("finished_jobs", "process");
+  chdb = await startEngine();
+  store = await chdb.eventStore("finished_jobs");
   writer = new ClickHouseEventWriter(store.writing, store.target, systemClock, {
     ports: {
       recipients: index,

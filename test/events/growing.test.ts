@@ -3,14 +3,14 @@ import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { eventStoreIdentity, migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { eventStoreFoundation, eventStoreMigrations } from "../../src/events/schema.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { startChdb } from "../support/chdb-event-store.ts";
+import { startEngine } from "../support/clickhouse-event-store.ts";
 import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
 import { IS_PROVING } from "../support/proof.ts";
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 
 beforeAll(async () => {
-  engine = await startChdb();
+  engine = await startEngine();
 });
 
 afterAll(() => engine.stop());
@@ -20,7 +20,7 @@ const HOUR = "toDateTime('2026-11-21 10:00:00', 'UTC')";
 const EVENT_ID = `(toUnixTimestamp(${HOUR}) * 1000 - 1735689600000) * 4096`;
 
 test("a channel that the app adds is stored, counted and seen by analysts, and the former rows keep theirs", async () => {
-  const { writing, reading, target } = await engine.eventStore("widening", "process");
+  const { writing, reading, target } = await engine.eventStore("widening");
   const store = (channel: string, n: number, type: string) =>
     writing.command(
       `INSERT INTO widening.events (tenant_id, event_id, job_id, channel, event_type) SELECT 'acme', ${EVENT_ID} + ${n}, generateUUIDv7(), '${channel}', '${type}'`,
@@ -45,7 +45,7 @@ test("a channel that the app adds is stored, counted and seen by analysts, and t
 });
 
 test("names keep their numbers in any order of the list, and after a channel has been removed from it", async () => {
-  const { writing, reading, target } = await engine.eventStore("numbers", "process");
+  const { writing, reading, target } = await engine.eventStore("numbers");
   await migrateEventStore(writing, target, ["file", "email"]);
   await migrateEventStore(writing, target, ["pager", "email"]);
   const [row] = await reading.rows(
@@ -55,7 +55,7 @@ test("names keep their numbers in any order of the list, and after a channel has
 });
 
 test("an unsafe channel name never becomes part of a statement", async () => {
-  const { writing, target } = await engine.eventStore("plain", "process");
+  const { writing, target } = await engine.eventStore("plain");
   await expect(migrateEventStore(writing, target, ["a'b"])).rejects.toThrow("broken invariant");
 });
 
@@ -66,7 +66,7 @@ describe("with rows of every earlier version", () => {
   let clickhouse: ClickHouse;
 
   beforeAll(async () => {
-    clickhouse = new ClickHouse({ client: engine.chdb.writer, clock: systemClock, timeoutMs: 20_000 });
+    clickhouse = new ClickHouse({ client: engine.server.writer, clock: systemClock, timeoutMs: 20_000 });
     await migrateEventStore(clickhouse, { database: "fresh", cluster: null });
   });
 
@@ -159,7 +159,7 @@ describe("with rows of every earlier version", () => {
 });
 
 test("an event store of a later version is refused, and not changed", async () => {
-  const { writing, reading, target } = await engine.eventStore("future", "process");
+  const { writing, reading, target } = await engine.eventStore("future");
   await writing.command("INSERT INTO future.migrations VALUES (1000, 'from the future')");
   const before = await schemaOf(reading, "future");
   await expect(migrateEventStore(writing, target, ["email", "pager"])).rejects.toThrow("a later version of Waybill");

@@ -8,7 +8,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { sendJobs } from "../engine/recorder/queue-work.ts";
 import { Front } from "../http/support/front.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { eventually } from "../support/eventually.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
@@ -22,7 +22,7 @@ const ACME = { tenantId: "acme", shard: 0 } as const;
 const telemetry = new QuietTelemetry();
 const ports = { clock: systemClock, random: systemRandom, telemetry };
 const firstDayMs = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAYS * DAY_MS;
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 let redis: RedisServer;
 let queue: RedisQueue;
@@ -30,8 +30,8 @@ let recorder: Recorder;
 let front: Front;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("paged", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("paged");
   redis = await startRedis();
   queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { firstEventIdAt } from "../../src/domain/event.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("months", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("months");
 }, 90_000);
 afterAll(async () => {
   await engine.stop();
@@ -39,7 +39,7 @@ WHERE tenant_id IN ('ada', 'bob') GROUP BY ALL ORDER BY ALL`,
 });
 
 test("sums by minute are those of all tenants, each event once, whatever minute a batch came in", async () => {
-  const watched = await engine.eventStore("minutes", "process");
+  const watched = await engine.eventStore("minutes");
   const MINUTE_MS = 60_000;
   const fromMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS - 30 * MINUTE_MS;
   const at = (minute: number, n: number) => firstEventIdAt(fromMs + minute * MINUTE_MS) + n;

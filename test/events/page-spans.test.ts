@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { EventQuery } from "../../src/domain/event-store.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 
 const DAY_MS = 86_400_000;
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 const ids: number[] = [];
 
 /** Nine days with bursts, gaps of days, and single events in between. */
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("spans", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("spans");
   const random = new SeededRandom(7);
   for (const [daysAgo, count] of [
     [9, 40],

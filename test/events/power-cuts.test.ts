@@ -10,7 +10,7 @@ import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { serverUpMs, settleForPowerCuts } from "../../src/events/power-cuts.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { SkippingClock } from "../tenants/machine.ts";
 
 const TARGET = { database: "waybill", cluster: null } as const;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function opened<T>(work: (clickhouse: ClickHouse) => Promise<T>): Promise<T> {
-  const chdb = openChdb(folder);
+  const chdb = await openClickHouse(folder);
   try {
     return await work(new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 60_000 }));
   } finally {

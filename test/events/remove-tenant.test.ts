@@ -6,16 +6,16 @@ import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.
 import { TenantRemoval } from "../../src/events/remove-tenant.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { eventually } from "../support/eventually.ts";
 
 const ids = new JobIds(systemClock, systemRandom);
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 let store: TestEventStore;
 
 beforeAll(async () => {
-  chdb = await startChdb();
-  store = await chdb.eventStore("leaving", "process");
+  chdb = await startEngine();
+  store = await chdb.eventStore("leaving");
 });
 afterAll(() => chdb.stop());
 

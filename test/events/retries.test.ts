@@ -19,7 +19,7 @@ import { systemClock } from "../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../src/runtime/system-random.ts";
 import { contentSeal } from "../../src/storage/content-seal.ts";
 import { recipientIndex } from "../../src/storage/recipient-index.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { QuietTelemetry } from "../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { aTenant } from "../support/tenants.ts";
@@ -37,7 +37,7 @@ const PAYLOAD = JSON.stringify({ to: "ann@example.com", html: '<p>"Hello" \\ é\
 
 setDefaultTimeout(90_000);
 
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 let redis: RedisServer;
 let queue: RedisQueue;
 let eventStore: TestEventStore;
@@ -55,13 +55,13 @@ const charge = async ({ jobId }: ChargedJob): Promise<RetryCharge> => {
 let take = charge;
 
 beforeAll(async () => {
-  chdb = await startChdb();
+  chdb = await startEngine();
   redis = await startRedis();
   const address = { kind: "socket", path: redis.path } as const;
   const telemetry = new QuietTelemetry();
   queue = new RedisQueue({ channels: CHANNELS, address, clock: systemClock, random: systemRandom, telemetry });
   await queue.start();
-  eventStore = await chdb.eventStore("retries", "process");
+  eventStore = await chdb.eventStore("retries");
   const { target, reading, reader, writing } = eventStore;
   writer = new ClickHouseEventWriter(writing, target, systemClock, { ports: { recipients: index, seal, payloads } });
   finishedJobs = new ClickHouseFinishedJobs(reading, target, index);

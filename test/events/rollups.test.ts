@@ -6,15 +6,15 @@ import { derivedGaps, insertGaps } from "../../src/events/derived-gaps.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { FIRST_CHANNELS } from "../../src/events/table.ts";
 import { eventIdAt, NOON_MS, storedEventRow } from "../engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("rollups", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("rollups");
 }, 90_000);
 afterAll(async () => {
   await engine.stop();
@@ -137,7 +137,7 @@ test("sums that lack events are made up for, each by what is missing, and whole 
 });
 
 test("an event store of the first schema gets its sums once, when it is migrated", async () => {
-  const old = await engine.eventStore("older", "process");
+  const old = await engine.eventStore("older");
   const { database } = old.target;
   for (const name of ["events_by_type", "events_hourly", "events_daily"]) {
     await old.writing.command(`DROP VIEW ${database}.${name}_mv`);

@@ -4,7 +4,7 @@ import { derivedGaps } from "../../src/events/derived-gaps.ts";
 import { storedRows } from "../../src/events/stored-rows.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
 import { eventIdAt, storedEventRow } from "../engine/recorder/event-store-rows.ts";
-import { startChdb, type TestEventStore } from "../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../support/clickhouse-event-store.ts";
 
 const BETWEEN = 100_000;
 const THREE_HOURS_MS = 3 * 3_600_000;
@@ -20,11 +20,11 @@ class CountingClickHouse extends ClickHouse {
   }
 }
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("looked_up", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("looked_up");
 }, 300_000);
 afterAll(() => engine.stop());
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { startCountingSink } from "../support/counting-sink.ts";
 import { eventually } from "../support/eventually.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { SEED_MASTER_KEY, seedTenants } from "../support/seed-tenants.ts";
 import { Undo } from "../support/undo.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -81,7 +81,7 @@ async function recorded(waybill: Waybill): Promise<number> {
 
 /** How many inserts the event store's tables have had: each part is numbered by those that it was made of. */
 async function insertsIn(home: string) {
-  const chdb = openChdb(join(home, "clickhouse"));
+  const chdb = await openClickHouse(join(home, "clickhouse"));
   try {
     const count = async (query: string) => {
       const answer = await chdb.reader.query({ query, format: "JSONEachRow" });

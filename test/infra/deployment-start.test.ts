@@ -2,13 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Chdb, openChdb } from "../../src/storage/chdb.ts";
-import { serveClickHouse } from "../support/clickhouse-http.ts";
 import { runCommand } from "../support/command.ts";
 import { composeProcesses, composeSettings, type Environment, infraFile } from "../support/deployment.ts";
 import { eventually } from "../support/eventually.ts";
 import { freePort } from "../support/free-port.ts";
 import { createPostgres, type PostgresServer, postgresMissing } from "../support/postgres.ts";
+import { openClickHouse, type PrivateClickHouse } from "../support/private-clickhouse.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, type Waybill } from "../support/waybill.ts";
 
@@ -44,15 +43,13 @@ describe.skipIf(missing !== null)(
     let folder: string;
     let redis: Awaited<ReturnType<typeof startComposeRedis>>;
     let postgres: PostgresServer;
-    let chdb: Chdb;
-    let clickhouse: ReturnType<typeof serveClickHouse>;
+    let clickhouse: PrivateClickHouse;
     let sink: SmtpSink;
     const running = new Map<string, Waybill>();
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), "waybill-containers-"));
-      chdb = openChdb(join(folder, "clickhouse"));
-      clickhouse = serveClickHouse(chdb.writer);
+      clickhouse = await openClickHouse(join(folder, "clickhouse"));
       [redis, postgres, sink] = await Promise.all([startComposeRedis(folder), createPostgres(), startSmtpSink()]);
     }, 300_000);
 
@@ -60,8 +57,7 @@ describe.skipIf(missing !== null)(
       for (const waybill of running.values()) await waybill.kill();
       await sink?.stop();
       redis?.server.kill("SIGKILL");
-      await clickhouse?.stop();
-      await chdb?.close();
+      await clickhouse?.close();
       await postgres?.remove();
       await rm(folder, { recursive: true, force: true });
     }, 90_000);
@@ -76,7 +72,9 @@ describe.skipIf(missing !== null)(
         ...environment,
         REDIS_URL: redis.url,
         DATABASE_URL: postgres.url,
-        CLICKHOUSE_URL: clickhouse.url,
+        CLICKHOUSE_URL: clickhouse.address.url,
+        CLICKHOUSE_USER: clickhouse.address.user,
+        CLICKHOUSE_PASSWORD: clickhouse.address.password,
         SMTP_URL: sink.url,
         HOST: "127.0.0.1",
         PORT: "0",

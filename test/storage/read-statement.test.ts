@@ -42,12 +42,3 @@ test.each([
   "SHOW CREATE USER default",
   "SHOW CREATE TABLE t, u",
 ])("refused: %s", (text) => expect(() => read(text)).toThrow(EngineError));
-
-test("only rows of SELECT and WITH are streamed", () => {
-  const streamed = ["SELECT 1", "with 1 AS x SELECT x"].map((text) => read(text).isStreamable);
-  const whole = ["SHOW TABLES", "EXPLAIN SELECT 1", "(SELECT 1)"].map((text) => read(text).isStreamable);
-  expect([streamed, whole]).toEqual([
-    [true, true],
-    [false, false, false],
-  ]);
-});

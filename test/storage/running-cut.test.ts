@@ -64,16 +64,14 @@ function cut({ before, held, within }: Meanwhile) {
         };
       },
     },
-    chdb: {
-      async hold(work) {
-        const sinceMs = clock.monotonicMs();
-        try {
-          // Only asked which tables it has.
-          return await work(events as unknown as ClickHouseClient);
-        } finally {
-          state.heldMs = clock.monotonicMs() - sinceMs;
-        }
-      },
+    async holdEvents(work) {
+      const sinceMs = clock.monotonicMs();
+      try {
+        // Only asked which tables it has.
+        return await work(events as unknown as ClickHouseClient);
+      } finally {
+        state.heldMs = clock.monotonicMs() - sinceMs;
+      }
     },
   });
   return { state, taken };

@@ -4,12 +4,13 @@ import { CHANNELS } from "../../src/app/channels.ts";
 import { platformGoogle } from "../../src/app/google.ts";
 import { openDatabase, openEventStore } from "../../src/app/stores.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { connectClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
+import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 /*
  * bun test/support/make-home.ts FOLDER: a data folder with all that a first start makes and that is the same for every
- * folder: both databases with their current schema and without an identity, and the sandbox's keys. A process of its own,
- * because chDB opens one folder in a process.
+ * folder: both databases with their current schema and without an identity, and the sandbox's keys.
  */
 
 const [home = ""] = process.argv.slice(2);
@@ -28,10 +29,11 @@ for (const template of ["template0", "template1"]) {
 }
 await close();
 
-const { chdb, close: closeEventStore } = await openEventStore(
-  { config, channels: CHANNELS, clock: systemClock },
-  "migrate",
-);
-await chdb?.writer.command({ query: `DROP TABLE ${config.clickhouseDatabase}.identity SYNC` });
+const telemetry = new QuietTelemetry();
+const eventStore = await openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "migrate");
+const { address, close: closeEventStore } = eventStore;
+const { writer, close: closeClients } = connectClickHouse(address);
+await writer.command({ query: `DROP TABLE ${config.clickhouseDatabase}.identity SYNC` });
+await closeClients();
 await closeEventStore();
 process.exit(0);

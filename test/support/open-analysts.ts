@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { serveClickHouseHttp } from "../../src/storage/clickhouse-http.ts";
+import { openClickHouse } from "./private-clickhouse.ts";
 import { QuietTelemetry } from "./quiet-telemetry.ts";
 
 /** The content of each canary; no answer may contain it. */
@@ -18,8 +18,7 @@ export async function openAnalysts() {
   for (const file of canaries) writeFileSync(file, `${CANARY}\n`, { mode: 0o600 });
   // Files written by a name without a folder end up here, or in the folder that the process runs in.
   mkdirSync(join(folder, "empty"));
-  const path = join(folder, "clickhouse");
-  const chdb = openChdb(path, { folder: join(folder, "access"), database: "waybill" });
+  const chdb = await openClickHouse(join(folder, "clickhouse"), "waybill");
   for (const query of [
     "CREATE DATABASE waybill",
     "CREATE TABLE waybill.t (a UInt64, s String) ENGINE = MergeTree ORDER BY a",
@@ -31,8 +30,9 @@ export async function openAnalysts() {
     `INSERT INTO waybill_sealed.failed_payloads VALUES ('${CANARY}')`,
   ])
     await chdb.writer.command({ query });
-  const face = serveClickHouseHttp({
-    path,
+  const { address, analysts } = chdb;
+  const face = await serveClickHouseHttp({
+    server: analysts ?? address,
     database: "waybill",
     port: 0,
     password: PASSWORD,
@@ -45,7 +45,6 @@ export async function openAnalysts() {
   const before = look();
   return {
     folder,
-    path,
     canaries,
     chdb,
     face,

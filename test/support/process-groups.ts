@@ -5,14 +5,10 @@ import { ModuleImports } from "./module-imports.ts";
 const FILES_MAX = 12;
 const ROOT = join(import.meta.dir, "../..");
 /**
- * What a test file must have a process of its own for: chDB allows one data directory a process, whoever starts the whole program
- * is ended together with it, and two registries that do hundreds of transactions at once have deadlines to meet.
+ * What a test file must have a process of its own for: whoever starts the whole program is ended together with it, and two
+ * registries that do hundreds of transactions at once have deadlines to meet.
  */
-const ALONE: ReadonlySet<string> = new Set([
-  "src/storage/chdb.ts",
-  "test/support/waybill.ts",
-  "test/tenants/two-processes.ts",
-]);
+const ALONE: ReadonlySet<string> = new Set(["test/support/waybill.ts", "test/tenants/two-processes.ts"]);
 
 /**
  * The test files that share a process, in the order given: those of a room, except for what `isLong` says of and what must be

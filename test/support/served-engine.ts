@@ -9,11 +9,11 @@ export interface ServedEngine {
   stop(): Promise<void>;
 }
 
-/** An engine in a separate process, which serves it to this one. Its zone is not UTC, as on many servers. */
-export async function startServedEngine(engine: "postgres" | "clickhouse"): Promise<ServedEngine> {
+/** PGlite in a separate process, which serves it to this one. Its zone is not UTC, as on many servers. */
+export async function startServedEngine(): Promise<ServedEngine> {
   const folder = await mkdtemp(join(tmpdir(), "waybill-served-"));
   const opened = Promise.withResolvers<void>();
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../storage/run-engines.ts"), folder, engine], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "../storage/run-pglite.ts"), folder], {
     stdio: ["ignore", "inherit", "inherit"],
     env: { ...process.env, TZ: "America/New_York" },
     serialization: "advanced",

@@ -6,7 +6,6 @@ import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import { settleForPowerCuts } from "../../src/events/power-cuts.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
 import { expectBalance, schemaOf } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
@@ -14,6 +13,7 @@ import { buildOf, commitOf, type FormerBuild } from "../support/former-build.ts"
 import { freePort } from "../support/free-port.ts";
 import { isAlive } from "../support/is-alive.ts";
 import { copyEmptyPostgres } from "../support/made-home.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { IS_PROVING } from "../support/proof.ts";
 import { recently } from "../support/recent-days.ts";
 import { Undo } from "../support/undo.ts";
@@ -181,7 +181,7 @@ describe.skipIf(missing !== null)("a data folder of a former release", () => {
 
 /** Sums agree with the events, and tables are those of a new event store. */
 async function expectWholeEventStore(folder: string): Promise<void> {
-  const chdb = openChdb(folder);
+  const chdb = await openClickHouse(folder);
   try {
     const clickhouse = new ClickHouse({ client: chdb.reader, clock: systemClock, timeoutMs: 20_000 });
     await expectBalance(clickhouse, "waybill");

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Balancer } from "../support/balancer.ts";
-import { startChdb } from "../support/chdb-event-store.ts";
-import { serveClickHouse } from "../support/clickhouse-http.ts";
+import { startEngine } from "../support/clickhouse-event-store.ts";
 import { runCommand } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { buildOf, commitOf, type FormerBuild, hasDrainGrace, queueFormatOf } from "../support/former-build.ts";
@@ -36,8 +35,7 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
   let former: FormerBuild;
   let redis: RedisServer;
   let postgres: PostgresServer;
-  let chdb: Awaited<ReturnType<typeof startChdb>>;
-  let clickhouse: ReturnType<typeof serveClickHouse>;
+  let clickhouse: Awaited<ReturnType<typeof startEngine>>;
   let sink: SmtpSink;
   let urls: Readonly<Record<string, string>>;
   let isSameFormat: boolean;
@@ -45,16 +43,17 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
   const processes: Waybill[] = [];
 
   beforeAll(async () => {
-    [former, redis, postgres, chdb, sink] = await Promise.all([
+    [former, redis, postgres, clickhouse, sink] = await Promise.all([
       buildOf(FROM ?? ""),
       startRedis(),
       createPostgres(),
-      startChdb(),
+      startEngine(),
       startSmtpSink(),
     ]);
-    clickhouse = serveClickHouse(chdb.chdb.reader);
     isSameFormat = (await queueFormatOf(former.root)) === (await queueFormatOf());
-    const stores = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
+    const { url: CLICKHOUSE_URL, user: CLICKHOUSE_USER, password: CLICKHOUSE_PASSWORD } = clickhouse.server.address;
+    const events = { CLICKHOUSE_URL, CLICKHOUSE_USER, CLICKHOUSE_PASSWORD };
+    const stores = { REDIS_URL: redis.url, DATABASE_URL: postgres.url, ...events };
     urls = { ...SHARED, ...stores, SMTP_URL: sink.url, DRAIN_GRACE_MS };
     await migrate(former.root);
   }, 300_000);
@@ -65,7 +64,6 @@ describe.skipIf(missing !== null)("an upgrade from the former build", () => {
     await sink.stop();
     await redis.stop();
     await clickhouse.stop();
-    await chdb.stop();
     await postgres.remove();
     await former.remove();
   }, 300_000);

@@ -7,7 +7,6 @@ import { eq, ne, sql } from "drizzle-orm";
 import { passes } from "../../src/channels/wallet/tables.ts";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { FolderLock } from "../../src/storage/folder-lock.ts";
 import { openPglite } from "../../src/storage/pglite.ts";
 import { tenants, tokenMovements } from "../../src/storage/tables.ts";
@@ -15,6 +14,7 @@ import { basicEnvironment } from "../support/basic-environment.ts";
 import { type CommandResult, runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { recordProof } from "../support/proof.ts";
 import { finalJob, startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
 
@@ -166,7 +166,7 @@ test("after a backup under load, the loss of the folder and a restore, the books
   expect(after.events[0].event_id).toBeGreaterThan(seen);
   await waybill.stop();
   await expectBalancedStores();
-  const { reader, close } = openChdb(join(home.path, "clickhouse"));
+  const { reader, close } = await openClickHouse(join(home.path, "clickhouse"));
   await expectBalance(new ClickHouse({ client: reader, clock: systemClock, timeoutMs: 20_000 }), "waybill");
   await close();
   const note = `${known.length} jobs known before the backup, each sent once; tokens equal passes`;

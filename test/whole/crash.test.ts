@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { recordProof } from "../support/proof.ts";
 import { type SmtpSink, startSmtpSink } from "../support/smtp-sink.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -91,7 +91,7 @@ test("every message answered with 202 is sent and recorded once, however often t
 
   // The folder is open in one process at a time.
   await waybill.kill();
-  const chdb = openChdb(join(home.path, "clickhouse"));
+  const chdb = await openClickHouse(join(home.path, "clickhouse"));
   const clickhouse = new ClickHouse({ client: chdb.reader, clock: systemClock, timeoutMs: 20_000 });
   try {
     const totals = "SELECT count() FROM waybill.events WHERE event_type = 'sent' AND tenant_id LIKE 'load-%'";

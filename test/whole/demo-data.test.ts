@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { DEMO_TENANTS, demoHistory } from "../../src/events/demo-history.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
 import { runCommand } from "../support/command.ts";
 import { expectBalance } from "../support/event-store-checker.ts";
 import { eventually } from "../support/eventually.ts";
+import { openClickHouse } from "../support/private-clickhouse.ts";
 import { DAY_MS, dayOf, recently } from "../support/recent-days.ts";
 import { useWaybill } from "../support/use-waybill.ts";
 import { finalJob, type Waybill } from "../support/waybill.ts";
@@ -66,7 +66,7 @@ test("it is written beside a running server, once however often, and all sums fi
   await waybill.stop();
   expect(await run("--seed", "7")).toMatchObject({ code: 1, errors: expect.stringContaining("real events") });
   expect((await run("--seed", "7", "--force")).code).toBe(0);
-  const { reader, close } = openChdb(join(waybill.home, "clickhouse"));
+  const { reader, close } = await openClickHouse(join(waybill.home, "clickhouse"));
   const clickhouse = new ClickHouse({ client: reader, clock: systemClock, timeoutMs: 20_000 });
   await expectBalance(clickhouse, "waybill");
   const counts = await clickhouse.rows(

@@ -140,6 +140,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
   ["child_up", "Whether a child process works: 1, or 0 until it is replaced, by process."],
   ["child_exits", "Times that a child process ended by itself and was started again, by process."],
   ["redis_child_exits", "Times that the embedded Redis ended by itself and was started again."],
+  ["clickhouse_child_exits", "Times that the embedded ClickHouse ended by itself and was started again."],
   ["redis_tails_cut", "Times that a write torn by a crash was cut off the append-only file."],
   ["analyst_query_seconds", "Time until an analyst's request was answered or its result began, in seconds, by status."],
   ["ledger_write_seconds", "Time that an insert into the event store took, in seconds."],

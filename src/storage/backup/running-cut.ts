@@ -5,7 +5,6 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { Redis } from "ioredis";
 import type { Clock } from "../../domain/clock.ts";
 import { UnavailableError } from "../../domain/errors.ts";
-import type { Chdb } from "../chdb.ts";
 import type { EmbeddedPostgres } from "../pglite.ts";
 import type { RedisChild } from "../redis-child.ts";
 import { HoldLimit } from "./hold-limit.ts";
@@ -18,10 +17,16 @@ const PAUSE_MS = 4_000;
 const FREEZE = "backup";
 const TOO_BUSY = `the machine is too busy: the stores could not be copied within ${PAUSE_MS / 1000} s; nothing was backed up`;
 
+/**
+ * Waits until nothing is written into the event store, and lets nothing be written while `work` runs but what it does with its
+ * client. Reads go on.
+ */
+export type HoldEvents = <T>(work: (client: ClickHouseClient) => Promise<T>) => Promise<T>;
+
 export interface CutPorts {
   readonly home: string;
   readonly postgres: Pick<EmbeddedPostgres, "copyTo">;
-  readonly chdb: Pick<Chdb, "hold">;
+  readonly holdEvents: HoldEvents;
   /** The event store's database. */
   readonly database: string;
   readonly redis: RedisChild["address"];
@@ -55,7 +60,7 @@ export interface Cut {
  * B5. It rejects only when what it left to end by itself has ended.
  */
 export async function takeCut(ports: CutPorts): Promise<Cut> {
-  const { home, postgres, chdb, clock } = ports;
+  const { home, postgres, holdEvents, clock } = ports;
   const folder = join(home, STAGING);
   await removeStaging(home);
   await mkdir(folder, { mode: 0o700 });
@@ -67,7 +72,7 @@ export async function takeCut(ports: CutPorts): Promise<Cut> {
   const limit = new HoldLimit(clock, PAUSE_MS, () => new UnavailableError(TOO_BUSY));
   try {
     // In this order: who waits for the registry is answered soon, while the recorder can wait.
-    const cut = await chdb.hold((events) =>
+    const cut = await holdEvents((events) =>
       limit.within(async () => {
         const tables = await mergeTrees(events, ports.database);
         const work: HeldWork = { ports, folder, payloads, events, tables, signal: limit.signal };

@@ -3,6 +3,6 @@ import { startServedEngine } from "../../support/served-engine.ts";
 import { passConformance } from "./pass-conformance.ts";
 
 passConformance("passes on a PGlite of another process", async () => {
-  const engine = await startServedEngine("postgres");
+  const engine = await startServedEngine();
   return { connect: async () => openRemotePglite(engine.calls), remove: () => engine.stop() };
 });

@@ -11,7 +11,7 @@ import { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../../../src/events/clickhouse-event-writer.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { openChdb } from "../../../src/storage/chdb.ts";
+import { openClickHouse } from "../../support/private-clickhouse.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { DYING_DATABASE, type DyingMoment } from "./dying-moments.ts";
 
@@ -23,7 +23,11 @@ function die(when: DyingMoment): void {
   if (when === moment) process.kill(process.pid, "SIGKILL");
 }
 
-const clickhouse = new ClickHouse({ client: openChdb(folder).writer, clock: systemClock, timeoutMs: 20_000 });
+const clickhouse = new ClickHouse({
+  client: (await openClickHouse(folder)).writer,
+  clock: systemClock,
+  timeoutMs: 20_000,
+});
 const dyingBetween = new Proxy(clickhouse, {
   get(of, name) {
     if (name !== "insert") return Reflect.get(of, name).bind(of);

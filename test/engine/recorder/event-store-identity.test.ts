@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ConfigurationError } from "../../../src/domain/errors.ts";
 import { eventStoreIdentity, migrateEventStore } from "../../../src/events/migrate-event-store.ts";
-import { startChdb } from "../../support/chdb-event-store.ts";
+import { startEngine } from "../../support/clickhouse-event-store.ts";
 
-let chdb: Awaited<ReturnType<typeof startChdb>>;
+let chdb: Awaited<ReturnType<typeof startEngine>>;
 
 beforeAll(async () => {
-  chdb = await startChdb();
+  chdb = await startEngine();
 }, 300_000);
 
 afterAll(() => chdb.stop());
 
 test("an event store has an identity of its own, which never changes", async () => {
-  const [one, two] = [await chdb.eventStore("one", "http"), await chdb.eventStore("two", "process")];
+  const [one, two] = [await chdb.eventStore("one"), await chdb.eventStore("two")];
   const id = await eventStoreIdentity(one.reading, one.target);
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
   await migrateEventStore(one.writing, one.target);
@@ -21,7 +21,7 @@ test("an event store has an identity of its own, which never changes", async () 
 }, 300_000);
 
 test("a store without the database of contents, as of a backup that left it out, is refused until it is migrated", async () => {
-  const { target, reading, writing } = await chdb.eventStore("alone", "http");
+  const { target, reading, writing } = await chdb.eventStore("alone");
   await writing.command("DROP DATABASE alone_sealed SYNC");
   await expect(eventStoreIdentity(reading, target)).rejects.toThrow("run `waybill migrate`");
   expect(await migrateEventStore(writing, target)).toEqual([]);
@@ -30,7 +30,7 @@ test("a store without the database of contents, as of a backup that left it out,
 }, 300_000);
 
 test("a schema that is not the current one is refused", async () => {
-  const { target, reading, writing } = await chdb.eventStore("old", "http");
+  const { target, reading, writing } = await chdb.eventStore("old");
   const refusal = new ConfigurationError(
     "The ClickHouse database old has no current schema: run `waybill migrate` (npm run migrate).",
   );

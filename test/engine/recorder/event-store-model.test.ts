@@ -4,7 +4,7 @@ import { EVENT_TYPES, type EventType } from "../../../src/domain/event.ts";
 import type { EventPage, EventQuery, StoredEventRow, TenantEvent } from "../../../src/domain/event-store.ts";
 import type { ChannelName } from "../../../src/domain/job.ts";
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts";
-import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { eventIdAt, newJobId } from "./event-store-rows.ts";
 import { EventStoreState } from "./memory-event-store-state.ts";
 
@@ -119,13 +119,13 @@ const commands: fc.Arbitrary<Command[]> = fc.array(
   { maxLength: 24, size: "max" },
 );
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let stored: TestEventStore;
 let worlds = 0;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  stored = await engine.eventStore("model", "process");
+  engine = await startEngine();
+  stored = await engine.eventStore("model");
 }, HOOK_MS);
 
 afterAll(async () => {

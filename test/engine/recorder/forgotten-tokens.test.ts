@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { TransportError } from "../../../src/domain/errors.ts";
-import { startChdb } from "../../support/chdb-event-store.ts";
+import { startEngine } from "../../support/clickhouse-event-store.ts";
 import { expectStoredOnce } from "../../support/event-store-checker.ts";
 import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.ts";
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let databases = 0;
 
 beforeAll(async () => {
-  engine = await startChdb();
+  engine = await startEngine();
 }, 300_000);
 afterAll(async () => {
   await engine.stop();
 }, 90_000);
 
 async function newEventStore() {
-  const { writing, target } = await engine.eventStore(`forgetful_${(databases += 1)}`, "process");
+  const { writing, target } = await engine.eventStore(`forgetful_${(databases += 1)}`);
   const eventStore = new ForgetfulEventStore(writing, target.database);
   await eventStore.forgetSoon();
   return eventStore;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { openChdb } from "../../../src/storage/chdb.ts";
 import { expectStoredOnce } from "../../support/event-store-checker.ts";
+import { openClickHouse } from "../../support/private-clickhouse.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
 import { batchAt, ForgetfulEventStore, newToken } from "./forgetful-event-store.ts";
 
@@ -17,7 +17,7 @@ test("every row is stored once after an engine was killed amid inserts whose tok
   const folder = await mkdtemp(join(tmpdir(), "waybill-killed-"));
   const random = new SeededRandom(5);
   const inEngine = async (work: (eventStore: ForgetfulEventStore) => Promise<void>) => {
-    const chdb = openChdb(join(folder, "clickhouse"));
+    const chdb = await openClickHouse(join(folder, "clickhouse"));
     try {
       const clickhouse = new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 });
       await work(new ForgetfulEventStore(clickhouse, "killed"));

@@ -4,7 +4,7 @@ import { nextEventId } from "../../../src/domain/event.ts";
 import type { EventWriter, StoredEventRow } from "../../../src/domain/event-store.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { SeededRandom } from "../../support/seeded-random.ts";
@@ -14,12 +14,12 @@ import { lossy, MemoryRecorderQueue } from "./memory-recorder-queue.ts";
 const SHARDS = 3;
 const ROWS = 200;
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("recorded", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("recorded");
 });
 afterAll(async () => {
   await engine.stop();

@@ -8,9 +8,9 @@ import { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { migrateEventStore } from "../../../src/events/migrate-event-store.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { openChdb } from "../../../src/storage/chdb.ts";
 import { expectBalance } from "../../support/event-store-checker.ts";
 import { eventually } from "../../support/eventually.ts";
+import { openClickHouse } from "../../support/private-clickhouse.ts";
 import { recordProof } from "../../support/proof.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -45,7 +45,7 @@ afterAll(async () => {
 
 /** The folder is open in one process at a time. */
 async function inEngine<T>(work: (clickhouse: ClickHouse) => Promise<T>): Promise<T> {
-  const chdb = openChdb(folder);
+  const chdb = await openClickHouse(folder);
   try {
     return await work(new ClickHouse({ client: chdb.writer, clock: systemClock, timeoutMs: 20_000 }));
   } finally {

@@ -4,7 +4,7 @@ import { RedisQueue } from "../../../src/engine/queue/redis-queue.ts";
 import { Recorder } from "../../../src/engine/recorder/recorder.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
 import { systemRandom } from "../../../src/runtime/system-random.ts";
-import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { expectBalance } from "../../support/event-store-checker.ts";
 import { eventually } from "../../support/eventually.ts";
 import { QuietTelemetry } from "../../support/quiet-telemetry.ts";
@@ -20,14 +20,14 @@ const tenants = [
 
 const telemetry = new QuietTelemetry();
 const ports = { clock: systemClock, random: systemRandom, telemetry };
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
 let redis: RedisServer;
 let queue: RedisQueue;
 
 beforeAll(async () => {
-  engine = await startChdb();
-  eventStore = await engine.eventStore("copied", "process");
+  engine = await startEngine();
+  eventStore = await engine.eventStore("copied");
   redis = await startRedis();
   queue = new RedisQueue({ channels: CHANNELS, address: { kind: "socket", path: redis.path }, ...ports });
   await queue.start();

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { EventType } from "../../../src/domain/event.ts";
 import { RowsRefusedError, type StoredEventRow } from "../../../src/domain/event-store.ts";
-import { startChdb, type TestEventStore } from "../../support/chdb-event-store.ts";
+import { startEngine, type TestEventStore } from "../../support/clickhouse-event-store.ts";
 import { expectStoredOnce } from "../../support/event-store-checker.ts";
 import { batchAt, newToken } from "./forgetful-event-store.ts";
 
-let engine: Awaited<ReturnType<typeof startChdb>>;
+let engine: Awaited<ReturnType<typeof startEngine>>;
 let databases = 0;
 
 beforeAll(async () => {
-  engine = await startChdb();
+  engine = await startEngine();
 }, 300_000);
 afterAll(async () => {
   await engine.stop();
 }, 90_000);
 
-const newEventStore = () => engine.eventStore(`refusing_${(databases += 1)}`, "process");
+const newEventStore = () => engine.eventStore(`refusing_${(databases += 1)}`);
 
 const setAside = ({ reading, target }: TestEventStore) =>
   reading.rows(`SELECT tenant_id, fault, row FROM ${target.database}.refused_rows ORDER BY row`);

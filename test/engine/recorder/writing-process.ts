@@ -6,12 +6,16 @@ import { readdirSync } from "node:fs";
 import { ClickHouse } from "../../../src/events/clickhouse.ts";
 import { ClickHouseEventWriter } from "../../../src/events/clickhouse-event-writer.ts";
 import { systemClock } from "../../../src/runtime/system-clock.ts";
-import { openChdb } from "../../../src/storage/chdb.ts";
+import { openClickHouse } from "../../support/private-clickhouse.ts";
 
 const [, , folder = "", database = "", file = "", table = "", lateMs = "0"] = process.argv;
 const die = () => process.kill(process.pid, "SIGKILL");
 const { token, rows } = await Bun.file(file).json();
-const clickhouse = new ClickHouse({ client: openChdb(folder).writer, clock: systemClock, timeoutMs: 20_000 });
+const clickhouse = new ClickHouse({
+  client: (await openClickHouse(folder)).writer,
+  clock: systemClock,
+  timeoutMs: 20_000,
+});
 const [[paths] = []] = await clickhouse.rows(
   `SELECT data_paths[1] FROM system.tables WHERE database = '${database}' AND name = '${table}'`,
 );

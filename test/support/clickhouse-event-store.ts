@@ -2,17 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { ClickHouse, connectClickHouse } from "../../src/events/clickhouse.ts";
+import { ClickHouse } from "../../src/events/clickhouse.ts";
 import { ClickHouseEventReader } from "../../src/events/clickhouse-event-reader.ts";
 import { ClickHouseEventWriter } from "../../src/events/clickhouse-event-writer.ts";
 import { EventStoreProbe } from "../../src/events/event-store-probe.ts";
 import { migrateEventStore } from "../../src/events/migrate-event-store.ts";
 import type { EventStoreTarget } from "../../src/events/table.ts";
 import { systemClock } from "../../src/runtime/system-clock.ts";
-import { openChdb } from "../../src/storage/chdb.ts";
-import { openRemoteChdb } from "../../src/storage/served-chdb.ts";
-import { serveClickHouse } from "./clickhouse-http.ts";
-import { type ServedEngine, startServedEngine } from "./served-engine.ts";
+import { openClickHouse } from "./private-clickhouse.ts";
 
 export interface TestEventStore {
   readonly target: EventStoreTarget;
@@ -26,37 +23,22 @@ export interface TestEventStore {
   readonly probe: EventStoreProbe;
 }
 
-/** How tests reach the engine: in this process, over HTTP, or in a separate process. */
-export type EventStorePlace = "process" | "http" | "served";
-
-/**
- * A real engine in a folder of its own, once per process, with event stores in it; served ones have a separate engine.
- */
-export async function startChdb() {
-  const folder = await mkdtemp(join(tmpdir(), "waybill-chdb-"));
-  const chdb = openChdb(folder);
-  const face = serveClickHouse(chdb.reader);
-  const server = connectClickHouse({ url: face.url, user: "default", password: "" });
-
-  let other: Promise<ServedEngine> | null = null;
-  const clientsBy = async (by: EventStorePlace) => {
-    if (by !== "served") return by === "http" ? server : chdb;
-    other ??= startServedEngine("clickhouse");
-    return openRemoteChdb((await other).calls);
-  };
-
+/** A real engine in a folder of its own, with event stores in it. */
+export async function startEngine() {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-clickhouse-"));
+  const server = await openClickHouse(folder);
   const over = (client: ClickHouseClient) => new ClickHouse({ client, clock: systemClock, timeoutMs: 20_000 });
-
   return {
-    chdb,
-    async eventStore(database: string, by: EventStorePlace): Promise<TestEventStore> {
-      const { writer, reader, exporter, prober } = await clientsBy(by);
+    folder,
+    server,
+    async eventStore(database: string): Promise<TestEventStore> {
+      const { writer, reader, exporter, prober } = server;
       const target = { database, cluster: null };
       const [writing, reading] = [over(writer), over(reader)];
       await migrateEventStore(writing, target);
       return {
         target,
-        client: by === "http" ? chdb.writer : writer,
+        client: writer,
         writing,
         reading,
         exporting: over(exporter),
@@ -67,9 +49,6 @@ export async function startChdb() {
     },
     async stop() {
       await server.close();
-      await face.stop();
-      await chdb.close();
-      await (await other)?.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

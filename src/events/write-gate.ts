@@ -1,0 +1,34 @@
+/** Lets what writes pass, or holds it back while somebody must find nothing being written. */
+export class WriteGate {
+  private passing = 0;
+  private held: Promise<void> | null = null;
+  private onEmpty: (() => void) | null = null;
+
+  /** Runs `write` once nobody holds the gate. Rejects if `signal` has aborted by then. */
+  async pass<T>(write: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    while (this.held !== null) await this.held;
+    signal.throwIfAborted();
+    this.passing += 1;
+    try {
+      return await write();
+    } finally {
+      this.passing -= 1;
+      if (this.passing === 0) this.onEmpty?.();
+    }
+  }
+
+  /** Waits until nothing passes, and lets nothing pass while `work` runs. */
+  async hold<T>(work: () => Promise<T>): Promise<T> {
+    while (this.held !== null) await this.held;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.held = promise;
+    try {
+      if (this.passing > 0) await new Promise<void>((empty) => (this.onEmpty = empty));
+      return await work();
+    } finally {
+      this.onEmpty = null;
+      this.held = null;
+      resolve();
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { dlopen, ptr } from "bun:ffi";
+import { setPriority } from "node:os";
+import { dirname } from "node:path";
+import { confine } from "./landlock.ts";
+
+/*
+ * bun clickhouse-server.ts LIBRARY CONFIG FOLDER PORT: serves the engine of chDB's library over HTTP until its standard input ends,
+ * so that it ends with its parent. The library's one call returns only then.
+ */
+
+/** Deliveries and the API come first: what is to be recorded can wait. */
+const NICENESS = 2;
+/** What the C library and the engine need besides. */
+const SYSTEM = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/proc/self/maps", "/proc/self/statm"];
+
+const [library = "", config = "", folder = "", port = ""] = process.argv.slice(2);
+setPriority(NICENESS);
+// Before the library is loaded, whose threads inherit it.
+const isConfined = confine({ writable: [folder], readable: [dirname(library), ...SYSTEM], port: Number(port) });
+if (!isConfined) process.stderr.write("this kernel has no Landlock\n");
+
+const { symbols } = dlopen(library, { chdb_query_cmdline: { args: ["i32", "ptr"], returns: "ptr" } });
+const statements = "SYSTEM START LISTEN HTTP; SELECT count() FROM file('stdin', 'LineAsString') FORMAT Null";
+const words = ["clickhouse", `--config-file=${config}`, `--query=${statements}`].map((word) =>
+  Buffer.from(`${word}\0`),
+);
+const list = new BigUint64Array([...words.map((word) => BigInt(ptr(word))), 0n]);
+// It says itself what it fails of.
+symbols.chdb_query_cmdline(words.length, ptr(list));
+process.exit(0);
