@@ -36,7 +36,11 @@ const TOKEN_SURE_MS = 30_000;
  * up on is still running.
  */
 const SETTLED_MS = 30_000;
-/** Partly stored batches to keep track of: at most one per shard. */
+/** How a batch looks of which nothing is stored. */
+const NOTHING = "nothing";
+/** ClickHouse's code for an insert that a replica has, and that too few others confirmed in time. */
+const UNKNOWN_STATUS_OF_INSERT = "319";
+/** Batches to keep track of that may still be under way: at most one per shard. */
 const UNSETTLED_MAX = 1_000;
 /** If a batch has more refused rows than this, the rows are not at fault: the table does not fit them. */
 const SET_ASIDE_MAX = 10;
@@ -63,7 +67,8 @@ interface Unsettled {
  * program split a batch differently.
  *
  * A batch that may have been tried before is looked up first, because its token may be forgotten (`again`):
- * - Nothing is stored: it is inserted under its tokens and looked up once more.
+ * - Nothing is stored: it is inserted under its tokens and looked up once more. If replicas left open whether it is stored, only once
+ *   nothing has shown for `SETTLED_MS`: a token did not always keep out what such an insert had left (ClickHouse#81260).
  * - Everything is stored, including derived rows: nothing is done.
  * - A part is stored and the batch is younger than `TOKEN_SURE_MS`, and than the last loss of power: it is inserted under its tokens,
  *   which completes it.
@@ -102,9 +107,14 @@ export class ClickHouseEventWriter implements EventWriter {
 
   private async insertAll(token: string, rows: readonly StoredEventRow[]): Promise<void> {
     await this.keepContents(token, rows);
-    // Events first: any job that can be found then has its events.
-    await this.insert(token, "events", rows.map(eventLine));
-    await this.insert(token, "jobs", this.jobLines(rows));
+    try {
+      // Events first: any job that can be found then has its events.
+      await this.insert(token, "events", rows.map(eventLine));
+      await this.insert(token, "jobs", this.jobLines(rows));
+    } catch (error) {
+      if (isUndecided(error)) this.beginToSettle(token, NOTHING);
+      throw error;
+    }
   }
 
   /** Writes the missing rows of a batch. */
@@ -113,6 +123,7 @@ export class ClickHouseEventWriter implements EventWriter {
     const wereThere = before.hasEvents;
     const outcome = { wereThere, setAside: 0 };
     if (wereThere && (await this.isWhole(rows, before))) return outcome;
+    if (!wereThere && this.unsettled.get(token)?.looks === NOTHING) this.waitUntilSettled(token, NOTHING);
     const ageMs = this.clock.nowMs() - eventTimeMs(Math.max(...rows.map(({ eventId }) => eventId)));
     if (!wereThere || ageMs < Math.min(TOKEN_SURE_MS, await this.upMs())) {
       await this.insertAll(token, rows);
@@ -143,13 +154,18 @@ export class ClickHouseEventWriter implements EventWriter {
 
   /** Throws `TransportError` until nothing has changed for long enough. */
   private waitUntilSettled(token: string, looks: string): void {
-    const nowMs = this.clock.monotonicMs();
     const known = this.unsettled.get(token);
-    if (known?.looks === looks && nowMs - known.sinceMs >= SETTLED_MS) return;
-    if (known?.looks !== looks) {
-      remember(this.unsettled, { key: token, value: { looks, sinceMs: nowMs }, max: UNSETTLED_MAX });
-    }
-    throw new TransportError("a batch is stored in part, and may still be under way: it is completed when it is not");
+    if (known?.looks === looks && this.clock.monotonicMs() - known.sinceMs >= SETTLED_MS) return;
+    if (known?.looks !== looks) this.beginToSettle(token, looks);
+    throw new TransportError("a batch may be stored in part, or still be under way: it is completed when it is not");
+  }
+
+  private beginToSettle(token: string, looks: string): void {
+    remember(this.unsettled, {
+      key: token,
+      value: { looks, sinceMs: this.clock.monotonicMs() },
+      max: UNSETTLED_MAX,
+    });
   }
 
   private async isWhole(rows: readonly StoredEventRow[], stored: StoredRows): Promise<boolean> {
@@ -266,6 +282,11 @@ class Refused {
   all(): readonly { readonly row: StoredEventRow; readonly fault: string }[] {
     return Array.from(this.faults, ([row, fault]) => ({ row, fault }));
   }
+}
+
+function isUndecided(error: unknown): boolean {
+  const cause = error instanceof TransportError ? error.cause : null;
+  return cause instanceof Error && "code" in cause && cause.code === UNKNOWN_STATUS_OF_INSERT;
 }
 
 /** Why a row must not reach a statement, or null. */
