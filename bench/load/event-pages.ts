@@ -62,7 +62,7 @@ const DEPTHS = [
   { name: "end of the window", share: 0.99 },
 ] as const;
 
-/** Pages of a month of events by filter and depth, read by the production reader from chDB in this process. */
+/** Pages of a month of events by filter and depth, read by the production reader from a private ClickHouse server. */
 export async function measurePages(options: PageOptions): Promise<PageReport> {
   const engine = await startEngine();
   try {

@@ -20,6 +20,7 @@ import { RedisInspection } from "../engine/queue/redis-inspection.ts";
 import { answeredWithin } from "../runtime/answered-within.ts";
 import { systemClock } from "../runtime/system-clock.ts";
 import { ProcessTelemetry } from "../runtime/telemetry/process-telemetry.ts";
+import { chdbLibrary } from "../storage/chdb-library.ts";
 import { FolderInUseError, FolderLock } from "../storage/folder-lock.ts";
 import { requireSchema } from "../storage/migrate.ts";
 import { readIdentity } from "../storage/registry-identity.ts";
@@ -196,7 +197,7 @@ class StoreChecks {
 
   async clickhouse(): Promise<string> {
     const { config } = this;
-    if (config.clickhouseUrl === null) return "embedded (chDB)";
+    if (config.clickhouseUrl === null) return `embedded (${chdbLibrary()})`;
     const common = { clock: systemClock, telemetry: this.telemetry };
     const eventStore = await openEventStore({ config, channels: CHANNELS, ...common }, "leave");
     try {

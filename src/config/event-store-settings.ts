@@ -7,7 +7,7 @@ export const EVENT_STORE_SETTINGS = {
   clickhouseUrl: {
     name: "CLICKHOUSE_URL",
     default: null,
-    unset: "chDB in the process",
+    unset: "a ClickHouse server of its own, out of chDB",
     secret: true,
     meaning: "ClickHouse's HTTP address",
     expected: "http://host:8123 or https://host:8443",

@@ -22,8 +22,7 @@ const EVENT_SECOND = "toDateTime(intDiv(event_id, 4096000) + 1735689600, 'UTC')"
  * are. What else they are grouped by is known of the jobs alone, and a zone that is half an hour off needs the events
  * themselves: these are read only where the sums say that they are few enough.
  *
- * Values are checked to be plain and are part of the text, as in exports: statements with bound values run one at a time
- * in the in-process engine.
+ * Values are checked to be plain and are part of the text, as in exports.
  */
 export class ClickHouseEventMetrics implements EventMetrics {
   constructor(
