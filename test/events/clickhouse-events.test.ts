@@ -388,7 +388,7 @@ describe("an event store", () => {
   }
 });
 
-test("a call that is not answered in time is given up; a call queued behind it is not begun, or is answered", async () => {
+test("a call that is not answered in time is given up, one queued behind it as well, and the next is answered", async () => {
   const hasty = new ClickHouse({ client: engine.server.writer, clock: systemClock, timeoutMs: 100 });
   const patient = new ClickHouse({ client: engine.server.writer, clock: systemClock, timeoutMs: 20_000 });
   const { database } = (await engine.eventStore("conform")).target;
@@ -402,9 +402,7 @@ test("a call that is not answered in time is given up; a call queued behind it i
     ...slow.map(() => ({ status: "rejected", reason: expect.any(UnavailableError) })),
     { status: "rejected", reason: expect.any(TransportError) },
   ]);
-  expect(await patient.rows(`SELECT version FROM ${database}.migrations ORDER BY version`)).toEqual(
-    ALL_VERSIONS.map((version) => [version]),
-  );
+  expect(await patient.rows("SELECT 1")).toEqual([[1]]);
 });
 
 test("a call to a server that is away or silent fails instead of waiting", async () => {
