@@ -1,6 +1,5 @@
 import { dlopen, ptr } from "bun:ffi";
 import { setPriority } from "node:os";
-import { dirname } from "node:path";
 import { confine } from "./landlock.ts";
 
 /*
@@ -10,16 +9,16 @@ import { confine } from "./landlock.ts";
 
 /** Deliveries and the API come first: what is to be recorded can wait. */
 const NICENESS = 2;
-/** What the C library and the engine need besides. */
-const SYSTEM = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/proc/self/maps", "/proc/self/statm"];
+/** What the engine and the C library read about the process itself. */
+const ABOUT_ITSELF = ["/proc/self/maps", "/proc/self/statm"];
 
 const [library = "", config = "", folder = "", port = ""] = process.argv.slice(2);
 setPriority(NICENESS);
-// Before the library is loaded, whose threads inherit it.
-const isConfined = confine({ writable: [folder], readable: [dirname(library), ...SYSTEM], port: Number(port) });
+const { symbols } = dlopen(library, { chdb_query_cmdline: { args: ["i32", "ptr"], returns: "ptr" } });
+// Before the library is called: its threads inherit it.
+const isConfined = confine({ writable: [folder], readable: ABOUT_ITSELF, port: Number(port) });
 if (!isConfined) process.stderr.write("this kernel has no Landlock\n");
 
-const { symbols } = dlopen(library, { chdb_query_cmdline: { args: ["i32", "ptr"], returns: "ptr" } });
 const statements = "SYSTEM START LISTEN HTTP; SELECT count() FROM file('stdin', 'LineAsString') FORMAT Null";
 const words = ["clickhouse", `--config-file=${config}`, `--query=${statements}`].map((word) =>
   Buffer.from(`${word}\0`),

@@ -107,7 +107,9 @@ export function isLeftOut(path: string): boolean {
 
 /** The name under which jobs share a file: each job's own link is backed up. */
 const SHARED_CONTENT = /(?:^|\/)shared\.[0-9a-f]{64}\./;
-const LEFT_OUT: ReadonlySet<string> = new Set(["clickhouse/shadow", "clickhouse/tmp", "clickhouse/status"]);
+const LEFT_OUT: ReadonlySet<string> = new Set(
+  ["shadow", "tmp", "status", "users.xml", "waybill.xml"].map((name) => `clickhouse/${name}`),
+);
 
 async function fileAt(home: string, path: string, lengths: ReadonlyMap<string, number>): Promise<Entry> {
   const file = join(home, path);
