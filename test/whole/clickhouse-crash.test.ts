@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { eventually } from "../support/eventually.ts";
 import { createTenants, finishedEvents, type LoadTenant } from "../support/load.ts";
 import { recordProof } from "../support/proof.ts";
 import { startWaybill, temporaryHome, type Waybill } from "../support/waybill.ts";
@@ -50,6 +51,8 @@ test("kill -9 of ClickHouse under load ends nothing, and every event is stored o
   }
   await Promise.all(senders);
   const sentMs = performance.now();
+  const isReady = async () => (await fetch(`${waybill.url}/ready`)).status === 200;
+  await eventually("ClickHouse answers again", isReady, 30_000);
   for (const [tenant, jobIds] of accepted) {
     const { byJob } = await finishedEvents(waybill, tenant, jobIds, 90_000);
     for (const jobId of jobIds) expect(byJob.get(jobId)?.filter((type) => type === "sent")).toEqual(["sent"]);
@@ -61,5 +64,5 @@ test("kill -9 of ClickHouse under load ends nothing, and every event is stored o
     lost: 0,
     recoveryMs,
   });
-  expect((await fetch(`${waybill.url}/ready`)).status).toBe(200);
+  expect(await isReady()).toBe(true);
 }, 300_000);
