@@ -13,7 +13,11 @@ const NICENESS = 2;
 const ABOUT_ITSELF = ["/proc/self/maps", "/proc/self/statm"];
 
 const [library = "", config = "", folder = "", port = ""] = process.argv.slice(2);
-setPriority(NICENESS);
+try {
+  setPriority(NICENESS);
+} catch {
+  // A filter of system calls may forbid it, as systemd's does.
+}
 const { symbols } = dlopen(library, { chdb_query_cmdline: { args: ["i32", "ptr"], returns: "ptr" } });
 // Before the library is called: its threads inherit it.
 const isConfined = confine({ writable: [folder], readable: ABOUT_ITSELF, port: Number(port) });

@@ -277,7 +277,8 @@ test("of two retries at once, the later one gives back nothing of what the other
     const both = [outcomeOf(jobId), outcomeOf(jobId)];
     expect(await Promise.race(both)).toEqual({ kind: "retried" });
     firstIsDone.resolve();
-    expect((await Promise.all(both)).map((one) => one?.kind).toSorted()).toEqual(["not_failed", "retried"]);
+    const kinds = new Set((await Promise.all(both)).map((one) => one?.kind));
+    expect(kinds).toEqual(new Set(["not_failed", "retried"]));
     expect(charged).toEqual([jobId]);
   } finally {
     take = charge;
