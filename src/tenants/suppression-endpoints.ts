@@ -104,24 +104,7 @@ export function suppressionEndpoints(ports: Ports): readonly Endpoint[] {
     }),
     putSuppression(ports),
     putOwnSuppression(ports),
-    ...managedEndpoints({
-      method: "GET",
-      path: "suppressions/:address",
-      name: "suppression",
-      operation: "getSuppression",
-      summary: "Whether the tenant's messages no longer go to this address, and why",
-      params: { address: addressParameter },
-      query: { topic: topicParameter },
-      answers: { 200: { description: "They do not.", schema: Suppression, examples: [EXAMPLE] } },
-      fails: [404],
-      async handle({ tenantId, params: { address: text }, query: { topic } }) {
-        const address = addressIn(text);
-        const found = address === null ? [] : await allOf(suppressions, tenantId, address);
-        const one = found.find((record) => record.topic === topic);
-        if (one === undefined) throw notSuppressed(topic);
-        return reply(200, shown(one));
-      },
-    }),
+    ...getSuppression(ports),
     ...managedEndpoints({
       method: "DELETE",
       path: "suppressions/:address",
@@ -190,6 +173,27 @@ function putOwnSuppression(ports: Ports): Endpoint {
       const address = newAddress(text);
       const name = suppressionName(address, topicOf(topic));
       return reply(200, shown(resultOf(await ports.suppressions.putOwn(tenant, name, reason))));
+    },
+  });
+}
+
+function getSuppression({ suppressions }: Ports): readonly Endpoint[] {
+  return managedEndpoints({
+    method: "GET",
+    path: "suppressions/:address",
+    name: "suppression",
+    operation: "getSuppression",
+    summary: "Whether the tenant's messages no longer go to this address, and why",
+    params: { address: addressParameter },
+    query: { topic: topicParameter },
+    answers: { 200: { description: "They do not.", schema: Suppression, examples: [EXAMPLE] } },
+    fails: [404],
+    async handle({ tenantId, params: { address: text }, query: { topic } }) {
+      const address = addressIn(text);
+      const found = address === null ? [] : await allOf(suppressions, tenantId, address);
+      const one = found.find((record) => record.topic === topic);
+      if (one === undefined) throw notSuppressed(topic);
+      return reply(200, shown(one));
     },
   });
 }
