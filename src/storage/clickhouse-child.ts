@@ -9,6 +9,7 @@ import { ANALYST, type ClickHouseConfig, OWN_USER, writeClickHouseConfig } from 
 import { freePort } from "./free-port.ts";
 import { KeptServer } from "./kept-server.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
+import { hasRoomToWrite } from "./room-on-disk.ts";
 import { ServerProcess } from "./server-process.ts";
 
 export interface ClickHouseChildOptions {
@@ -93,6 +94,7 @@ function keptClickHouse(
     startsMax: STARTS_MAX,
     clock,
     telemetry,
+    hasRoom: () => hasRoomToWrite(folder),
     // Each time: the folder is the server's, and nothing that has been written there may change what its users may do.
     prepare: async () => void (file = await writeClickHouseConfig(config)),
     make: () =>

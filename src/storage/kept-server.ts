@@ -11,6 +11,8 @@ export interface KeptServerOptions {
   readonly startsMax: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  /** Whether the disk has room for what it writes. Without, it is not started again until there is. */
+  hasRoom(): boolean;
   /** Before each start. */
   prepare(): Promise<void>;
   /** Starts a process. */
@@ -25,6 +27,7 @@ const RESTART_BASE_MS = 100;
 const RESTART_MAX_MS = 5_000;
 /** A server that has run this long is considered stable: its next exit counts as the first. */
 const STABLE_MS = 10_000;
+const ROOM_LOOK_MS = 2_000;
 
 /** A private server that is started again whenever it ends. After `stop`, nothing is started any more. */
 export class KeptServer {
@@ -41,6 +44,7 @@ export class KeptServer {
 
   /** Resolves once it answers; rejects if it does not start. */
   async start(): Promise<void> {
+    this.tellRoom(true);
     this.watching = this.watch(await this.run());
   }
 
@@ -72,6 +76,8 @@ export class KeptServer {
         end: this.process?.end ?? null,
         lastWords,
       });
+      // That it ends for want of room says nothing of whether it can be kept running.
+      if (await this.waitedForRoom()) failures = 1;
       if (failures > startsMax) {
         onGone?.(lastWords);
         return;
@@ -83,6 +89,23 @@ export class KeptServer {
         return null;
       });
     }
+  }
+
+  /** Waits while the disk is full. */
+  private async waitedForRoom(): Promise<boolean> {
+    const { name, hasRoom, clock, telemetry } = this.options;
+    if (hasRoom()) return false;
+    this.tellRoom(false);
+    telemetry.log("error", `the disk is full: ${name} is started again once there is room`, {});
+    while (!this.stopping.signal.aborted && !hasRoom()) await sleep(clock, ROOM_LOOK_MS, this.stopping.signal);
+    telemetry.log("info", `the disk has room again: ${name} is started`, {});
+    this.tellRoom(true);
+    return true;
+  }
+
+  private tellRoom(hasRoom: boolean): void {
+    const { name, telemetry } = this.options;
+    telemetry.gauge("disk_full", hasRoom ? 0 : 1, { server: name });
   }
 
   private async run(): Promise<ServerProcess> {

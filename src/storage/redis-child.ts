@@ -11,6 +11,7 @@ import { openingStore } from "./opening-store.ts";
 import { parentDeathSignal } from "./parent-death-signal.ts";
 import { type RedisListener, redisConfig } from "./redis-config.ts";
 import { endOrphans, removeLeftovers } from "./redis-recovery.ts";
+import { hasRoomToWrite } from "./room-on-disk.ts";
 import { ServerProcess } from "./server-process.ts";
 import { cutTornTail } from "./torn-tail.ts";
 import { beginFolder } from "./unfinished-folder.ts";
@@ -95,6 +96,7 @@ function keptRedis(
     startsMax: RESTARTS_MAX,
     clock,
     telemetry,
+    hasRoom: () => hasRoomToWrite(folder),
     async prepare() {
       const orphans = await endOrphans(folder, listener.kind === "socket" ? listener.path : null, clock);
       if (orphans > 0) telemetry.log("warn", "ended a redis-server that an earlier run left behind", { folder });

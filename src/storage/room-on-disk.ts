@@ -40,6 +40,12 @@ export function requireRoom(home: string, stores: StoresInFolder): void {
   );
 }
 
+/** Whether a server that writes in the folder can start again: less than this is gone with its next file. */
+export function hasRoomToWrite(folder: string): boolean {
+  const disk = diskOf(folder);
+  return disk === null || (disk.freeBytes >= EVERY_START.bytes && disk.freeFiles > 0);
+}
+
 function mib(whole: number, bytes: number): string {
   return whole > 0 ? `${whole} MiB` : `${Math.floor(bytes / 1024)} KiB`;
 }

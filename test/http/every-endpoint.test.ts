@@ -135,6 +135,8 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
   listOwnSuppressions: ["cursor", "address"],
   putSuppression: ["topic"],
   putOwnSuppression: ["topic"],
+  getSuppression: ["topic"],
+  getOwnSuppression: ["topic"],
   deleteSuppression: ["topic"],
   deleteOwnSuppression: ["topic"],
   putTemplate: ["topic"],

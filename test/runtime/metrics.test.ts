@@ -1,12 +1,21 @@
 import { expect, test } from "bun:test";
 import type { Series } from "../../src/domain/telemetry.ts";
 import { Metrics } from "../../src/runtime/telemetry/metrics.ts";
+import { summedMetrics } from "../../src/runtime/telemetry/summed-metrics.ts";
 
 /** The values that a scraper reads of the metric. */
 async function read(metrics: Metrics, name: string): Promise<readonly string[]> {
   const lines = (await metrics.text()).split("\n");
   return lines.filter((line) => line.startsWith(`waybill_${name}`));
 }
+
+test("what is no number is written as the format has it", async () => {
+  const metrics = new Metrics();
+  metrics.gauge("mean", Number.NaN, {});
+  expect(await read(metrics, "mean")).toEqual(["waybill_mean NaN"]);
+  const parts = await metrics.parts();
+  expect(await summedMetrics([parts])).toContain("waybill_mean NaN\n");
+});
 
 const ROUNDS: Readonly<Record<string, { readonly values: readonly Series[]; readonly shown: readonly string[] }>> = {
   labelled: {

@@ -17,6 +17,7 @@ export const METRIC_HELP: ReadonlyMap<string, string> = new Map([
     "Time of a delivery at its provider, in seconds, by channel, provider (own: tenants' own relays; none: it has no name) and whether it answered.",
   ],
   ["queue_jobs", "Jobs in tenant queues, those in flight included, by shard and channel."],
+  ["disk_full", "1 while a private server, which the label names, is not started because its disk is full."],
   [
     "queue_oldest_age_seconds",
     "Age of the oldest job in tenant queues, by shard, channel and what it waits for: an operator's pause (paused), or its turn and all else (turn).",

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Labels, Series } from "../../domain/telemetry.ts";
 import { METRIC_HELP } from "./metric-help.ts";
-import type { MetricsParts } from "./summed-metrics.ts";
+import { expositionText, type MetricsParts } from "./summed-metrics.ts";
 
 const PREFIX = "waybill_";
 /** Series per metric. Labels have few values; a bug that creates more must not fill the scraper's memory. */
@@ -66,8 +66,8 @@ export class Metrics {
     histogram.observe(this.hasRoom(name, labels) ? labels : others(labels), seconds);
   }
 
-  text(): Promise<string> {
-    return this.registry.metrics();
+  async text(): Promise<string> {
+    return expositionText(await this.registry.metrics());
   }
 
   /** The input of `summedMetrics`. */

@@ -15,9 +15,14 @@ const NOT_SUMMED: readonly (readonly [RegExp, "min" | "max" | "first"])[] = [
   [/_start_time_seconds$/, "first"],
 ];
 
+/** The library writes `Nan`, which Prometheus forgives and other readers do not (exposition format 0.0.4: `NaN`). */
+export function expositionText(text: string): string {
+  return text.replace(/ Nan$/gm, " NaN");
+}
+
 /** One text for all processes; the main one's parts come first. */
-export function summedMetrics(parts: readonly MetricsParts[]): Promise<string> {
-  return sumOf(parts).metrics();
+export async function summedMetrics(parts: readonly MetricsParts[]): Promise<string> {
+  return expositionText(await sumOf(parts).metrics());
 }
 
 /** What remains of processes that have ended: counts and durations, without which the sums would fall. */
