@@ -1,7 +1,7 @@
 import { createTenants } from "../../test/support/load.ts";
 import type { RedisServer } from "../../test/support/redis.ts";
 import { startWaybill, temporaryHome } from "../../test/support/waybill.ts";
-import { redisCpuMs, startBenchRedis, usedBytes } from "./bench-redis.ts";
+import { emptied, redisCpuMs, startBenchRedis, usedBytes } from "./bench-redis.ts";
 import { SEND_BODY } from "./bench-world.ts";
 import { cpuMsOf, startChild } from "./child.ts";
 import { drive, type LoadResult } from "./driver.ts";
@@ -80,13 +80,13 @@ const ONE_MAIL = { path: "/v1/send/email", body: SEND_BODY, jobs: 1 };
 export async function measure(measurement: Measurement): Promise<AcceptRound> {
   const { redis, url, pid, keys, connections, seconds, rate, request = ONE_MAIL } = measurement;
   const { path, body, jobs } = request;
-  await redis.client.flushall();
+  await emptied(redis.client);
   const { hostname, port } = new URL(url);
   const load = { host: hostname, port: Number(port), path, body, apiKeys: keys };
   const timing = { connections, seconds, rate, warmUpSeconds: Math.min(2, seconds) };
   // The first requests of a process measure compilation, so they do not count.
   await drive({ ...load, ...timing, seconds: 0.2, rate: null });
-  await redis.client.flushall();
+  await emptied(redis.client);
   const bytesBefore = await usedBytes(redis);
   const cpuBefore = await cpuMsOf(pid);
   const redisBefore = await redisCpuMs(redis.client);
@@ -95,7 +95,7 @@ export async function measure(measurement: Measurement): Promise<AcceptRound> {
   const redisMs = (await redisCpuMs(redis.client)) - redisBefore;
   const queued = (jobs * result.accepted * (timing.seconds + timing.warmUpSeconds)) / timing.seconds;
   const bytesPerJob = Math.round(((await usedBytes(redis)) - bytesBefore) / queued);
-  await redis.client.flushall();
+  await emptied(redis.client);
   const micros = (ms: number) => Math.round((ms * 1000) / queued);
   const perSecond = result.perSecond * jobs;
   return { ...result, perSecond, serverMicros: micros(serverMs), redisMicros: micros(redisMs), bytesPerJob };

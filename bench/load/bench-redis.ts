@@ -24,3 +24,13 @@ export async function appendedBytes(client: Redis): Promise<number> {
 function figureOf(text: string, name: string): number {
   return Number(new RegExp(`^${name}:([\\d.]+)`, "m").exec(text)?.[1] ?? Number.NaN);
 }
+
+const META_KEY = "wb:{meta}";
+
+/** Removes all but what the queue says of itself: a Waybill whose queue is gone would end, or not start. */
+export async function emptied(redis: Redis): Promise<void> {
+  const meta = await redis.dumpBuffer(META_KEY);
+  const commands = redis.multi().flushall();
+  if (meta !== null) commands.restore(META_KEY, 0, meta);
+  await commands.exec();
+}
