@@ -2606,6 +2606,21 @@ export type OperatorJob = {
   /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
+  /**
+   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
+   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * `to_address`.
+   */
+  outcome:
+    | "pending"
+    | "running"
+    | "sent"
+    | "delivered"
+    | "bounced"
+    | "complained"
+    | "failed_later"
+    | "failed"
+    | "suppressed";
   finished_at?: string;
   /** It waits for this try. */
   next_attempt_at?: string;
@@ -2636,6 +2651,21 @@ export type JobHistory = {
   /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
+  /**
+   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
+   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * `to_address`.
+   */
+  outcome:
+    | "pending"
+    | "running"
+    | "sent"
+    | "delivered"
+    | "bounced"
+    | "complained"
+    | "failed_later"
+    | "failed"
+    | "suppressed";
   /** The latest tries, oldest first; at most 20. */
   history: readonly JobAttempt[];
   events: readonly JobEvent[];
@@ -2662,6 +2692,21 @@ export type FoundJob = {
   /** Tries that have ended and count, the last one included; a retry by an operator starts again at zero. */
   attempts: number;
   created_at: string;
+  /**
+   * What became of it, as far as it is known: a job with the status `success` is `sent`, or what was reported
+   * after that (`failed_later`: it was taken, and then given up). Of a message with copies, what is said of its
+   * `to_address`.
+   */
+  outcome:
+    | "pending"
+    | "running"
+    | "sent"
+    | "delivered"
+    | "bounced"
+    | "complained"
+    | "failed_later"
+    | "failed"
+    | "suppressed";
   finished_at?: string;
   /** It waits for this try. */
   next_attempt_at?: string;
@@ -3234,6 +3279,8 @@ export type Usage = {
   tokens_given_back: number;
   tokens_topped_up: number;
   tokens_taken: number;
+  /** `tokens_charged` less `tokens_given_back`; below 0 where a month gives back more than it charged. */
+  tokens_billed: number;
 };
 
 export type TenantUsage = { usage: readonly Usage[] };
@@ -3593,6 +3640,19 @@ export type Operations = {
       domain: string;
     };
     answer: null;
+  };
+  /**
+   * Look at the records of a tenant's domain again. As the tenant does it. A name server that does not answer
+   * changes no status.
+   */
+  verifyTenantDomain: {
+    path: {
+      /** A tenant's id. */
+      id: string;
+      /** The domain's name. */
+      domain: string;
+    };
+    answer: OperatorDomain;
   };
   /**
    * The domain of the platform's own sender (`MAIL_FROM`), with the records to publish for it. Mail of tenants
@@ -4684,6 +4744,8 @@ export type Operations = {
   /** List the tenants. */
   listTenants: {
     query?: {
+      /** Only tenants whose id or name has this part, in capitals or not. */
+      find?: string;
       /** The `next_cursor` of the previous page. */
       cursor?: string;
       /** Page size; above 500 counts as 500. */
@@ -5137,10 +5199,11 @@ export type Operations = {
   };
   /**
    * A tenant's usage by month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
-   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
-   * tenant's authenticated calls and those answered with a new job (messages of a batch one by one, updates of
-   * passes included); they are up to 5 seconds behind, and a process that is killed loses those of its last 5
-   * seconds. As CSV with `format=csv` or `Accept: text/csv`.
+   * events in the month of their own time, exactly; tokens are the ledger's: `tokens_billed` is what passes were
+   * charged less what was given back, `tokens_topped_up` and `tokens_taken` are operators' own movements.
+   * `api_calls` and `accepted` count the tenant's authenticated calls and those answered with a new job (messages
+   * of a batch one by one, updates of passes included); they are up to 5 seconds behind, and a process that is
+   * killed loses those of its last 5 seconds. As CSV with `format=csv` or `Accept: text/csv`.
    */
   getTenantUsage: {
     path: {
@@ -5159,10 +5222,11 @@ export type Operations = {
   };
   /**
    * All tenants' usage in a month. By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count
-   * events in the month of their own time, exactly; tokens are the ledger's. `api_calls` and `accepted` count the
-   * tenant's authenticated calls and those answered with a new job (messages of a batch one by one, updates of
-   * passes included); they are up to 5 seconds behind, and a process that is killed loses those of its last 5
-   * seconds. As CSV with `format=csv` or `Accept: text/csv`.
+   * events in the month of their own time, exactly; tokens are the ledger's: `tokens_billed` is what passes were
+   * charged less what was given back, `tokens_topped_up` and `tokens_taken` are operators' own movements.
+   * `api_calls` and `accepted` count the tenant's authenticated calls and those answered with a new job (messages
+   * of a batch one by one, updates of passes included); they are up to 5 seconds behind, and a process that is
+   * killed loses those of its last 5 seconds. As CSV with `format=csv` or `Accept: text/csv`.
    */
   listUsage: {
     query?: {
@@ -5490,6 +5554,7 @@ export const OPERATIONS: { readonly [N in keyof Operations]: Call } = {
   registerDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains", repeat: "unsafe" },
   getTenantDomain: { method: "GET", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
   deleteDomain: { method: "DELETE", path: "/dash/api/tenants/{id}/domains/{domain}", repeat: "safe" },
+  verifyTenantDomain: { method: "POST", path: "/dash/api/tenants/{id}/domains/{domain}/verify", repeat: "unsafe" },
   getSenderDomain: { method: "GET", path: "/dash/api/sender-domain", repeat: "safe" },
   verifySenderDomain: { method: "POST", path: "/dash/api/sender-domain/verify", repeat: "unsafe" },
   putEmailCredentials: { method: "PUT", path: "/dash/api/tenants/{id}/credentials/email", repeat: "safe" },

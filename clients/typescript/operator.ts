@@ -143,6 +143,9 @@ export class WaybillOperator {
       this.calls.call("getTenantDomain", { path: { id, domain } }, options),
     register: (id: string, body: Body<"registerDomain">, options?: CallOptions) =>
       this.calls.call("registerDomain", { path: { id }, body }, options),
+    /** Looks at its records again. */
+    verify: (id: string, domain: string, options?: CallOptions) =>
+      this.calls.call("verifyTenantDomain", { path: { id, domain } }, options),
     delete: (id: string, domain: string, options?: CallOptions) =>
       this.calls.call("deleteDomain", { path: { id, domain } }, options),
   };

@@ -8,7 +8,7 @@ import type { HistoryErasure, JobErasure, TenantQueueRemoval } from "../domain/e
 import type { EventMetrics } from "../domain/event-metrics.ts";
 import type { EventReader, EventSums } from "../domain/event-store.ts";
 import type { JobQuestions } from "../domain/job-questions.ts";
-import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, QueuedJobs } from "../domain/job-search.ts";
+import type { AllFinishedJobs, AllQueuedJobs, FinishedJobs, LaterEvents, QueuedJobs } from "../domain/job-search.ts";
 import type { PlatformCredentials } from "../domain/platform.ts";
 import type { ProcessStatuses } from "../domain/process-status.ts";
 import type { FrontQueue, IdempotencyKeys } from "../domain/queue.ts";
@@ -48,7 +48,7 @@ export interface ApiPorts extends DoorPorts {
   readonly domains: Domains;
   readonly senderDomain: SenderDomain;
   readonly eventStore: EventReader & EventSums;
-  readonly finishedJobs: FinishedJobs & AllFinishedJobs;
+  readonly finishedJobs: FinishedJobs & AllFinishedJobs & LaterEvents;
   readonly eventMetrics: EventMetrics;
   /** In which tenants read the event store. */
   readonly reads: CallTurns;

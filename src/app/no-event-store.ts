@@ -26,6 +26,7 @@ export const NO_EVENT_STORE = {
     finishedAnywhere: () => Promise.reject(new UnavailableError("this process has no event store")),
     ownerOf: () => Promise.reject(new UnavailableError("this process has no event store")),
     count: () => Promise.reject(new UnavailableError("this process has no event store")),
+    laterEvents: () => Promise.reject(new UnavailableError("this process has no event store")),
   }),
   failedJobs: () => ({
     failedJobs: (_tenantId: string, _jobIds: readonly string[]) =>

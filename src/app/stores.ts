@@ -6,7 +6,7 @@ import { type Clock, sleep } from "../domain/clock.ts";
 import type { ContentSeal } from "../domain/content-seal.ts";
 import type { HistoryErasure, TenantHistory } from "../domain/erasure.ts";
 import type { ClickHouseAddress, EventFeed } from "../domain/event-store.ts";
-import type { AllFinishedJobs, FinishedJobs } from "../domain/job-search.ts";
+import type { AllFinishedJobs, FinishedJobs, LaterEvents } from "../domain/job-search.ts";
 import { limits } from "../domain/limits.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
@@ -124,7 +124,7 @@ export interface OpenEventStore {
   readonly probe: ReadinessProbe;
   readonly feed: EventFeed;
   /** Finds recipients by this index. */
-  finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs;
+  finishedJobs(recipients: RecipientIndex): FinishedJobs & AllFinishedJobs & LaterEvents;
   /** Opens what was sealed so. */
   failedJobs(seal: ContentSeal): FailedJobs;
   /** Erases recipients by this index. */

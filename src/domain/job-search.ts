@@ -1,3 +1,4 @@
+import type { EventType } from "./event.ts";
 import type { ChannelName, FinalStatus, JobRecord, JobStatus } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import type { Tag } from "./tags.ts";
@@ -99,6 +100,8 @@ export interface FinishedJobSummary {
   readonly tags: readonly Tag[];
   /** Unix time in ms. */
   readonly finishedAtMs: number;
+  /** The event that ended it. */
+  readonly endEventId: number;
 }
 
 export interface FinishedJobsPage {
@@ -121,4 +124,20 @@ export interface AllFinishedJobs {
   finishedAnywhere(filter: RecipientFilter, limit: number): Promise<FinishedJobsPage>;
   /** Whose job it is; null: it is not stored. */
   ownerOf(jobId: string): Promise<string | null>;
+}
+
+/** A stored job, and the event that ended it. */
+export interface EndedJob {
+  readonly tenantId: string;
+  readonly jobId: string;
+  readonly endEventId: number;
+}
+
+/** What was reported of jobs after their end. */
+export interface LaterEvents {
+  /**
+   * The types of the reports about each job's main recipient, by job id. Deliveries count for five weeks after the hand-over.
+   * Rejects with `UnavailableError`.
+   */
+  laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>>;
 }

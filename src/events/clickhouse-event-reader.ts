@@ -271,7 +271,7 @@ export function readEvent([eventId, type, result]: readonly unknown[]): Delivery
   return { eventId: readInteger(eventId), type: readType(type), result: withoutTime(readResult(result)).result };
 }
 
-function readType(value: unknown): EventType {
+export function readType(value: unknown): EventType {
   const known = EVENT_TYPES.find((word) => word === value);
   assert(known !== undefined, "a stored event has a type of ours");
   return known;

@@ -1,4 +1,4 @@
-import { type EventType, eventTimeMs } from "../domain/event.ts";
+import type { EventType } from "../domain/event.ts";
 import { jobIdAt, jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
@@ -15,6 +15,7 @@ import type {
 import { recipientDomain } from "../domain/recipient-index.ts";
 import type { Tag } from "../domain/tags.ts";
 import type { TenantRef } from "../domain/tenant.ts";
+import { endTimeMs, typesAfterEnd } from "./job-outcome.ts";
 import { eventLimits } from "./limits.ts";
 
 /** A job as operators see it in a list. Times are Unix ms; "" and null: none. */
@@ -30,6 +31,10 @@ export interface FoundJob {
   readonly template: string;
   readonly recipientDomain: string;
   readonly tags: readonly Tag[];
+  /** The event that ended it, of a job that the event store has. */
+  readonly endEventId: number | null;
+  /** Types of events after its end, of a job that the event store does not have yet. */
+  readonly later: readonly EventType[];
 }
 
 export interface FoundJobOfTenant extends FoundJob {
@@ -205,7 +210,7 @@ async function unfinished(
 }
 
 export function foundFinished({ result, ...job }: FinishedJobSummary): FoundJob {
-  return { ...job, createdAtMs: jobTimeMs(job.jobId), nextAttemptMs: null, error: errorIn(result) };
+  return { ...job, createdAtMs: jobTimeMs(job.jobId), nextAttemptMs: null, error: errorIn(result), later: [] };
 }
 
 export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null): FoundJob {
@@ -222,17 +227,21 @@ export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null)
     template: waiting?.template ?? "",
     recipientDomain: recipientDomain(waiting?.recipient ?? ""),
     tags: waiting?.tags ?? [],
+    endEventId: null,
+    later: [],
   };
 }
-
-const ENDS: ReadonlySet<EventType> = new Set(["sent", "failed", "suppressed"]);
 
 /** A job that has ended and is not in the event store yet. */
 export function foundEnded(record: JobRecord, waiting: QueuedJobSummary | null): FoundJob {
   const { events, began = 0 } = record;
-  const end = events.find(({ type, eventId }) => eventId > began && ENDS.has(type));
-  const finishedAtMs = end === undefined ? null : eventTimeMs(end.eventId);
-  return { ...foundQueued(record, waiting), finishedAtMs, nextAttemptMs: null, error: errorIn(record.result) };
+  return {
+    ...foundQueued(record, waiting),
+    finishedAtMs: endTimeMs(events, began),
+    nextAttemptMs: null,
+    error: errorIn(record.result),
+    later: typesAfterEnd(events, began),
+  };
 }
 
 function errorIn(result: JobRecord["result"]): string | null {

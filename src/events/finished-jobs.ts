@@ -1,21 +1,29 @@
 import { assert } from "../domain/errors.ts";
+import { EVENT_IDS_PER_MS, type EventType } from "../domain/event.ts";
 import { isJobId } from "../domain/ids.ts";
 import type {
   AllFinishedJobs,
+  EndedJob,
   FinishedJobSummary,
   FinishedJobs,
   FinishedJobsPage,
   JobFilter,
+  LaterEvents,
   RecipientFilter,
 } from "../domain/job-search.ts";
 import type { RecipientIndex } from "../domain/recipient-index.ts";
 import { tagOf } from "../domain/tags.ts";
 import { TENANT_ID } from "../domain/tenant.ts";
 import type { ClickHouse } from "./clickhouse.ts";
-import { readResult, readStatus } from "./clickhouse-event-reader.ts";
+import { readResult, readStatus, readType } from "./clickhouse-event-reader.ts";
+import { REPORTED_TYPES } from "./job-outcome.ts";
 import { eventLimits } from "./limits.ts";
+import { SPARSE_TYPES } from "./rollups.ts";
 import { selectSettings } from "./statement-settings.ts";
 import { type EventStoreTarget, eventTime } from "./table.ts";
+
+/** Mail servers give up after five days, chat providers after thirty. In event ids. */
+const DELIVERED_WITHIN = 35 * 24 * 60 * 60 * 1_000 * EVENT_IDS_PER_MS;
 
 /** A page that meets outdated rows again and again ends short. */
 const ROUNDS_MAX = 4;
@@ -25,7 +33,7 @@ const ROUNDS_MAX = 4;
  * recipients skips all places that do not have the hash. A second one reads the latest states of those few by key. A job
  * whose latest state no longer matches, because it was tried again, is left out.
  */
-export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs {
+export class ClickHouseFinishedJobs implements FinishedJobs, AllFinishedJobs, LaterEvents {
   private readonly settings: string;
 
   constructor(
@@ -88,6 +96,40 @@ SETTINGS ${this.settings}`,
     return Number(row?.[0] ?? 0);
   }
 
+  /**
+   * Reports are rare types, each a range of its key; deliveries are looked up where the filter on job ids says. No report is
+   * older than what it reports on, so the oldest end bounds both.
+   */
+  async laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>> {
+    assertKeys(jobs);
+    const ends = new Map(jobs.map(({ jobId, endEventId }) => [jobId, endEventId]));
+    const tenants = [...new Set(jobs.map(({ tenantId }) => `'${tenantId}'`))].join(", ");
+    const ids = jobs.map(({ jobId }) => `toUUID('${jobId}')`).join(", ");
+    const of = (table: string, types: readonly EventType[], to: number) =>
+      this.clickhouse.rows(
+        `SELECT job_id, toString(event_type) AS type, max(event_id) AS latest
+FROM ${this.target.database}.${table}
+WHERE tenant_id IN (${tenants}) AND event_type IN (${types.map((type) => `'${type}'`).join(", ")})
+  AND event_id > {from:UInt64} AND event_id <= {to:UInt64} AND job_id IN (${ids}) AND NOT JSONHas(result, 'recipient')
+GROUP BY job_id, type
+SETTINGS ${this.settings}`,
+        { from: Math.min(...ends.values()), to },
+      );
+    const sparse = REPORTED_TYPES.filter((type) => SPARSE_TYPES.includes(type));
+    const [rare, delivered] = await Promise.all([
+      of("events_by_type", sparse, Number.MAX_SAFE_INTEGER),
+      of("events", ["delivered"], Math.max(...ends.values()) + DELIVERED_WITHIN),
+    ]);
+    const found = new Map<string, EventType[]>();
+    for (const [jobId, type, latest] of [...rare, ...delivered]) {
+      const id = String(jobId);
+      // Of a job that was retried, what was reported on its former life does not count.
+      if (Number(latest) <= (ends.get(id) ?? 0)) continue;
+      found.set(id, [...(found.get(id) ?? []), readType(type)]);
+    }
+    return found;
+  }
+
   private conditions(tenantId: string | null, filter: JobFilter) {
     const { status, channel, recipient, template, tag, fromJobId, beforeJobId } = filter;
     const conditions: readonly (readonly [string | null, string])[] = [
@@ -133,14 +175,11 @@ SETTINGS ${this.settings}`,
   /** In the order of the ids, which are in this event store. */
   private async latest(jobs: readonly JobKey[]): Promise<readonly FinishedJobSummary[]> {
     if (jobs.length === 0) return [];
-    assert(
-      jobs.every(({ tenantId, jobId }) => TENANT_ID.test(tenantId) && isJobId(jobId)),
-      "names become part of a statement",
-    );
+    assertKeys(jobs);
     const keys = jobs.map(({ tenantId, jobId }) => `('${tenantId}', toUInt128(toUUID('${jobId}')))`).join(", ");
     const rows = await this.clickhouse.rows(
       `SELECT tenant_id, job_id, channel, status, attempts, result, template, recipient_domain, tags,
-  toUnixTimestamp64Milli(${eventTime("version")})
+  toUnixTimestamp64Milli(${eventTime("version")}), version
 FROM ${this.target.database}.jobs
 WHERE (tenant_id, toUInt128(job_id)) IN (${keys})
 ORDER BY toUInt128(job_id) DESC, version DESC
@@ -149,6 +188,13 @@ SETTINGS ${this.settings}`,
     );
     return rows.map(readSummary);
   }
+}
+
+function assertKeys(jobs: readonly JobKey[]): void {
+  assert(
+    jobs.every(({ tenantId, jobId }) => TENANT_ID.test(tenantId) && isJobId(jobId)),
+    "names become part of a statement",
+  );
 }
 
 interface JobKey {
@@ -161,7 +207,8 @@ function isWanted(status: FinishedJobSummary["status"], filter: JobFilter): bool
 }
 
 function readSummary(row: readonly unknown[]): FinishedJobSummary {
-  const [tenantId, jobId, channel, status, attempts, result, template, recipientDomain, tags, finishedAtMs] = row;
+  const [tenantId, jobId, channel, status, attempts, result, template, recipientDomain, tags, finishedAtMs, version] =
+    row;
   return {
     tenantId: String(tenantId),
     jobId: String(jobId),
@@ -173,5 +220,6 @@ function readSummary(row: readonly unknown[]): FinishedJobSummary {
     recipientDomain: String(recipientDomain),
     tags: Array.isArray(tags) ? tags.map(String).map(tagOf) : [],
     finishedAtMs: Number(finishedAtMs),
+    endEventId: Number(version),
   };
 }

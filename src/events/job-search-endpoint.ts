@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { isJobId } from "../domain/ids.ts";
 import type { ChannelName } from "../domain/job.ts";
-import { ANY_JOB } from "../domain/job-search.ts";
+import { ANY_JOB, type LaterEvents } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
@@ -16,6 +16,7 @@ import {
   findJobsAnywhere,
   jobIdRange,
 } from "./find-jobs.ts";
+import { OutcomeSchema, withOutcomes } from "./job-outcome.ts";
 import { EXAMPLE_JOB, jobCursor, jobMembers, shownJob } from "./operator-job-endpoints.ts";
 
 /** An address has at most 254 characters; nothing longer was ever a recipient. */
@@ -30,10 +31,12 @@ const query = {
   limit: limitParameter,
 };
 
+export type JobSearchPorts = AnywherePorts & { readonly finishedJobs: LaterEvents };
+
 /** `GET /dash/api/jobs`: whose job it is, and what anybody sent to a recipient. */
-export function jobSearchEndpoint(ports: AnywherePorts, channels: readonly ChannelName[]): Endpoint {
+export function jobSearchEndpoint(ports: JobSearchPorts, channels: readonly ChannelName[]): Endpoint {
   const tenant_id = Type.String({ description: "Of the tenant that sent it." });
-  const Job = Type.Object({ tenant_id, ...jobMembers(channels) }, { $id: "FoundJob" });
+  const Job = Type.Object({ tenant_id, ...jobMembers(channels), outcome: OutcomeSchema }, { $id: "FoundJob" });
   const Page = Type.Object(
     {
       jobs: Type.Array(Job),
@@ -57,7 +60,9 @@ export function jobSearchEndpoint(ports: AnywherePorts, channels: readonly Chann
       200: {
         description: "One page.",
         schema: Page,
-        examples: [{ jobs: [{ tenant_id: "acme", ...EXAMPLE_JOB }], next_cursor: null, incomplete: false }],
+        examples: [
+          { jobs: [{ tenant_id: "acme", ...EXAMPLE_JOB, outcome: "failed" }], next_cursor: null, incomplete: false },
+        ],
       },
     },
     async handle({ query: { recipient, job_id, from, to, cursor, limit } }) {
@@ -70,7 +75,8 @@ export function jobSearchEndpoint(ports: AnywherePorts, channels: readonly Chann
         job_id === null
           ? await findJobsAnywhere(ports, { ...ANY_JOB, ...range, recipient: recipientOf(recipient ?? "") }, limit)
           : await only(ports, job_id.trim().toLowerCase(), range);
-      const jobs = found.jobs.map((job) => ({ tenant_id: job.tenantId, ...shownJob(job) }));
+      const judged = await withOutcomes(ports.finishedJobs, found.jobs);
+      const jobs = judged.map(({ job, outcome }) => ({ tenant_id: job.tenantId, ...shownJob(job), outcome }));
       return reply(200, { jobs, next_cursor: found.moreBelow, incomplete: found.isIncomplete });
     },
   });

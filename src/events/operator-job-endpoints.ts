@@ -3,7 +3,7 @@ import type { EventReader } from "../domain/event-store.ts";
 import { FAILURE_CLASSES, failureClassOfTry } from "../domain/failure-class.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type Attempt, type ChannelName, isFinal, JOB_STATUSES } from "../domain/job.ts";
-import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.ts";
+import type { FinishedJobs, JobFilter, LaterEvents, QueuedJobs } from "../domain/job-search.ts";
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
 import { ApiError } from "../http/api-error.ts";
@@ -22,11 +22,12 @@ import { noSuch } from "../http/store-results.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
 import { DAY_MS, optionalDay, requireOrder } from "./day-range.ts";
 import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued, jobIdRange } from "./find-jobs.ts";
+import { OutcomeSchema, outcomeOf, typesAfterEnd, withOutcomes } from "./job-outcome.ts";
 
 export interface OperatorJobPorts {
   readonly queue: QueuedJobs;
   readonly eventStore: Pick<EventReader, "job">;
-  readonly finishedJobs: FinishedJobs;
+  readonly finishedJobs: FinishedJobs & LaterEvents;
   readonly directory: Pick<TenantDirectory, "byId">;
 }
 
@@ -164,7 +165,7 @@ export function operatorJobEndpoints(ports: OperatorJobPorts, channels: readonly
 }
 
 function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): Endpoint {
-  const Job = Type.Object(jobMembers(channels), { $id: "OperatorJob" });
+  const Job = Type.Object({ ...jobMembers(channels), outcome: OutcomeSchema }, { $id: "OperatorJob" });
   const Page = jobPageOf(Job, "OperatorJobPage");
   return operatorEndpoint({
     method: "GET",
@@ -180,14 +181,16 @@ function listJobs(ports: OperatorJobPorts, channels: readonly ChannelName[]): En
       200: {
         description: "One page.",
         schema: Page,
-        examples: [{ jobs: [EXAMPLE_JOB], next_cursor: null, incomplete: false }],
+        examples: [{ jobs: [{ ...EXAMPLE_JOB, outcome: "failed" }], next_cursor: null, incomplete: false }],
       },
     },
     fails: { 404: OPERATOR_NOT_FOUND },
     async handle({ params: { id }, query }) {
       const tenant = await tenantOf(ports, id);
       const page = await findJobs(ports, tenant, jobFilterOf(query), query.limit);
-      const jobs = page.jobs.map(shownJob);
+      const own = page.jobs.map((job) => ({ ...job, tenantId: id }));
+      const judged = await withOutcomes(ports.finishedJobs, own);
+      const jobs = judged.map(({ job, outcome }) => ({ ...shownJob(job), outcome }));
       return reply(200, { jobs, next_cursor: page.moreBelow, incomplete: page.isIncomplete });
     },
   });
@@ -197,6 +200,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
   const History = Type.Object(
     {
       ...jobMembers(channels),
+      outcome: OutcomeSchema,
       result: Type.Optional(JobResult),
       history: Type.Array(JobAttempt, { description: "The latest tries, oldest first; at most 20." }),
       events: JobEvents.properties.events,
@@ -218,6 +222,7 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
         examples: [
           {
             ...EXAMPLE_JOB,
+            outcome: "failed",
             result: { error: EXAMPLE_JOB.error },
             history: [
               {
@@ -238,10 +243,11 @@ function getJobHistory(ports: OperatorJobPorts, channels: readonly ChannelName[]
       const tenant = await tenantOf(ports, id);
       const found = await historyOf(ports, tenant, job);
       if (found === null) throw noSuch("job");
-      const { job: summary, result, tries, events } = found;
+      const { job: summary, result, tries, events, began } = found;
       // What finished the job stored the result that belongs to its status.
       const ended = result === null ? {} : { result: result as Static<typeof JobResult> };
       const shown = {
+        outcome: outcomeOf(summary.status, typesAfterEnd(events, began)),
         history: tries.map((each) => shownAttempt(summary.channel, each)),
         events: events.map(shownJobEvent),
       };
@@ -255,7 +261,13 @@ async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, 
   const waiting = await queue.waitingJob(tenant, jobId);
   const record = await queue.job(tenant, jobId);
   if (record !== null && !isFinal(record.status)) {
-    return { job: foundQueued(record, waiting), result: null, tries: record.tries ?? [], events: record.events };
+    return {
+      job: foundQueued(record, waiting),
+      result: null,
+      tries: record.tries ?? [],
+      events: record.events,
+      began: 0,
+    };
   }
   const [stored, summary] = await Promise.all([
     eventStore.job(tenant.tenantId, jobId),
@@ -266,7 +278,8 @@ async function historyOf({ queue, eventStore, finishedJobs }: OperatorJobPorts, 
   // A job that was retried has ended again, and that is not recorded yet.
   const isNewer = record !== null && record.began !== stored?.began;
   const job = summary === null || isNewer ? foundEnded(latest, waiting) : foundFinished(summary);
-  return { job, result: latest.result ?? {}, tries: stored?.tries ?? latest.tries ?? [], events: latest.events };
+  const { events, began } = latest;
+  return { job, result: latest.result ?? {}, tries: stored?.tries ?? latest.tries ?? [], events, began };
 }
 
 export async function tenantOf({ directory }: Pick<OperatorJobPorts, "directory">, id: string): Promise<Tenant> {

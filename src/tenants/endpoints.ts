@@ -88,7 +88,7 @@ export function tenantRegistry(
   return {
     createTenant: (tenant) => tenants.create(tenant),
     tenant: (tenantId, which) => tenants.one(tenantId, which),
-    tenants: (cursor, limit, which) => tenants.page(cursor, limit, which),
+    tenants: (cursor, limit, which, find) => tenants.page(cursor, limit, which, find),
     deleteTenant: (tenantId) => leaving.delete(tenantId),
     leavingTenant: (tenantId) => leaving.one(tenantId),
     leavingTenants: (limit) => leaving.all(limit),

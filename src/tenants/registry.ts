@@ -187,6 +187,8 @@ export interface TenantRegistry extends SuppressionRegistry {
     cursor: string | null,
     limit: number,
     which?: WhichTenants,
+    /** Only those whose id or name has this part; null: all. */
+    find?: string | null,
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor>;
   /**
    * From then on there is no such tenant: its keys are refused and its jobs fail. What it has is removed afterwards. Safe to

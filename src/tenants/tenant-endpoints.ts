@@ -5,7 +5,7 @@ import { ApiError } from "../http/api-error.ts";
 import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
-import { paging, tenantIdParameter } from "../http/parameters.ts";
+import { paging, type QueryParameter, tenantIdParameter } from "../http/parameters.ts";
 import { enumOf, pageOf, Timestamp, trackingSchema } from "../http/schemas.ts";
 import { resultOf } from "../http/store-results.ts";
 import { tenantBodyOf, tenantChangeBodyOf } from "./body-schemas.ts";
@@ -93,10 +93,10 @@ export function tenantEndpoints(
       operation: "listTenants",
       tag: "Tenants",
       summary: "List the tenants",
-      query: paging,
+      query: { find: tenantPart, ...paging },
       answers: { 200: onePageOf(Tenant) },
-      async handle({ query: { cursor, limit } }) {
-        const { items, nextCursor } = resultOf(await registry.tenants(cursor, limit));
+      async handle({ query: { find, cursor, limit } }) {
+        const { items, nextCursor } = resultOf(await registry.tenants(cursor, limit, "present", find));
         return reply(200, { tenants: items, next_cursor: nextCursor });
       },
     }),
@@ -115,6 +115,21 @@ export function tenantEndpoints(
     changeTenant(registry, channels, Tenant),
   ];
 }
+
+/** No id or name is longer. */
+const PART_CHARS_MAX = 200;
+
+const tenantPart: QueryParameter<string | null> = {
+  description: "Only tenants whose id or name has this part, in capitals or not.",
+  schema: Type.String({ maxLength: PART_CHARS_MAX }),
+  example: "acme",
+  read(text) {
+    const part = text?.trim() ?? "";
+    if (part.length > PART_CHARS_MAX) throw new ApiError(400, `find has at most ${PART_CHARS_MAX} characters`);
+    if (part.includes("\0")) throw new ApiError(400, "find must not contain control characters");
+    return part === "" ? null : part;
+  },
+};
 
 function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenant: TenantSchema): Endpoint {
   return operatorEndpoint({

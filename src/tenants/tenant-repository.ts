@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull } from "drizzle-orm";
+import { type AnyColumn, and, asc, eq, gt, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Clock } from "../domain/clock.ts";
 import type { ChannelName } from "../domain/job.ts";
 import type { Page } from "../domain/page.ts";
@@ -87,6 +87,7 @@ export class TenantRepository {
     cursor: string | null,
     limit: number,
     which: WhichTenants = "present",
+    find: string | null = null,
   ): Promise<Done<Page<TenantRecord>> | InvalidCursor> {
     if (cursor !== null && !TENANT_ID.test(cursor)) return { kind: "invalid_cursor" };
     const rows = await this.options.database.read((db) =>
@@ -97,6 +98,7 @@ export class TenantRepository {
           and(
             cursor === null ? undefined : gt(tenants.id, cursor),
             which === "present" ? isNull(tenants.deletedAt) : undefined,
+            find === null ? undefined : or(holds(tenants.id, find), holds(tenants.name, find)),
           ),
         )
         .orderBy(asc(tenants.id))
@@ -217,4 +219,9 @@ function recordOf(row: TenantRow): TenantRecord {
     shard: row.shard,
     created_at: isoTime(row.createdAt),
   };
+}
+
+/** Whether a text has another in it, in capitals or not. Unlike with `like`, no sign has a meaning of its own. */
+function holds(column: AnyColumn, part: string): SQL {
+  return sql`position(lower(${part}) in lower(${column})) > 0`;
 }

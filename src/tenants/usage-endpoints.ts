@@ -23,7 +23,8 @@ export interface UsagePorts {
 
 const DESCRIPTION =
   "By UTC month. `sent`, `delivered`, `bounced`, `failed` and `suppressed` count events in the month of their own time, " +
-  "exactly; tokens are the ledger's. `api_calls` and `accepted` count the tenant's authenticated calls and those " +
+  "exactly; tokens are the ledger's: `tokens_billed` is what passes were charged less what was given back, " +
+  "`tokens_topped_up` and `tokens_taken` are operators' own movements. `api_calls` and `accepted` count the tenant's authenticated calls and those " +
   "answered with a new job (messages of a batch one by one, updates of passes included); they are up to 5 seconds behind, " +
   "and a process that is killed loses those of its last 5 seconds. As CSV with `format=csv` or `Accept: text/csv`.";
 
@@ -175,6 +176,10 @@ function usageSchema(channels: readonly ChannelName[]) {
         tokens_given_back: count,
         tokens_topped_up: count,
         tokens_taken: count,
+        tokens_billed: Type.Integer({
+          description:
+            "`tokens_charged` less `tokens_given_back`; below 0 where a month gives back more than it charged.",
+        }),
       },
       { $id: "Usage" },
     ),
@@ -190,10 +195,11 @@ function usageSchema(channels: readonly ChannelName[]) {
     bounced: 12,
     failed: 3,
     suppressed: 10,
-    tokens_charged: 0,
-    tokens_given_back: 0,
-    tokens_topped_up: 0,
+    tokens_charged: 120,
+    tokens_given_back: 3,
+    tokens_topped_up: 500,
     tokens_taken: 0,
+    tokens_billed: 117,
   };
   return { Usage, example };
 }

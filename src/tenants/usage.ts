@@ -22,6 +22,8 @@ export interface UsageRecord {
   readonly tokens_given_back: number;
   readonly tokens_topped_up: number;
   readonly tokens_taken: number;
+  /** Charged less given back; below 0 where more came back than the month charged. Operators' own movements are not in it. */
+  readonly tokens_billed: number;
 }
 
 export interface UsageParts {
@@ -60,6 +62,7 @@ export function usageRecords({ tenantIds, from, to }: UsageQuery, parts: UsagePa
         tokens_given_back: moved?.givenBack ?? 0,
         tokens_topped_up: moved?.toppedUp ?? 0,
         tokens_taken: moved?.taken ?? 0,
+        tokens_billed: (moved?.charged ?? 0) - (moved?.givenBack ?? 0),
       };
     }),
   );
@@ -86,6 +89,7 @@ const AFTER = [
   "tokens_given_back",
   "tokens_topped_up",
   "tokens_taken",
+  "tokens_billed",
 ] as const;
 
 function csvField(value: string | number): string {

@@ -28,7 +28,7 @@ class Jobs {
 
   addStored(jobId: string): void {
     const job = { jobId, tenantId: "acme", channel: "email", status: "failed", attempts: 1, result: {} } as const;
-    this.stored.push({ ...job, template: "", recipientDomain: "", tags: [], finishedAtMs: 0 });
+    this.stored.push({ ...job, template: "", recipientDomain: "", tags: [], finishedAtMs: 0, endEventId: 0 });
   }
 
   async page(status: JobStatus | null, beforeJobId: string | null = null, limit = 100) {

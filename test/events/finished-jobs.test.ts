@@ -81,6 +81,34 @@ test("a recipient is found with all tenants, and a job's tenant by its id", asyn
   expect(await jobs.ownerOf(ids.next())).toBeNull();
 });
 
+test("what was reported after a job's end is told, and not what is about a copy or a former life", async () => {
+  const [bounced, read, copied, again, quiet] = [ids.next(), ids.next(), ids.next(), ids.next(), ids.next()];
+  const later = (jobId: string, type: StoredEventRow["type"], result = {}): StoredEventRow => {
+    event += 4096;
+    return { tenantId: "later", jobId, channel: "email", eventId: event, type, result, finished: null };
+  };
+  await writer.write("later", [
+    ...[bounced, read, copied, again, quiet].map((jobId) => ended("later", jobId)),
+    later(bounced, "delivered"),
+    later(bounced, "bounced", { code: 550, enhanced_code: null, diagnostic: "no" }),
+    later(read, "read"),
+    later(copied, "bounced", { recipient: "cc@example.com", code: 550, enhanced_code: null, diagnostic: "no" }),
+    later(again, "complained"),
+    ended("later", again),
+    later(again, "delivered"),
+  ]);
+  const page = (await jobs.finished("later", ANY_JOB, 10)).jobs;
+  const found = await jobs.laterEvents(page);
+  const typesOf = (jobId: string) => found.get(jobId)?.toSorted() ?? [];
+  expect([bounced, read, copied, again, quiet].map(typesOf)).toEqual([
+    ["bounced", "delivered"],
+    ["read"],
+    [],
+    ["delivered"],
+    [],
+  ]);
+});
+
 test("pages are newest first, without gaps or repeats, whatever their size", async () => {
   const made = Array.from({ length: 23 }, () => ids.next());
   await writer.write(

@@ -40,6 +40,35 @@ test("an operator lists a tenant's jobs and sees one with its tries", async () =
   expect([one.status, one.body]).toMatchObject([200, { ...job, history: [], events: [] }]);
 });
 
+test("a job that was handed over has the outcome that was reported later, in lists and by itself", async () => {
+  const jobId = ids.next();
+  const at = { tenantId: "acme", jobId, channel: "email" } as const;
+  const bounce = { code: 550, enhanced_code: "5.1.1", diagnostic: "no such user" };
+  const events = [
+    { eventId: 4_096_000, type: "sent", result: {} },
+    { eventId: 8_192_000, type: "bounced", result: bounce },
+  ] as const;
+  const summary = { attempts: 1, result: {}, template: "", recipientDomain: "example.com", tags: [], finishedAtMs: 0 };
+  const stored = { ...at, ...summary, status: "success", endEventId: 4_096_000 } as const;
+  const { eventStore } = front;
+  const before = { finished: eventStore.finished, finishedJob: eventStore.finishedJob };
+  eventStore.finished = async () => ({ jobs: [stored], moreBelow: null });
+  eventStore.finishedJob = async () => stored;
+  eventStore.jobs.push({ ...at, status: "success", attempts: 1, events: events.slice(0, 1), result: {} });
+  const outcomes = async () => [
+    (await front.operate("GET", `${PATH}?status=success`)).body["jobs"],
+    (await front.operate("GET", "/jobs?recipient=gus@example.com")).body["jobs"],
+    [(await front.operate("GET", `${PATH}/${jobId}`)).body],
+  ];
+  const told = (outcome: string) => [0, 1, 2].map(() => [{ job_id: jobId, status: "success", outcome }]);
+  expect(await outcomes()).toMatchObject(told("sent"));
+  eventStore.jobs.pop();
+  eventStore.jobs.push({ ...at, status: "success", attempts: 1, events, result: {} });
+  eventStore.events.push(...events.map((event) => ({ ...at, ...event })));
+  expect(await outcomes()).toMatchObject(told("bounced"));
+  Object.assign(eventStore, before);
+});
+
 test("an operator finds a recipient's jobs and a job's tenant without knowing the tenant", async () => {
   const accepted = await front.send({ to_address: "Bea@Example.com", subject: "Hi", html: "<p>Hi</p>" });
   const job = { tenant_id: "acme", job_id: String(accepted.body["job_id"]), status: "pending" };
@@ -65,7 +94,8 @@ test("a tenant lists its own jobs as operators see them, and nobody else's", asy
   const query = "?status=pending&channel=email&recipient=cyd@example.com&limit=1";
   const own = await front.request("GET", `/v1/jobs${query}`);
   expect(own).toMatchObject({ status: 200, body: { jobs: [{ job_id: jobId, recipient_domain: "example.com" }] } });
-  expect(own.body).toEqual((await front.operate("GET", `${PATH}${query}`)).body);
+  const seen = (await front.operate("GET", `${PATH}${query}`)).body;
+  expect(seen).toEqual({ ...own.body, jobs: [{ ...Object(own.body["jobs"])[0], outcome: "pending" }] });
   expect((await front.request("GET", `/v1/jobs${query}`, { "X-API-Key": beta })).body).toMatchObject({ jobs: [] });
   const wrong = ["tag=offer", "tag=a:b:c", "status=lost", "cursor=x", "from=2026-02-30", "who=ann", "limit=0"];
   for (const query of wrong) {

@@ -25,6 +25,7 @@ const PAGES: readonly (readonly [string, RegExp])[] = [
   ["messages?tenant=acme", /^Messages$/],
   ["messages?who=ann%40example.com", /^Messages$/],
   [`messages/acme/${JOB}`, /^E-mail to …@example\.com$/],
+  ["usage", /^Usage$/],
   ["sandbox", /^Sandbox$/],
   ["operators", /^Operators$/],
   ["audit", /^Audit log$/],
@@ -217,6 +218,95 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
     await shows(tab, "tbody th", "shop");
     await shows(tab, "tbody td", "send, read");
     await eventually("it is gone", () => tab.evaluate(`!document.body.textContent.includes(${JSON.stringify(key)})`));
+  });
+
+  test("a list says what became of a message: one that bounced after its hand-over has no sign of success", async () => {
+    using tab = await signedIn(DESK);
+    await open(tab, "messages?who=ann%40example.com", /^Messages$/);
+    await shows(tab, "tbody .badge.bad", "bounced");
+    expect(await tab.evaluate("document.querySelectorAll('tbody .badge.good').length")).toBe(0);
+  });
+
+  test("nothing of a list of messages is cut into syllables on a tablet", async () => {
+    using tab = await signedIn(TABLET);
+    await open(tab, "messages?who=ann%40example.com", /^Messages$/);
+    await shows(tab, "tbody .long .cell-value", "the mail server refused");
+    const width = "document.querySelector('tbody .long .cell-value').clientWidth";
+    expect(await tab.evaluate<number>(width)).toBeGreaterThan(300);
+  });
+
+  test("erasing a mistyped address says that nothing was found, and erasing a known one what is gone", async () => {
+    await world.front.operate("PUT", "/tenants/acme/suppressions/eve@example.com", { reason: "manual" });
+    using tab = await signedIn(DESK);
+    await open(tab, "tenants/acme/suppressions", /^Acme/);
+    await clickButton(tab, "Erase a recipient…");
+    for (const [recipient, words] of [
+      ["evee@example.com", "Nothing of evee@example.com was found with this tenant, so nothing was erased"],
+      ["eve@example.com", "Nothing is left of eve@example.com: 1 suppression erased."],
+    ] as const) {
+      await tab.evaluate(`document.querySelector("dialog [name=recipient]").value = ${JSON.stringify(recipient)}`);
+      await clickButton(tab, "Erase");
+      await shows(tab, "dialog [role=status]", words);
+    }
+  });
+
+  test("an operator has a domain verified, and sees what was found", async () => {
+    using tab = await signedIn(DESK);
+    await open(tab, "tenants/acme/domains", /^Acme/);
+    await shows(tab, ".card", "never verified");
+    await clickButton(tab, "Verify now");
+    await shows(tab, ".checks", "there is no DNS here");
+    const { body } = await world.front.operate("GET", "/audit?tenant=acme&action=verifyTenantDomain");
+    expect(body["rows"]).toMatchObject([{ target: expect.stringContaining("mail.example.com") }]);
+  });
+
+  test("a chart's axis has room for all digits", async () => {
+    using tab = await signedIn(DESK);
+    await eventually("the chart is drawn", () => tab.evaluate("document.querySelector('.plot .u-over') !== null"));
+    const [room, needed] = await tab.evaluate<readonly [number, number]>(
+      `(() => {
+        const pen = document.createElement("canvas").getContext("2d");
+        pen.font = "12px system-ui, sans-serif";
+        return [document.querySelector(".plot .u-over").offsetLeft, pen.measureText("120,000").width];
+      })()`,
+    );
+    // Beside the text, uPlot draws a tick of ten pixels and leaves five.
+    expect(room).toBeGreaterThanOrEqual(needed + 15);
+  });
+
+  test("a tenant is found by a part of its name, on its page and where messages are searched", async () => {
+    await world.front.operate("POST", "/tenants", { id: "zz-last", name: "Zebra & 100%_Sons" });
+    using tab = await signedIn(DESK);
+    for (const [page, heading, field, found] of [
+      ["tenants", /^Tenants$/, "#find-tenant", "tbody th"],
+      ["messages", /^Messages$/, "[name=tenant]", "datalist option[value=zz-last]"],
+    ] as const) {
+      await open(tab, page, heading);
+      await tab.click(field);
+      await tab.type("100%_s");
+      await shows(tab, found, page === "tenants" ? "zz-last" : "Zebra & 100%_Sons (zz-last)");
+      const count = `document.querySelectorAll("${found.split("[")[0]}").length`;
+      await eventually("only it is offered", async () => (await tab.evaluate(count)) === 1);
+    }
+  });
+
+  test("all tenants' usage of a month is on one page and in one file, with what is billed apart from operators' own", async () => {
+    using tab = await signedIn(DESK);
+    await open(tab, "usage?month=2026-10", /^Usage$/);
+    const row = (of: string) =>
+      tab.evaluate(
+        `[...document.querySelectorAll("tbody tr")].find((each) => each.textContent.includes(${JSON.stringify(of)}))
+          ?.querySelectorAll(".number .cell-value").values().map((each) => each.textContent).toArray().slice(-4)`,
+      );
+    await shows(tab, "tbody th", "All: 2 tenants");
+    expect(await row("All: 2 tenants")).toEqual(["15", "19", "4", "920"]);
+    expect(await row("acme")).toEqual(["10", "12", "2", "460"]);
+    await tab.evaluate(
+      "URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return '#'; }",
+    );
+    await clickButton(tab, "As CSV");
+    await eventually("it is saved", () => tab.evaluate("window.saved !== undefined"));
+    expect(await tab.evaluate("window.saved")).toBe("tenant_id,month\r\nacme,2026-10\r\nother,2026-10\r\n");
   });
 
   test("a tenant is deleted by who writes its id once more", async () => {

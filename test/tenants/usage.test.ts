@@ -68,6 +68,7 @@ test("usage adds up events by month and channel, and the ledger's tokens", async
     tokens_given_back: 0,
     tokens_topped_up: 8,
     tokens_taken: 2,
+    tokens_billed: 0,
   };
   expect((await front.operate("GET", "/tenants/billed/usage")).body).toEqual({ usage: [record] });
   const all = await front.operate("GET", `/usage?month=${MONTH}&cursor=acme`);
@@ -78,8 +79,8 @@ test("usage adds up events by month and channel, and the ledger's tokens", async
   expect(csv.headers.get("content-type")).toStartWith("text/csv");
   expect(csv.headers.get("cache-control")).toBe("no-store");
   expect(csv.text.split("\r\n")).toEqual([
-    "tenant_id,tenant_name,month,api_calls,accepted,sent_email,sent_whatsapp,sent_wallet,delivered,bounced,failed,suppressed,tokens_charged,tokens_given_back,tokens_topped_up,tokens_taken",
-    `billed,'=HYPERLINK(1),${MONTH},0,0,7,2,0,7,0,1,0,0,0,8,2`,
+    "tenant_id,tenant_name,month,api_calls,accepted,sent_email,sent_whatsapp,sent_wallet,delivered,bounced,failed,suppressed,tokens_charged,tokens_given_back,tokens_topped_up,tokens_taken,tokens_billed",
+    `billed,'=HYPERLINK(1),${MONTH},0,0,7,2,0,7,0,1,0,0,0,8,2,0`,
     "",
   ]);
   const long = await front.operate("GET", "/tenants/billed/usage?from=2019-12&to=2020-02");
@@ -90,6 +91,18 @@ test("usage adds up events by month and channel, and the ledger's tokens", async
       { month: "2020-02", sent: { email: 0 } },
     ],
   });
+});
+
+test("what is billed is what passes were charged less what was given back, whatever operators add or remove", () => {
+  const query = { tenantIds: ["t"], from: "2026-01", to: "2026-02" };
+  const of = { tenantId: "t", toppedUp: 500, taken: 40 };
+  const tokens = [
+    { ...of, month: "2026-01", charged: 12, givenBack: 2 },
+    { ...of, month: "2026-02", charged: 0, givenBack: 1 },
+  ];
+  const records = usageRecords(query, { names: new Map(), channels: [], counts: [], tokens, events: [] });
+  expect(records.map(({ tokens_billed: billed }) => billed)).toEqual([10, -1]);
+  expect(usageCsv(records, []).trim().split("\r\n").at(-1)).toEndWith(",0,1,500,40,-1");
 });
 
 test.each([

@@ -16,6 +16,7 @@ import { SessionContext } from "./session.tsx";
 import { TenantPage } from "./tenant.tsx";
 import { TenantsPage } from "./tenants.tsx";
 import { Page, ProblemBox, Waiting } from "./ui.tsx";
+import { UsagePage } from "./usage.tsx";
 
 /** The signed-in operator: null while nobody is, undefined while that is not known. */
 function App(): JSX.Element {
@@ -80,6 +81,7 @@ const SECTIONS = [
   ["overview", "Overview"],
   ["tenants", "Tenants"],
   ["messages", "Messages"],
+  ["usage", "Usage"],
   ["sandbox", "Sandbox"],
   ["operators", "Operators"],
   ["audit", "Audit log"],
@@ -151,6 +153,8 @@ function PageAt({ route: { parts, query } }: { readonly route: Route }): JSX.Ele
     case "messages":
       if (id !== undefined && sub !== undefined) return <JobPage tenantId={id} jobId={sub} />;
       return <MessagesPage query={query} />;
+    case "usage":
+      return <UsagePage query={query} />;
     case "sandbox":
       return <SandboxPage query={query} />;
     case "operators":

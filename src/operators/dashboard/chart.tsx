@@ -1,7 +1,8 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Overview } from "../../../clients/typescript/generated.ts";
+import { useMedia } from "./load.ts";
 import { Table } from "./ui.tsx";
 import { channelName, count, localMinute } from "./words.ts";
 
@@ -17,6 +18,10 @@ const OUTCOMES = [
 type Rates = Overview["rates"];
 
 const HEIGHT = 190;
+/** Pixels of the axis with the counts. */
+const WIDEST_AXIS = 90;
+const AXIS_AIR = 20;
+const WIDTH_OF_DIGITS = 26;
 /** Of the table that stands for a chart. */
 const MINUTES_PER_ROW = 5;
 
@@ -122,7 +127,7 @@ interface PlotProps {
 function Plot({ label, series, fromSeconds, stepSeconds }: PlotProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const isDark = useDark();
+  const isDark = useMedia("(prefers-color-scheme: dark)");
   const times = (series[0]?.counts ?? []).map((_, at) => fromSeconds + at * stepSeconds);
   const data: uPlot.AlignedData = [times, ...series.map(({ counts }) => [...counts])];
   const names = series.map(({ outcome }) => outcome).join();
@@ -145,12 +150,20 @@ function Plot({ label, series, fromSeconds, stepSeconds }: PlotProps): JSX.Eleme
 
 function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Options {
   const style = getComputedStyle(element);
+  const pen = document.createElement("canvas").getContext("2d");
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const font = "12px system-ui, sans-serif";
+  /** Of the longest label, with its tick and some air, so that no digit is cut off. */
+  const widthOf = (labels: readonly string[]): number => {
+    if (pen === null) return WIDEST_AXIS;
+    pen.font = font;
+    return Math.ceil(AXIS_AIR + Math.max(WIDTH_OF_DIGITS, ...labels.map((label) => pen.measureText(label).width)));
+  };
   const axis = {
     stroke: colour("soft"),
     grid: { stroke: colour("grid"), width: 1 },
     ticks: { stroke: colour("grid"), width: 1 },
-    font: "12px system-ui, sans-serif",
+    font,
   };
   return {
     width: element.clientWidth,
@@ -162,7 +175,7 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
       { ...axis, space: 70, size: 32, values: (_, splits) => splits.map(localMinute) },
       {
         ...axis,
-        size: 46,
+        size: (_, labels) => widthOf(labels ?? []),
         values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? count(value) : "")),
       },
     ],
@@ -177,16 +190,4 @@ function optionsFor(element: HTMLElement, series: readonly Series[]): uPlot.Opti
       })),
     ],
   };
-}
-
-/** Whether the viewer's colours are dark ones. */
-function useDark(): boolean {
-  const [isDark, setDark] = useState(() => matchMedia("(prefers-color-scheme: dark)").matches);
-  useEffect(() => {
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const follow = () => setDark(scheme.matches);
-    scheme.addEventListener("change", follow);
-    return () => scheme.removeEventListener("change", follow);
-  }, []);
-  return isDark;
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { type Action, useAction } from "./load.ts";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Action, useAction, useLoad } from "./load.ts";
 import { ProblemBox } from "./ui.tsx";
 
 /** A dialog over the page. Esc closes it; the focus stays inside, and goes back to where it was. */
@@ -53,6 +53,12 @@ export type Field =
     })
   | (FieldBase & { readonly kind: "lines"; readonly value?: string; readonly rows?: number; readonly isCode?: boolean })
   | (FieldBase & { readonly kind: "choice"; readonly value?: string; readonly choices: readonly Choice[] })
+  | (FieldBase & {
+      /** One line, with what fits offered while it is written. */
+      readonly kind: "suggested";
+      readonly value?: string;
+      suggest(word: string, signal: AbortSignal): Promise<readonly Choice[]>;
+    })
   | (FieldBase & { readonly kind: "several"; readonly values: readonly string[]; readonly choices: readonly Choice[] });
 
 export interface Choice {
@@ -177,12 +183,55 @@ function Control({
       </select>
     );
   }
+  if (field.kind === "suggested") return <Suggested field={field} common={common} />;
   const { kind, value, min } = field;
   const autocomplete = kind === "password" ? "off" : undefined;
   // Each type of input has a type of its own in JSX; what is set here, all of them take.
   const attributes = { ...common, type: kind as "text", min, autocomplete, defaultValue: value };
   return <input {...attributes} />;
 }
+
+function Suggested({
+  field: { value = "", suggest },
+  common,
+}: {
+  readonly field: Extract<Field, { kind: "suggested" }>;
+  readonly common: {
+    readonly id: string;
+    readonly name: string;
+    readonly required: boolean;
+    readonly "aria-describedby": string | undefined;
+  };
+}): JSX.Element {
+  const [word, setWord] = useState(value);
+  const { data } = useLoad(async (signal) => {
+    await new Promise((go) => setTimeout(go, TYPING_PAUSE_MS));
+    return signal.aborted ? [] : suggest(word.trim(), signal);
+  }, word);
+  const listId = `${common.id}-offers`;
+  return (
+    <>
+      <input
+        {...common}
+        type="text"
+        list={listId}
+        autocomplete="off"
+        defaultValue={value}
+        onInput={({ currentTarget }) => setWord(currentTarget.value)}
+      />
+      <datalist id={listId}>
+        {(data ?? []).map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** Who types on is not asked for. */
+const TYPING_PAUSE_MS = 200;
 
 /** A dialog that holds one form, and closes once it is done. */
 export function FormDialog({

@@ -8,18 +8,6 @@ import { ago, channelName, counted } from "./words.ts";
 
 export const STATUSES = ["pending", "running", "success", "failed", "suppressed"] as const;
 
-const STATUS_TONES: Readonly<Record<OperatorJob["status"], Tone>> = {
-  pending: "busy",
-  running: "busy",
-  success: "good",
-  failed: "bad",
-  suppressed: "quiet",
-};
-
-export function statusTone(status: OperatorJob["status"]): Tone {
-  return STATUS_TONES[status];
-}
-
 const SUPPRESSIONS: Readonly<Record<string, string>> = {
   unsubscribed: "the recipient has unsubscribed",
   bounced: "an earlier message to the recipient bounced",
@@ -31,6 +19,25 @@ const SUPPRESSIONS: Readonly<Record<string, string>> = {
 export function suppressionWords(reason: string, topic: string | undefined): string {
   const words = SUPPRESSIONS[reason] ?? reason;
   return topic === undefined ? words : `${words} (topic: ${topic})`;
+}
+
+const OUTCOME_TONES: Readonly<Record<OperatorJob["outcome"], Tone>> = {
+  pending: "busy",
+  running: "busy",
+  sent: "quiet",
+  delivered: "good",
+  bounced: "bad",
+  complained: "warn",
+  failed_later: "bad",
+  failed: "bad",
+  suppressed: "quiet",
+};
+
+/** What became of a job, for a list. */
+export function shortOutcome({ outcome, channel }: Pick<OperatorJob, "outcome" | "channel">): Sentence {
+  // A pass that was made has nobody who reports more of it.
+  if (channel === "wallet" && outcome === "sent") return { tone: "good", text: "made" };
+  return { tone: OUTCOME_TONES[outcome], text: outcome.replace("_", " ") };
 }
 
 export interface Sentence {
@@ -70,13 +77,15 @@ function waitingWords(job: JobHistory, isPaused: boolean, nowMs: number): string
 }
 
 function successOf({ channel, events, history }: JobHistory): Sentence {
-  const bounced = events.find((event) => event.event_type === "bounced");
+  // What is about a copy says nothing of the message's own recipient.
+  const own = events.filter(({ result }) => !("recipient" in result));
+  const bounced = own.find((event) => event.event_type === "bounced");
   if (bounced !== undefined) {
     return { tone: "bad", text: `Sent, and then it bounced: ${ended(bounced.result.diagnostic)}` };
   }
-  const failed = events.find((event) => event.event_type === "failed");
+  const failed = own.find((event) => event.event_type === "failed");
   if (failed !== undefined) return { tone: "bad", text: `Sent, and then it failed: ${ended(failed.result.error)}` };
-  const has = (type: JobEvent["event_type"]) => events.some(({ event_type }) => event_type === type);
+  const has = (type: JobEvent["event_type"]) => own.some(({ event_type }) => event_type === type);
   if (has("complained")) return { tone: "warn", text: "Delivered, and the recipient reported it as spam." };
   if (channel === "wallet") return { tone: "good", text: "The pass was made." };
   if (has("delivered") || has("read")) {

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { JobContent, JobHistory } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
-import { outcomeOf, type Step, statusTone, timelineOf } from "./job-words.ts";
+import { outcomeOf, type Step, shortOutcome, timelineOf } from "./job-words.ts";
 import { useAction, useLoad, useNow } from "./load.ts";
 import { Rendered } from "./rendered.tsx";
 import { hrefTo } from "./route.ts";
@@ -55,10 +55,10 @@ function titleOf({ channel, recipient_domain: domain }: JobHistory): string {
 function Outcome({ job, isPaused }: { readonly job: JobHistory; readonly isPaused: boolean }): JSX.Element {
   const now = useNow(1_000);
   const { tone, text } = outcomeOf(job, isPaused, now);
+  const short = shortOutcome(job);
   return (
     <p class={`outcome ${tone}`}>
-      <Badge tone={job.status === "success" && tone !== "good" ? "quiet" : statusTone(job.status)}>{job.status}</Badge>{" "}
-      {text}
+      <Badge tone={short.tone}>{short.text}</Badge> {text}
     </p>
   );
 }

@@ -129,3 +129,16 @@ export function useNow(everyMs: number): number {
   }, [everyMs]);
   return now;
 }
+
+/** Whether the viewer's screen is as a media query says, also when that changes. */
+export function useMedia(query: string): boolean {
+  const [isSo, setSo] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const follow = () => setSo(media.matches);
+    follow();
+    media.addEventListener("change", follow);
+    return () => media.removeEventListener("change", follow);
+  }, [query]);
+  return isSo;
+}

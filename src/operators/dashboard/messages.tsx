@@ -4,8 +4,8 @@ import type { OperatorJob } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { type Choice, Form } from "./dialog.tsx";
 import type { JobSearch } from "./job-search.ts";
-import { STATUSES, statusTone } from "./job-words.ts";
-import { useLoad, useLoadPages } from "./load.ts";
+import { STATUSES, shortOutcome } from "./job-words.ts";
+import { useLoadPages } from "./load.ts";
 import { RetryManyDialog } from "./retry-many.tsx";
 import { goTo, hrefTo } from "./route.ts";
 import { useMayChange } from "./session.tsx";
@@ -13,7 +13,7 @@ import { Ago, Badge, type Column, More, Page, ProblemBox, Table, Time } from "./
 import { CHANNEL_CHOICES, CHANNELS, type Channel, channelName, count } from "./words.ts";
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const TENANTS_OFFERED = 500;
+const TENANTS_OFFERED = 20;
 const PAGE = 50;
 
 function searchOf(query: URLSearchParams): JobSearch {
@@ -51,29 +51,13 @@ function Found({ search }: { readonly search: JobSearch }): JSX.Element {
 const ANY: Choice = { value: "", label: "any" };
 
 function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
-  const { data } = useLoad((signal) => call("listTenants", { query: { limit: TENANTS_OFFERED } }, { signal }), "");
-  const known = (data?.tenants ?? []).map(({ id, name }) => ({
-    value: id,
-    label: name === id ? id : `${name} (${id})`,
-  }));
-  const own =
-    search.tenant === "" || known.some(({ value }) => value === search.tenant)
-      ? []
-      : [{ value: search.tenant, label: search.tenant }];
   return (
     <div class="search">
       <Form
-        key={known.length}
         label="Search"
         fields={[
           { kind: "text", name: "who", label: "Recipient or job id", value: search.who },
-          {
-            kind: "choice",
-            name: "tenant",
-            label: "Tenant",
-            value: search.tenant,
-            choices: [{ value: "", label: "all" }, ...own, ...known],
-          },
+          { kind: "suggested", name: "tenant", label: "Tenant", value: search.tenant, suggest: tenantsLike },
           {
             kind: "choice",
             name: "status",
@@ -105,6 +89,13 @@ function SearchForm({ search }: { readonly search: JobSearch }): JSX.Element {
       />
     </div>
   );
+}
+
+/** Tenants whose id or name has the word. */
+async function tenantsLike(word: string, signal: AbortSignal): Promise<readonly Choice[]> {
+  const query = { limit: TENANTS_OFFERED, ...(word === "" ? {} : { find: word }) };
+  const { tenants } = await call("listTenants", { query }, { signal });
+  return tenants.map(({ id, name }) => ({ value: id, label: name === id ? id : `${name} (${id})` }));
 }
 
 const NAMES = ["who", "tenant", "status", "channel", "template", "from", "to"] as const;
@@ -217,12 +208,12 @@ function Jobs({
     ...(hasTenants
       ? [{ head: "Tenant", cell: ({ tenant_id }: Row) => <a href={hrefTo(["tenants", tenant_id])}>{tenant_id}</a> }]
       : []),
-    { head: "Status", cell: ({ status }) => <Badge tone={statusTone(status)}>{status}</Badge> },
+    { head: "Outcome", cell: (job) => <OutcomeBadge job={job} /> },
     { head: "Channel", cell: ({ channel }) => channelName(channel) },
     { head: "To", cell: ({ recipient_domain: domain }) => (domain === undefined ? "" : `…\u2060@${domain}`) },
     { head: "Template", cell: ({ template }) => template },
     { head: "Tries", isNumber: true, cell: ({ attempts }) => count(attempts) },
-    { head: "What it says", cell: says },
+    { head: "What it says", isLong: true, cell: says },
   ];
   return (
     <Table
@@ -235,8 +226,13 @@ function Jobs({
   );
 }
 
+function OutcomeBadge({ job }: { readonly job: Row }): JSX.Element {
+  const { tone, text } = shortOutcome(job);
+  return <Badge tone={tone}>{text}</Badge>;
+}
+
 function says({ error, next_attempt_at: next }: Row): JSX.Element | null {
-  if (error !== undefined) return <span class="said">{error}</span>;
+  if (error !== undefined) return <>{error}</>;
   if (next === undefined) return null;
   return (
     <>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { OperatorDomain } from "../../../clients/typescript/generated.ts";
 import { call } from "./api.ts";
 import { FormDialog } from "./dialog.tsx";
-import { useLoad } from "./load.ts";
+import { useAction, useLoad } from "./load.ts";
 import { ChangeButton } from "./session.tsx";
 import type { TabProps } from "./tab.ts";
 import { Badge, Card, type Column, Copy, ProblemBox, Table, Time, type Tone, Waiting } from "./ui.tsx";
@@ -22,7 +22,7 @@ export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
         </ChangeButton>
       </div>
       <p class="intro">
-        The tenant has its domains verified itself, with POST /v1/domains/…/verify; here is what was found last.
+        Mail can be sent from a domain once its records are published and verified, here or by the tenant itself.
       </p>
       <ProblemBox problem={problem} retry={reload} />
       {data === null ? problem === null ? <Waiting /> : null : null}
@@ -30,7 +30,13 @@ export function DomainsTab({ tenant: { id } }: TabProps): JSX.Element {
         <p class="empty">There is none: mail goes out from the platform's own sender.</p>
       ) : null}
       {data?.domains.map((domain) => (
-        <Domain key={domain.Domain} domain={domain} onDelete={() => setDeleted(domain.Domain)} />
+        <Domain
+          key={domain.Domain}
+          id={id}
+          domain={domain}
+          onVerified={reload}
+          onDelete={() => setDeleted(domain.Domain)}
+        />
       ))}
       {isAdding ? <AddDomain id={id} onClose={() => setAdding(false)} onDone={reload} /> : null}
       {deleted === null ? null : (
@@ -62,17 +68,35 @@ const RESULT_TONES: Readonly<Record<OperatorDomain["checks"][number]["result"], 
 
 type DnsRecord = OperatorDomain["DNSRecords"]["relay"][number];
 
-function Domain({ domain, onDelete }: { readonly domain: OperatorDomain; onDelete(): void }): JSX.Element {
+function Domain({
+  id,
+  domain,
+  onVerified,
+  onDelete,
+}: {
+  readonly id: string;
+  readonly domain: OperatorDomain;
+  onVerified(): void;
+  onDelete(): void;
+}): JSX.Element {
   const { Domain: name, DNSRecords } = domain;
+  const { isRunning, problem, run } = useAction();
+  const verify = () => void run(() => call("verifyTenantDomain", { path: { id, domain: name } })).then(onVerified);
   return (
     <Card
       title={name}
       actions={
-        <ChangeButton style="danger-quiet" label={`Delete ${name}`} onClick={onDelete}>
-          Delete
-        </ChangeButton>
+        <>
+          <ChangeButton label={`Verify ${name}`} isDisabled={isRunning} onClick={verify}>
+            {isRunning ? "Verifying…" : "Verify now"}
+          </ChangeButton>
+          <ChangeButton style="danger-quiet" label={`Delete ${name}`} onClick={onDelete}>
+            Delete
+          </ChangeButton>
+        </>
       }
     >
+      <ProblemBox problem={problem} />
       <Found domain={domain} />
       <h3>Records to publish</h3>
       <Table

@@ -7,7 +7,7 @@ import { useLoadPages } from "./load.ts";
 import { ChangeButton, useMayChange } from "./session.tsx";
 import type { TabProps } from "./tab.ts";
 import { Card, type Column, More, ProblemBox, Table, Time } from "./ui.tsx";
-import { counted } from "./words.ts";
+import { counted, listed } from "./words.ts";
 
 const REASONS = ["manual", "unsubscribed", "bounced", "complained"] as const;
 
@@ -93,7 +93,7 @@ function AddSuppression({ id, onClose, onDone }: DialogProps): JSX.Element {
 
 /** Removes a person from the service, as the law gives them the right to. */
 function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
-  const [erasure, setErasure] = useState<Erasure | null>(null);
+  const [erasure, setErasure] = useState<{ readonly recipient: string; readonly answer: Erasure } | null>(null);
   return (
     <FormDialog
       title="Erase a recipient"
@@ -101,11 +101,7 @@ function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
         erasure === null ? (
           "Messages that wait are not sent, and nothing that is kept leads to the recipient any more. This cannot be undone."
         ) : (
-          <p role="status">
-            {erasure.complete
-              ? "Nothing is left of the recipient."
-              : `Something is left for the moment (${counted(erasure.unfinished_left, "unfinished message")}): repeat it in a minute.`}
-          </p>
+          <p role="status">{erasedWords(erasure.recipient, erasure.answer)}</p>
         )
       }
       label="Erase"
@@ -124,11 +120,31 @@ function EraseRecipient({ id, onClose, onDone }: DialogProps): JSX.Element {
       onClose={onClose}
       onDone={onDone}
       submit={async (filled) => {
-        const body = { recipient: filled.text("recipient"), suppress: filled.several("suppress").length > 0 };
-        setErasure(await call("eraseRecipient", { path: { id }, body }));
+        const recipient = filled.text("recipient");
+        const body = { recipient, suppress: filled.several("suppress").length > 0 };
+        setErasure({ recipient, answer: await call("eraseRecipient", { path: { id }, body }) });
       }}
     />
   );
+}
+
+/** Who mistypes an address must not read that the person is gone. */
+function erasedWords(recipient: string, { complete, unfinished_left: left, erased }: Erasure): string {
+  if (!complete) {
+    return `Something is left for the moment (${counted(left, "unfinished message")}): repeat it in a minute.`;
+  }
+  const { unfinished_jobs, finished_jobs, events, payloads, suppressions, sandbox_messages } = erased;
+  const found = [
+    [unfinished_jobs + finished_jobs, "message"],
+    [events, "event"],
+    [payloads, "kept content"],
+    [suppressions, "suppression"],
+    [sandbox_messages, "sandbox message"],
+  ] as const;
+  const parts = found.filter(([number]) => number > 0).map(([number, what]) => counted(number, what));
+  return parts.length === 0
+    ? `Nothing of ${recipient} was found with this tenant, so nothing was erased: look how the address is written.`
+    : `Nothing is left of ${recipient}: ${listed(parts)} erased.`;
 }
 
 function RemoveSuppression({

@@ -3,8 +3,8 @@ import type { Usage } from "../../../clients/typescript/generated.ts";
 import { call, downloadPath } from "./api.ts";
 import { useLoad } from "./load.ts";
 import type { TabProps } from "./tab.ts";
-import { Card, type Column, Show, Table } from "./ui.tsx";
-import { count } from "./words.ts";
+import { Card, Show, Table } from "./ui.tsx";
+import { USAGE_COLUMNS } from "./usage-columns.ts";
 
 const MONTHS = 12;
 
@@ -20,35 +20,15 @@ export function UsageTab({ tenant: { id } }: TabProps): JSX.Element {
     <Card title="Usage by UTC month" actions={<a href={file}>As CSV</a>}>
       <Show loaded={loaded}>
         {(data) => (
-          <Table
+          <Table<Usage>
             caption="Usage by month"
             rows={data.usage.toReversed()}
             keyOf={(usage) => usage.month}
             empty="Nothing."
-            columns={COLUMNS}
+            columns={[{ head: "Month", isHead: true, cell: ({ month: of }) => of }, ...USAGE_COLUMNS]}
           />
         )}
       </Show>
     </Card>
   );
 }
-
-const number = (head: string, of: (usage: Usage) => number): Column<Usage> => ({
-  head,
-  isNumber: true,
-  cell: (usage) => count(of(usage)),
-});
-
-const COLUMNS: readonly Column<Usage>[] = [
-  { head: "Month", isHead: true, cell: ({ month }) => month },
-  number("API calls", ({ api_calls }) => api_calls),
-  number("Accepted", ({ accepted }) => accepted),
-  number("E-mail", ({ sent }) => sent.email),
-  number("WhatsApp", ({ sent }) => sent.whatsapp),
-  number("Wallet", ({ sent }) => sent.wallet),
-  number("Delivered", ({ delivered }) => delivered),
-  number("Bounced", ({ bounced }) => bounced),
-  number("Failed", ({ failed }) => failed),
-  number("Suppressed", ({ suppressed }) => suppressed),
-  number("Tokens", ({ tokens_taken }) => tokens_taken),
-];

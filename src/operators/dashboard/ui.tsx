@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "./api.ts";
-import { type Loaded, useNow } from "./load.ts";
+import { type Loaded, useMedia, useNow } from "./load.ts";
 import { ago, channelName, localTime, utcTime } from "./words.ts";
 
 /*
@@ -114,6 +114,16 @@ export interface Column<T> {
   readonly isLong?: boolean;
 }
 
+/** A table with at most so many columns stays one on a tablet. */
+const FEW_COLUMNS = 6;
+const MANY_COLUMNS = 10;
+
+/** How narrow a screen has to be for its rows to become cards. */
+function tooNarrowFor(columns: number): string {
+  const width = columns <= FEW_COLUMNS ? 46 : columns <= MANY_COLUMNS ? 64 : 76;
+  return `(max-width: ${width}rem)`;
+}
+
 /** A table; where the screen is narrow, each row becomes a card. The roles keep it a table for screen readers there, too. */
 export function Table<T>({
   caption,
@@ -128,9 +138,10 @@ export function Table<T>({
   keyOf(row: T): string;
   readonly empty: ComponentChildren;
 }): JSX.Element {
+  const hasCards = useMedia(tooNarrowFor(columns.length));
   if (rows.length === 0) return <p class="empty">{empty}</p>;
   return (
-    <table role="table" aria-label={caption}>
+    <table role="table" aria-label={caption} class={hasCards ? "cards" : undefined}>
       <thead role="rowgroup">
         <tr role="row">
           {columns.map(({ head, isNumber }) => (

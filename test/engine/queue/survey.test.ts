@@ -218,6 +218,7 @@ test("pages show each job once while jobs end between them", async () => {
         template: "",
         recipientDomain: "",
         finishedAtMs: 0,
+        endEventId: 0,
         tags: [],
       });
     }

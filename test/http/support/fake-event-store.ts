@@ -1,4 +1,5 @@
 import type { ErasedHistory, HistoryErasure } from "../../../src/domain/erasure.ts";
+import type { EventType } from "../../../src/domain/event.ts";
 import type {
   EventFeed,
   EventPage,
@@ -14,14 +15,16 @@ import type {
 import type { JobRecord } from "../../../src/domain/job.ts";
 import type {
   AllFinishedJobs,
+  EndedJob,
   FinishedJobSummary,
   FinishedJobs,
   FinishedJobsPage,
+  LaterEvents,
 } from "../../../src/domain/job-search.ts";
 
 /** An event store in memory that passes the conformance tests of the real one (`event-reader.test.ts`). */
 export class FakeEventStore
-  implements EventReader, EventFeed, EventSums, FinishedJobs, AllFinishedJobs, HistoryErasure
+  implements EventReader, EventFeed, EventSums, FinishedJobs, AllFinishedJobs, LaterEvents, HistoryErasure
 {
   readonly events: (TenantEvent & { readonly tenantId: string })[] = [];
   readonly jobs: JobRecord[] = [];
@@ -96,6 +99,16 @@ export class FakeEventStore
   async finishedJob(): Promise<FinishedJobSummary | null> {
     if (this.failure !== null) throw this.failure;
     return null;
+  }
+
+  async laterEvents(jobs: readonly EndedJob[]): Promise<ReadonlyMap<string, readonly EventType[]>> {
+    if (this.failure !== null) throw this.failure;
+    return new Map(
+      jobs.map(({ jobId, endEventId }) => [
+        jobId,
+        this.events.filter((each) => each.jobId === jobId && each.eventId > endEventId).map(({ type }) => type),
+      ]),
+    );
   }
 
   async count(): Promise<number> {

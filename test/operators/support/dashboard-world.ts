@@ -12,12 +12,24 @@ const job = {
   job_id: JOB,
   channel: "email",
   status: "failed",
+  outcome: "failed",
   attempts: 2,
   created_at: AT,
   finished_at: "2026-11-22T19:36:10.000Z",
   error: `the mail server refused the message: 550 5.7.1 ${CANARY}`,
   template: "welcome",
   recipient_domain: "example.com",
+} as const;
+
+const BOUNCED = {
+  tenant_id: "other",
+  job_id: "01a1fd15-0a3f-702b-89f2-ebefa432acf4",
+  channel: "email",
+  status: "success",
+  outcome: "bounced",
+  attempts: 1,
+  created_at: AT,
+  finished_at: AT,
 } as const;
 
 const HISTORY = {
@@ -93,7 +105,11 @@ function overview() {
     rates: {
       from: new Date(Date.now() - 3_600_000).toISOString(),
       interval_seconds: 60,
-      series: [series("email", "accepted", 20), series("email", "delivered", 18), series("email", "failed", 0)],
+      series: [
+        series("email", "accepted", 120_000),
+        series("email", "delivered", 118_000),
+        series("email", "failed", 0),
+      ],
       sent: [],
     },
     shards: [{ shard: 0, depth: 14, oldest_seconds: 754, process: null }],
@@ -179,11 +195,12 @@ export class DashboardWorld {
   }
 
   private async fixtureFor(request: Request, path: string, query: URLSearchParams): Promise<Response | null> {
+    if (path === "/dash/api/usage") return usage(query);
     if (path === "/dash/api/overview") return Response.json(overview());
     if (path === "/dash/api/overview/live")
       return this.isStreamBroken ? new Response(null, { status: 503 }) : streamed();
     if (path === "/dash/api/jobs")
-      return Response.json({ jobs: [{ tenant_id: "acme", ...job }], next_cursor: null, incomplete: false });
+      return Response.json({ jobs: [{ tenant_id: "acme", ...job }, BOUNCED], next_cursor: null, incomplete: false });
     if (path === "/dash/api/tenants/acme/jobs") {
       const jobs = query.get("status") === "running" ? [] : [job];
       return Response.json({ jobs, next_cursor: null, incomplete: false });
@@ -197,6 +214,33 @@ export class DashboardWorld {
     if (isCount) return Response.json({ count: 37 });
     return Response.json({ retried: 35, skipped: 2, next_cursor: null }, { status: 202 });
   }
+}
+
+/** Two tenants, a page each. */
+function usage(query: URLSearchParams): Response {
+  const month = query.get("month");
+  const [id, name, charged, next] = query.has("cursor") ? ["other", "Other", 7, null] : ["acme", CANARY, 12, "acme"];
+  if (query.get("format") === "csv") {
+    return new Response(`tenant_id,month\r\n${id},${month}\r\n`, { headers: { "next-cursor": next ?? "" } });
+  }
+  const record = {
+    tenant_id: id,
+    tenant_name: name,
+    month,
+    api_calls: 1_310,
+    accepted: 1_042,
+    sent: { email: 1_029, whatsapp: 0, wallet: 13 },
+    delivered: 1_017,
+    bounced: 12,
+    failed: 3,
+    suppressed: 10,
+    tokens_charged: charged,
+    tokens_given_back: 2,
+    tokens_topped_up: 500,
+    tokens_taken: 40,
+    tokens_billed: Number(charged) - 2,
+  };
+  return Response.json({ usage: [record], next_cursor: next });
 }
 
 function streamed(): Response {

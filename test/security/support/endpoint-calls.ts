@@ -197,6 +197,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   getAlias: ofAlias,
   listTenantDomains: ofTenant,
   getTenantDomain: ofTenantDomain,
+  verifyTenantDomain: ofTenantDomain,
   registerDomain: ({ tenantId, domain }, { word }) => ({
     path: { id: tenantId },
     body: { domain: `${word}${domain}` },

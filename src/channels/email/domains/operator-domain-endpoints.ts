@@ -7,7 +7,7 @@ import { resultOf } from "../../../http/store-results.ts";
 import { domainBody, domainParameter, FAILED_EXAMPLE, OperatorDomain, OperatorDomainList } from "./domain-schemas.ts";
 
 export interface OperatorDomainEndpointPorts {
-  readonly domains: Pick<Domains, "register" | "all" | "one" | "delete">;
+  readonly domains: Pick<Domains, "register" | "all" | "one" | "verify" | "delete">;
   readonly senderDomain: SenderDomain;
 }
 
@@ -69,6 +69,18 @@ function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]):
       answers: { 200: { description: "The domain.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
       handle: async ({ params: { id, domain } }) =>
         reply(200, toOperatorDomain(resultOf(await domains.one(id, domain)))),
+    }),
+    operatorEndpoint({
+      ...ofDomain,
+      method: "POST",
+      path: "/dash/api/tenants/:id/domains/:domain/verify",
+      operation: "verifyTenantDomain",
+      audit: {},
+      summary: "Look at the records of a tenant's domain again",
+      description: "As the tenant does it. A name server that does not answer changes no status.",
+      answers: { 200: { description: "The domain as it is now.", schema: OperatorDomain, examples: [FAILED_EXAMPLE] } },
+      handle: async ({ params: { id, domain } }) =>
+        reply(200, toOperatorDomain(resultOf(await domains.verify(id, domain)))),
     }),
     operatorEndpoint({
       ...ofDomain,
