@@ -43,9 +43,9 @@ export interface Channel {
    */
   screen?(job: QueuedJob, tenant: Tenant, signal: AbortSignal): Promise<Outcome | null>;
   /**
-   * Milliseconds until the provider's pace lets the tenant's sender send again; 0: now. Called before each delivery,
-   * and again after that time: tenants that share a sender get turns, and a tenant that does not ask again loses its
-   * turn. The call itself consumes nothing; `deliver` does, before it waits for anything.
+   * Milliseconds until the provider's pace lets the tenant's sender send again; 0: now. Called when a delivery gets its
+   * slot, right before it begins, and again after that time: tenants that share a sender get turns, and a tenant that
+   * does not ask again loses its turn. The call itself consumes nothing; `deliver` does, before it waits for anything.
    */
   paceMs?(tenant: Tenant): number;
   /**

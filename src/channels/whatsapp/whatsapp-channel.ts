@@ -90,10 +90,6 @@ export class WhatsappChannel implements Channel {
     const sender = whatsappSenderOf(tenant, this.options.platform);
     if (sender === null)
       return { kind: "failed", error: "no WhatsApp credentials are set, neither yours nor the platform's" };
-    // Another message may have found out since this one had its turn.
-    const failingMs = this.pace.failingMs(sender);
-    if (failingMs > 0)
-      return { ...THROTTLED, why: "the phone number pauses: WhatsApp fails for it", afterMs: failingMs };
     const spacedMs = this.spacing.enter(sender.phoneNumberId, payload.to);
     if (spacedMs > 0) return spacedOut(spacedMs);
     const sentAtMs = this.pace.take(sender, tenant.tenantId);

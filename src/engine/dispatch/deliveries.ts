@@ -62,6 +62,8 @@ export interface Starter {
   hold(job: QueuedJob, wasProbe: boolean): void;
   /** Whether a delivery that has its slot may still begin: the term and the tenant's pauses are as they were. */
   mayGoOn(): boolean;
+  /** Whether the channel's pace holds the tenant up. Others of its deliveries may have begun since this one got its slot. */
+  isThrottled(tenant: Tenant): boolean;
   /** The queue did not say whether a job may still be sent: old ones wait for a moment. */
   askLater(): void;
 }
@@ -289,6 +291,11 @@ export class Deliveries {
 
   private async deliverAndSettle(starter: Starter, started: Started, aborter: AbortController): Promise<void> {
     const { job, tenant, unit, slot } = started;
+    // Nothing may come between this and the channel's call, which uses the turn.
+    if (tenant !== null && !this.isLent && starter.isThrottled(tenant)) {
+      unit?.giveBack();
+      return starter.hold(job, false);
+    }
     if (job.needsScreening) {
       // The term may have ended while the content was checked.
       if (this.isLent || !this.term.isSurelyHeld()) {

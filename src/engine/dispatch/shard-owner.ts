@@ -282,7 +282,7 @@ export class ShardOwner {
   /** Moves the actor to the set that matches its state. */
   private look(actor: TenantActor | undefined): void {
     if (actor === undefined || this.isOver) return;
-    if (actor.wantsJobs) this.wantingJobs.add(actor);
+    if (actor.planPull() !== null) this.wantingJobs.add(actor);
     else if (actor.isIdle) {
       this.actors.delete(keyOf(actor.tenantQueue));
       this.resting.delete(actor);

@@ -1,21 +1,29 @@
 import type { Clock, Timer } from "../../domain/clock.ts";
-import { acceptedMs } from "../../domain/ids.ts";
 import type { QueuedJob } from "../../domain/job.ts";
 import type { OwnersAnswer } from "../../domain/job-questions.ts";
 import type { Settlement, TenantQueue, TenantQueuePull } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { dailyAllowance, untilNextUtcDayMs, utcDayAt } from "../../domain/warm-up.ts";
 import { engineLimits } from "../limits.ts";
-import { type Backlog, PULL_BYTES_MAX } from "./backlog.ts";
+import {
+  type Action,
+  type ActorEvent,
+  ActorState,
+  decide,
+  hasRoom,
+  isDone,
+  putBack,
+  UNSEEN,
+} from "./actor-decision.ts";
+import type { Backlog } from "./backlog.ts";
 import type { ChannelSlots } from "./channel-slots.ts";
-import type { DailyAllowances, DayAllowance } from "./daily-allowances.ts";
+import type { DailyAllowances } from "./daily-allowances.ts";
 import type { Started, Starter } from "./deliveries.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
-import { gaveUpHeld, heldUntilMs, outageMsMin } from "./held-jobs.ts";
 import { Pacer } from "./pacer.ts";
 import type { RelayLane, Slot, Waiter } from "./relay-lane.ts";
 import type { SlotTime } from "./slot-time.ts";
-import { isPaused, purged, purgedBeforeMs } from "./steered-jobs.ts";
+import { isPaused } from "./steered-jobs.ts";
 import type { Asker, TenantLookups } from "./tenant-lookups.ts";
 
 /** Longest wait before another try to look a tenant up in a registry that does not answer. */
@@ -58,48 +66,20 @@ export interface TenantActorOptions {
  * T9. A job is old once its pull was asked for more than `lookAgainMs` ago: what that said of it may no longer hold.
  */
 export class TenantActor implements Waiter, Starter, Asker {
-  delivering = 0;
   readonly time: SlotTime;
-  /** As its tenant was when it was last looked up. */
-  isPaused = false;
-  private waiting: QueuedJob[] = [];
-  private openBytes = 0;
-  private open = 0;
-  private lastRead: string | null = null;
-  /** Jobs that were read are neither open nor settled: the tenant queue is to be read again from its start. */
-  private hasLetGo = false;
-  /** Purged jobs may be among those that it passed since. */
-  private mustReread = false;
-  /** The purge that the tenant's last look-up named, and whether all waiting jobs were compared with it. */
-  private purgedBeforeMs: number | null = null;
-  private isSifted = true;
-  private tenantQueueMayHaveMore = true;
-  private isPulling = false;
-  /** When the pull was asked for that is in flight, and the one of each job that waits or waited here (monotonic ms). */
-  private pullAskedMs = 0;
+  private readonly state: ActorState = new ActorState();
+  /** When the pull of each job that waits or waited here was asked for (monotonic ms). */
   private readonly askedMs = new WeakMap<QueuedJob, number>();
-  /** No old job starts before then (monotonic ms): the queue does not say whether it may still be sent. */
-  private unansweredUntilMs = 0;
   private readonly pacer = new Pacer();
-  private isLoading = false;
   private failedLoads = 0;
   /** The tenant that was just loaded, while the actor processes the answer. */
   private loaded: Tenant | null | undefined = undefined;
-  private isClosed = false;
   private alarm: Timer | null = null;
-  /** The tenant and its day for the next delivery; set by `isReady` for `startNext`. */
-  private tenant: Tenant | null = null;
-  private allowance: DayAllowance | null = null;
-  /** The way to the tenant's relay when the tenant was last looked up. */
-  private lane: RelayLane | null = null;
-  private laneTenant: Tenant | null = null;
+  /** The tenant of the next delivery, and whether that takes a unit of its day; set by `isReady` for `startNext`. */
+  private chosen: { readonly tenant: Tenant | null; readonly isLimited: boolean } | null = null;
+  /** The lane to the tenant's relay, as the tenant was when it was last looked up. */
+  private way: { readonly tenant: Tenant | null; readonly lane: RelayLane | null } = { tenant: null, lane: null };
   private place: FairScheduler | RelayLane | null = null;
-  /** The pace that held the next job up last, and until when (monotonic ms). */
-  private paced: { readonly by: "plan_pace" | "throttled"; readonly untilMs: number } | null = null;
-  /** The day's allowance was used up when it was last looked at. */
-  private isDaySpent = false;
-  /** When the hold of the first waiting job ends (unix ms); null: not yet determined. */
-  private heldUntilMs: number | null = null;
 
   constructor(private readonly options: TenantActorOptions) {
     this.time = options.slots.timeOf(options.tenantQueue.tenantId);
@@ -110,172 +90,145 @@ export class TenantActor implements Waiter, Starter, Asker {
   }
 
   get next(): QueuedJob | undefined {
-    return this.waiting[0];
+    return this.state.waiting[0];
   }
 
   get waitingJobs(): number {
-    return this.waiting.length;
+    return this.state.waiting.length;
   }
 
-  get wantsJobs(): boolean {
-    return this.room() > 0 && (this.open === 0 || this.bytesRoom() > 0);
+  /** As its tenant was when it was last looked up. */
+  get isPaused(): boolean {
+    return this.state.hold.kind === "paused";
   }
 
   /** No open jobs, nothing to read, and no past delivery that the pace still remembers. */
   get isIdle(): boolean {
-    if (this.open > 0 || this.tenantQueueMayHaveMore || this.hasLetGo || this.isPulling) return false;
-    return this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
+    return isDone(this.state) && this.pacer.settledInMs(this.options.clock.monotonicMs()) === 0;
   }
 
   /** The queue reports unread entries in the tenant queue. */
   hasJobs(): void {
-    this.tenantQueueMayHaveMore = true;
+    this.become({ phase: { ...this.state.phase, more: true } });
   }
 
-  /**
-   * The next request to the tenant queue: a single entry if the process already holds as much as it may. Null: none
-   * now.
-   */
+  /** Looks what it may read: that can send for its tenant, end purged jobs and let it rest. Null: nothing now. */
+  planPull(): TenantQueuePull | null {
+    const tenant = hasRoom(this.state) ? this.lookUp() : undefined;
+    if (tenant === undefined) return null;
+    const left = this.steer(tenant) ? this.left(tenant) : 0;
+    const bytesRoom = this.options.backlog.roomFor(this.state.openBytes);
+    const read = this.hear({ kind: "read", left, bytesRoom }).find((action) => action.kind === "read");
+    return read === undefined ? null : { tenantQueue: this.tenantQueue, ...read.pull };
+  }
+
   beginPull(): TenantQueuePull | null {
-    const room = this.room();
-    const bytesMax = Math.min(PULL_BYTES_MAX, Math.floor(this.bytesRoom()));
-    if (room <= 0 || (bytesMax <= 0 && this.open > 0)) return null;
-    this.isPulling = true;
-    this.pullAskedMs = this.options.clock.monotonicMs();
-    const after = this.open > 0 || this.hasLetGo ? this.lastRead : null;
-    return {
-      tenantQueue: this.tenantQueue,
-      after,
-      entriesMax: bytesMax > 0 ? room : 1,
-      bytesMax: Math.max(1, bytesMax),
-    };
+    const pull = this.planPull();
+    if (pull !== null) this.become({ pullAskedMs: this.options.clock.monotonicMs() });
+    return pull;
   }
 
   endPull(jobs: readonly QueuedJob[], more: boolean): void {
-    this.isPulling = false;
-    this.tenantQueueMayHaveMore = more;
-    for (const job of jobs) {
-      this.lastRead = job.entryId;
-      if (this.hasLetGo && !this.isPurged(job)) continue;
-      this.open += 1;
-      this.addBytes(job.payload.length);
-      if (job.suppressed !== null || job.isReported) {
-        this.options.start({ job, tenant: null, unit: null, slot: null, isOld: false });
-      } else {
-        this.waiting.push(job);
-        this.askedMs.set(job, this.pullAskedMs);
-        this.heldUntilMs = null;
-        this.isSifted = false;
-      }
-    }
+    for (const job of jobs) this.askedMs.set(job, this.state.pullAskedMs ?? 0);
+    this.hear({ kind: "pulled", jobs, more });
     this.contend();
   }
 
   /** The call got no answer: the entries that it read count as unread. */
   failPull(): void {
-    this.isPulling = false;
+    this.become({ pullAskedMs: null });
   }
 
   delivered(slot: Slot | null, heldMs: number): void {
-    this.delivering -= 1;
+    this.become({ delivering: this.state.delivering - 1 });
     this.time.spent(heldMs, this.options.clock.monotonicMs());
-    if (slot === null) {
-      this.options.slots.prompt.release(this);
-    } else slot.lane.end(slot);
+    if (slot === null) this.options.slots.prompt.release(this);
+    else slot.lane.end(slot);
     this.contend();
   }
 
   hold(job: QueuedJob, wasProbe: boolean): void {
     // Neither settled nor lent, it stays in its tenant queue for the next owner.
     if (this.isClosed) return;
-    const place = wasProbe ? -1 : this.waiting.findIndex((other) => isReadBefore(job, other));
-    this.waiting.splice(place === -1 ? this.waiting.length : place, 0, job);
-    this.heldUntilMs = null;
-    this.isSifted = false;
+    this.become({ ...UNSEEN, waiting: putBack(this.state.waiting, job, wasProbe) });
   }
 
   mayGoOn(): boolean {
-    if (this.isClosed || !this.options.mayDeliver()) return false;
-    const tenant = this.lookUp();
+    const tenant = this.options.mayDeliver() ? this.lookUp() : undefined;
     // Undefined: it has changed, and is not known yet.
     return tenant !== undefined && !isPaused(tenant, this.tenantQueue.channel);
   }
 
+  isThrottled(tenant: Tenant): boolean {
+    const forMs = this.options.paceMs(tenant);
+    if (forMs > 0) this.hear({ kind: "throttled", forMs });
+    return forMs > 0;
+  }
+
   askLater(): void {
-    this.unansweredUntilMs = this.options.clock.monotonicMs() + engineLimits.retryBaseMs;
+    this.become({ unansweredUntilMs: this.options.clock.monotonicMs() + engineLimits.retryBaseMs });
   }
 
   /** A job's outcome is on disk. */
   settled(job: QueuedJob): void {
-    this.open -= 1;
-    this.addBytes(-job.payload.length);
-    if (this.open === 0 && !this.tenantQueueMayHaveMore) this.wakeWhenPaceIsForgotten();
+    const { open, openBytes } = this.state;
+    this.become({ open: open - 1, openBytes: openBytes - job.payload.length });
+    // It is idle once its pace is forgotten.
+    const paceMs = isDone(this.state) ? this.pacer.settledInMs(this.options.clock.monotonicMs()) : 0;
+    if (paceMs > 0) this.lookIn(paceMs);
     this.options.onChange(this);
   }
 
   /** Ends a job that waits here. One that it does not have, or that has begun, stays as it is. */
   cancel(jobId: string): void {
-    const at = this.waiting.findIndex((job) => job.jobId === jobId);
-    if (at === -1 || !this.options.mayDeliver()) return;
-    const [job] = this.waiting.splice(at, 1);
-    this.heldUntilMs = null;
-    if (job === undefined) return;
-    const canceled: QueuedJob = { ...job, suppressed: "canceled" };
-    this.options.start({ job: canceled, tenant: null, unit: null, slot: null, isOld: false });
+    const job = this.state.waiting.find((each) => each.jobId === jobId);
+    if (job === undefined || !this.options.mayDeliver()) return;
+    this.become({ waiting: this.state.waiting.filter((each) => each !== job) });
+    this.act({ kind: "end", job: { ...job, suppressed: "canceled" } });
   }
 
   /** Ends the term for jobs that have not started. */
   close(): void {
-    this.isClosed = true;
+    this.become({ phase: { kind: "closed", lastRead: null, more: false }, waiting: [], openBytes: 0 });
     this.alarm?.cancel();
-    this.alarm = null;
-    this.waiting = [];
-    this.addBytes(-this.openBytes);
+    this.leave();
     this.options.lookups.forget(this);
-    this.place?.withdraw(this);
-    this.place = null;
   }
 
   contend(): void {
-    if (this.waiting.length === 0 || this.isClosed) return;
+    if (this.waitingJobs === 0) return;
     // `isReady` checks whether this is still the right place.
     if (this.place === this.options.slots.prompt) return this.place.contend(this);
     const tenant = this.lookUp();
-    if (tenant === undefined || !this.steer(tenant)) return;
-    this.moveTo(this.placeOf(tenant));
+    if (tenant !== undefined && this.steer(tenant)) this.moveTo(this.placeOf(tenant));
   }
 
   prefer(isBetter: (job: QueuedJob) => boolean): void {
-    const first = this.waiting[0];
-    if (first === undefined || isBetter(first)) return;
-    const at = this.waiting.findIndex(isBetter);
-    if (at > 0) this.waiting.unshift(...this.waiting.splice(at, 1));
+    const { waiting } = this.state;
+    const job = waiting.find(isBetter);
+    if (job === undefined || job === waiting[0]) return;
+    this.become({ waiting: [job, ...waiting.filter((each) => each !== job)] });
   }
 
   reviewHeld(lane: RelayLane): void {
-    const { clock, giveUp } = this.options;
+    const { clock, mayDeliver } = this.options;
     const tenant = this.lookUp() ?? null;
-    if (tenant === null || lane.awaySinceMs === null || !this.options.mayDeliver() || !this.steer(tenant)) return;
+    if (tenant === null || lane.awaySinceMs === null || !mayDeliver() || !this.steer(tenant)) return;
     // The tenant may have another relay by now.
     const place = this.placeOf(tenant);
     if (place !== lane) return this.moveTo(place);
-    const { holdMs } = tenant.plan;
-    this.heldUntilMs ??= Math.min(...this.waiting.map((job) => heldUntilMs(job, tenant)));
-    if (clock.nowMs() < this.heldUntilMs || clock.monotonicMs() - lane.awaySinceMs < outageMsMin(holdMs)) return;
-    const spent = this.waiting.filter((job) => clock.nowMs() >= heldUntilMs(job, tenant));
-    this.waiting = this.waiting.filter((job) => !spent.includes(job));
-    this.heldUntilMs = null;
-    for (const job of spent) giveUp(gaveUpHeld(job, lane.awayWhy, holdMs), this.isOld(job));
+    const awayMs = clock.monotonicMs() - lane.awaySinceMs;
+    const ended = this.hear({ kind: "away", tenant, why: lane.awayWhy, awayMs });
     // Other actors may now have room.
-    this.options.onChange(this);
+    if (ended.length > 0) this.options.onChange(this);
   }
 
   isReady(): boolean {
-    if (this.waiting.length === 0 || this.delivering >= engineLimits.tenantWindowMax) return false;
+    if (this.waitingJobs === 0 || this.state.delivering >= engineLimits.tenantWindowMax) return false;
     if (!this.options.mayDeliver()) return false;
     const tenant = this.lookUp();
     if (tenant === undefined || !this.steer(tenant)) return false;
-    const job = this.waiting[0];
+    const { next: job } = this;
     if (job === undefined) return false;
     // Its relay may have become prompt, or lost that status, or the tenant may have another relay now.
     const place = this.placeOf(tenant);
@@ -283,51 +236,42 @@ export class TenantActor implements Waiter, Starter, Asker {
       this.moveTo(place);
       return false;
     }
-    const allowance = this.allowanceOf(tenant);
-    if (this.mayStart(allowance) === 0) return false;
-    const nowMs = this.options.clock.monotonicMs();
-    const unansweredMs = this.unansweredUntilMs - nowMs;
-    if (unansweredMs > 0 && this.isOld(job)) {
-      this.contendIn(unansweredMs);
-      return false;
-    }
-    // The plan's pace first: asking the channel reserves a turn for the tenant, which it should then be able to use.
-    const planMs = this.pacer.waitMs(nowMs, tenant?.plan.deliveriesPerSecond ?? null);
-    const waitMs = planMs > 0 || tenant === null ? planMs : this.options.paceMs(tenant);
-    if (waitMs > 0) {
-      this.paced = { by: planMs > 0 ? "plan_pace" : "throttled", untilMs: nowMs + waitMs };
-      this.contendIn(planMs > 0 ? Math.min(planMs, engineLimits.planLookMs) : waitMs);
-      return false;
-    }
-    this.tenant = tenant;
-    this.allowance = allowance;
+    const left = this.left(tenant);
+    const planMs = this.pacer.waitMs(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    const actions = this.hear({ kind: "offered", left, isOld: this.isOld(job), planMs });
+    if (!actions.some(({ kind }) => kind === "start")) return false;
+    // Last: asking the channel reserves a turn for the tenant, which it should then be able to use.
+    if (tenant !== null && this.isThrottled(tenant)) return false;
+    this.chosen = { tenant, isLimited: left < Number.POSITIVE_INFINITY };
     return true;
   }
 
   startNext(): void {
-    const job = this.waiting.shift();
-    if (job === undefined) return;
-    this.delivering += 1;
-    const slot = this.lane === null ? null : this.lane.begin(this, this.place !== this.lane);
-    this.pacer.take(this.options.clock.monotonicMs(), this.tenant?.plan.deliveriesPerSecond ?? null);
-    const unit = this.allowance && this.options.allowances.take(this.tenantQueue);
-    this.options.start({ job, tenant: this.tenant, unit, slot, isOld: this.isOld(job) });
-    if (this.wantsJobs) this.options.onChange(this);
+    const { next: job, chosen } = this;
+    if (job === undefined || chosen === null) return;
+    const { tenant, isLimited } = chosen;
+    const { lane } = this.way;
+    this.become({ waiting: this.state.waiting.slice(1), delivering: this.state.delivering + 1 });
+    const slot = lane === null ? null : lane.begin(this, this.place !== lane);
+    this.pacer.take(this.options.clock.monotonicMs(), tenant?.plan.deliveriesPerSecond ?? null);
+    const unit = isLimited ? this.options.allowances.take(this.tenantQueue) : null;
+    this.options.start({ job, tenant, unit, slot, isOld: this.isOld(job) });
+    if (this.planPull() !== null) this.options.onChange(this);
   }
 
   /** What its jobs wait for, as it was when it last looked at them. */
   whyWaits(): OwnersAnswer {
     const { clock } = this.options;
-    if (this.isPaused) return { waitsFor: "paused", forMs: null };
-    if (this.lane !== null && this.lane.awaySinceMs !== null) return this.lane.whyAway();
-    if (this.isDaySpent) return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
-    const pacedMs = this.paced === null ? 0 : this.paced.untilMs - clock.monotonicMs();
-    if (this.paced !== null && pacedMs > 0) return { waitsFor: this.paced.by, forMs: Math.ceil(pacedMs) };
-    return { waitsFor: "turn", forMs: null };
+    const { hold } = this.state;
+    const { lane } = this.way;
+    if (hold.kind === "paused") return { waitsFor: "paused", forMs: null };
+    if (lane !== null && lane.awaySinceMs !== null) return lane.whyAway();
+    if (hold.kind === "day_spent") return { waitsFor: "warm_up", forMs: untilNextUtcDayMs(clock.nowMs()) };
+    const forMs = "untilMs" in hold ? Math.ceil(hold.untilMs - clock.monotonicMs()) : 0;
+    return hold.kind === "none" || forMs <= 0 ? { waitsFor: "turn", forMs: null } : { waitsFor: hold.kind, forMs };
   }
 
   tenantLoaded(tenant: Tenant | null): void {
-    this.isLoading = false;
     this.failedLoads = 0;
     this.loaded = tenant;
     this.lookAgain();
@@ -336,22 +280,52 @@ export class TenantActor implements Waiter, Starter, Asker {
 
   tenantAway(): void {
     // The registry is away: jobs wait in their tenant queue, and no attempt is counted.
-    this.isLoading = false;
-    this.contendIn(Math.min(engineLimits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
+    this.lookIn(Math.min(engineLimits.tenantRetryMs * 2 ** this.failedLoads, LOOK_UP_RETRY_MS_MAX));
     this.failedLoads = Math.min(this.failedLoads + 1, 10);
   }
 
-  private addBytes(bytes: number): void {
-    this.openBytes += bytes;
-    this.options.backlog.add(bytes);
+  private get isClosed(): boolean {
+    return this.state.phase.kind === "closed";
   }
 
-  private bytesRoom(): number {
-    return this.options.backlog.roomFor(this.openBytes);
+  /** Decides about the event and acts. Returns the actions. */
+  private hear(event: ActorEvent): readonly Action[] {
+    const { clock } = this.options;
+    const { change, actions } = decide(this.state, event, { unixMs: clock.nowMs(), monotonicMs: clock.monotonicMs() });
+    this.become(change);
+    for (const action of actions) this.act(action);
+    return actions;
+  }
+
+  private become(change: Partial<ActorState>): void {
+    if (change.openBytes !== undefined) this.options.backlog.add(change.openBytes - this.state.openBytes);
+    Object.assign(this.state, change);
+  }
+
+  private act(action: Action): void {
+    switch (action.kind) {
+      case "end":
+        return this.options.start({ job: action.job, tenant: null, unit: null, slot: null, isOld: false });
+      case "give_up":
+        return this.options.giveUp(action.settlement, this.isOld(action.settlement.job));
+      case "leave":
+        this.leave();
+        return this.lookIn(action.forMs);
+      case "wait":
+        return this.lookIn(action.forMs);
+      // Whoever asked goes on with these.
+      case "read":
+      case "start":
+    }
+  }
+
+  private leave(): void {
+    this.place?.withdraw(this);
+    this.place = null;
   }
 
   private moveTo(place: FairScheduler | RelayLane): void {
-    if (place !== this.place) this.place?.withdraw(this);
+    if (place !== this.place) this.leave();
     this.place = place;
     place.contend(this);
   }
@@ -359,29 +333,20 @@ export class TenantActor implements Waiter, Starter, Asker {
   /** Where the tenant's jobs wait for their turn. */
   private placeOf(tenant: Tenant | null): FairScheduler | RelayLane {
     const { slots } = this.options;
-    if (tenant !== this.laneTenant) {
-      this.lane = tenant === null ? null : slots.laneOf(tenant);
-      this.laneTenant = tenant;
-    }
-    return this.lane === null || this.lane.takesPromptly(this) ? slots.prompt : this.lane;
+    if (tenant !== this.way.tenant) this.way = { tenant, lane: tenant === null ? null : slots.laneOf(tenant) };
+    const { lane } = this.way;
+    return lane === null || lane.takesPromptly(this) ? slots.prompt : lane;
   }
 
   /** The tenant (null: it is gone), or undefined while the lookup is in flight; the actor contends again afterwards. */
   private lookUp(): Tenant | null | undefined {
-    if (this.loaded !== undefined) return this.loaded;
-    if (this.isLoading) return undefined;
-    const found = this.options.lookups.find(this.tenantQueue.tenantId, this);
-    if (found === undefined) this.isLoading = true;
-    return found;
+    return this.loaded === undefined ? this.options.lookups.find(this.tenantQueue.tenantId, this) : this.loaded;
   }
 
-  private contendIn(delayMs: number): void {
+  private lookIn(delayMs: number): void {
     this.time.waitsSinceMs = null;
     this.alarm?.cancel();
-    this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => {
-      this.alarm = null;
-      this.lookAgain();
-    });
+    this.alarm = this.options.clock.setTimer(Math.ceil(delayMs), () => this.lookAgain());
   }
 
   /** The actor's tenant, its turn or another day may have come. */
@@ -391,49 +356,11 @@ export class TenantActor implements Waiter, Starter, Asker {
     this.options.onChange(this);
   }
 
-  /** How many entries it may read now. */
-  private room(): number {
-    if (this.isPulling || this.waiting.length >= engineLimits.refillEntries) return 0;
-    if (!this.tenantQueueMayHaveMore && !this.hasLetGo) return 0;
-    const openRoom = engineLimits.tenantQueueOpenMax - this.open;
-    const tenant = openRoom > 0 ? this.lookUp() : undefined;
-    if (tenant === undefined) return 0;
-    const entriesMax = Math.min(engineLimits.pullEntriesPerTenantQueueMax, openRoom);
-    const canMove = this.steer(tenant);
-    const startRoom = canMove ? this.mayStart(this.allowanceOf(tenant)) - this.waiting.length : 0;
-    if (startRoom <= 0) return this.waiting.length === 0 && this.isSweeping() ? entriesMax : 0;
-    if (!this.goesOn()) return 0;
-    return Math.min(entriesMax, startRoom);
-  }
-
   /** Does what operators have decided about the tenant's jobs. False: nothing may start. */
   private steer(tenant: Tenant | null): boolean {
-    const { channel } = this.tenantQueue;
-    const beforeMs = purgedBeforeMs(tenant, channel);
-    if (beforeMs !== this.purgedBeforeMs) {
-      this.purgedBeforeMs = beforeMs;
-      this.isSifted = false;
-      this.mustReread = this.hasLetGo;
-    }
-    if (!this.isSifted) this.endPurged();
-    this.isPaused = isPaused(tenant, channel);
-    if (!this.isPaused) return true;
-    this.place?.withdraw(this);
-    this.place = null;
-    this.letGo();
-    this.contendIn(engineLimits.pausedLookMs);
-    return false;
-  }
-
-  private endPurged(): void {
-    if (this.purgedBeforeMs !== null && this.waiting.length > 0) {
-      if (!this.options.mayDeliver()) return;
-      const ending = this.waiting.filter((job) => this.isPurged(job));
-      this.waiting = this.waiting.filter((job) => !this.isPurged(job));
-      this.heldUntilMs = null;
-      for (const job of ending) this.options.giveUp(purged(job), this.isOld(job));
-    }
-    this.isSifted = true;
+    const mayEnd = this.waitingJobs > 0 && this.options.mayDeliver();
+    this.hear({ kind: "found", tenant, channel: this.tenantQueue.channel, mayEnd });
+    return !this.isPaused;
   }
 
   private isOld(job: QueuedJob): boolean {
@@ -441,75 +368,15 @@ export class TenantActor implements Waiter, Starter, Asker {
     return askedMs === undefined || this.options.clock.monotonicMs() - askedMs > engineLimits.lookAgainMs;
   }
 
-  private isPurged(job: QueuedJob): boolean {
-    return this.purgedBeforeMs !== null && acceptedMs(job) < this.purgedBeforeMs;
-  }
-
-  /** Leaves the waiting jobs to the tenant queue, unless a job is in flight: read again, it could start twice. */
-  private letGo(): void {
-    if (this.open > this.waiting.length || (this.open === 0 && (this.hasLetGo || !this.tenantQueueMayHaveMore))) return;
-    this.addBytes(-this.openBytes);
-    this.open = 0;
-    this.waiting = [];
-    this.heldUntilMs = null;
-    this.lastRead = null;
-    this.hasLetGo = true;
-    this.mustReread = this.isPulling;
-    this.tenantQueueMayHaveMore = true;
-  }
-
-  /** Whether it reads only what was purged, because nothing else may start. */
-  private isSweeping(): boolean {
-    if (this.purgedBeforeMs === null) return false;
-    if (this.options.clock.nowMs() - this.purgedBeforeMs > engineLimits.purgeSweepMs) return false;
-    this.letGo();
-    if (this.mustReread) {
-      // What it has read and not settled would come a second time.
-      if (this.open > 0) return false;
-      this.mustReread = false;
-      this.lastRead = null;
-      this.tenantQueueMayHaveMore = true;
-    }
-    return this.hasLetGo && this.tenantQueueMayHaveMore;
-  }
-
-  /** What it let go of is read again, once what it has read meanwhile has ended. */
-  private goesOn(): boolean {
-    if (!this.hasLetGo) return true;
-    if (this.open > 0) return false;
-    this.hasLetGo = false;
-    this.tenantQueueMayHaveMore = true;
-    return true;
-  }
-
-  private allowanceOf(tenant: Tenant | null): DayAllowance | null {
-    const day = utcDayAt(this.options.clock.nowMs());
-    const perDay = tenant === null ? null : dailyAllowance(tenant, this.tenantQueue.channel, day);
-    return perDay === null ? null : { tenantQueue: this.tenantQueue, day, perDay };
-  }
-
   /**
    * Deliveries that the day's allowance still lets it start, including those of the jobs that wait here. 0 also until
    * the allowance is known.
    */
-  private mayStart(allowance: DayAllowance | null): number {
-    if (allowance === null) return Number.POSITIVE_INFINITY;
-    const left = this.options.allowances.left(allowance, () => this.lookAgain());
-    const untilTomorrowMs = untilNextUtcDayMs(this.options.clock.nowMs());
-    this.isDaySpent = left === 0;
-    if (left === 0) this.contendIn(Math.min(untilTomorrowMs, engineLimits.planLookMs));
-    return left;
+  private left(tenant: Tenant | null): number {
+    const { tenantQueue, allowances, clock } = this.options;
+    const day = utcDayAt(clock.nowMs());
+    const perDay = tenant === null ? null : dailyAllowance(tenant, tenantQueue.channel, day);
+    if (perDay === null) return Number.POSITIVE_INFINITY;
+    return allowances.left({ tenantQueue, day, perDay }, () => this.lookAgain());
   }
-
-  private wakeWhenPaceIsForgotten(): void {
-    const waitMs = this.pacer.settledInMs(this.options.clock.monotonicMs());
-    if (waitMs === 0) return;
-    this.alarm?.cancel();
-    this.alarm = this.options.clock.setTimer(Math.ceil(waitMs), () => this.options.onChange(this));
-  }
-}
-
-/** Entry ids have the form `<n>-<m>`, and rise. */
-function isReadBefore({ entryId: a }: QueuedJob, { entryId: b }: QueuedJob): boolean {
-  return a.length === b.length ? a < b : a.length < b.length;
 }

@@ -15,13 +15,15 @@ export interface Asker {
  */
 export class TenantLookups {
   private loads = 0;
+  private readonly loading = new Set<Asker>();
   /** In the order of their requests. */
   private readonly waiting = new Map<Asker, string>();
 
   constructor(private readonly directory: TenantDirectory) {}
 
-  /** The tenant, null if it is gone, or undefined: then the asker is told later. */
+  /** The tenant, null if it is gone, or undefined: then the asker is told later, once. */
   find(tenantId: string, asker: Asker): Tenant | null | undefined {
+    if (this.loading.has(asker) || this.waiting.has(asker)) return undefined;
     if (this.loads >= LOADS_MAX) {
       const known = this.directory.byIdNow?.(tenantId);
       if (known === undefined) this.waiting.set(asker, tenantId);
@@ -30,9 +32,10 @@ export class TenantLookups {
     const found = this.directory.byId(tenantId);
     if (!(found instanceof Promise)) return found;
     this.loads += 1;
+    this.loading.add(asker);
     found.then(
-      (tenant) => this.loaded(() => asker.tenantLoaded(tenant)),
-      () => this.loaded(() => asker.tenantAway()),
+      (tenant) => this.loaded(asker, () => asker.tenantLoaded(tenant)),
+      () => this.loaded(asker, () => asker.tenantAway()),
     );
     return undefined;
   }
@@ -40,11 +43,12 @@ export class TenantLookups {
   /** The asker no longer waits. */
   forget(asker: Asker): void {
     this.waiting.delete(asker);
+    this.loading.delete(asker);
   }
 
-  private loaded(tell: () => void): void {
+  private loaded(asker: Asker, tell: () => void): void {
     this.loads -= 1;
-    tell();
+    if (this.loading.delete(asker)) tell();
     while (this.loads < LOADS_MAX) {
       const next = this.waiting.entries().next();
       if (next.done) return;

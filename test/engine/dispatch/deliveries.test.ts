@@ -68,7 +68,13 @@ test("a lent job's pending give-back ends with the loan and frees its slot", asy
     { onLanded: () => {}, onFenced: () => {}, shardTimeMs: () => null },
   );
   let freed = 0;
-  const starter = { delivered: () => (freed += 1), hold: () => {}, mayGoOn: () => true, askLater: () => {} };
+  const starter = {
+    delivered: () => (freed += 1),
+    hold: () => {},
+    mayGoOn: () => true,
+    isThrottled: () => false,
+    askLater: () => {},
+  };
   void deliveries.start(starter, { job: JOB, tenant: aTenant(), unit: null, slot: null, isOld: false });
   await turn();
   await clock.advance(1_000);

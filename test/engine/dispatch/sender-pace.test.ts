@@ -28,6 +28,24 @@ class PacedChannel extends RecordingChannel {
   }
 }
 
+/** A channel whose sender may send once in 5 ms, and uses its turn as it begins to. */
+class SlowSender extends RecordingChannel {
+  early = 0;
+  private nextMs = 0;
+
+  constructor() {
+    super(() => {
+      if (this.paceMs() > 0) this.early += 1;
+      this.nextMs = performance.now() + 5;
+      return { kind: "delivered", result: {} };
+    });
+  }
+
+  paceMs(): number {
+    return Math.max(0, this.nextMs - performance.now());
+  }
+}
+
 const tenants = [aTenant({ tenantId: "paced", shard: 0 }), aTenant({ tenantId: "free", shard: 0 })] as const;
 const telemetry = new QuietTelemetry();
 const jobIds = new JobIds(systemClock, systemRandom);
@@ -62,13 +80,8 @@ async function accept(tenant: Tenant): Promise<string> {
   return job.jobId;
 }
 
-test("a tenant whose sender must wait is asked again when it may send, which costs no attempt and delays nobody", async () => {
-  const [paced, free] = tenants;
-  let isOpen = false;
-  const channel = new PacedChannel((tenantId) => (tenantId === "paced" && !isOpen ? 20 : 0));
-  const waiting = [await accept(paced), await accept(paced)];
-  const passing = [await accept(free), await accept(free)];
-  const dispatcher = new Dispatcher({
+function dispatcherOf(channel: RecordingChannel): Dispatcher {
+  return new Dispatcher({
     queue,
     directory: directoryOf(tenants),
     channels: [channel],
@@ -80,16 +93,39 @@ test("a tenant whose sender must wait is asked again when it may send, which cos
     random: systemRandom,
     telemetry,
   });
+}
+
+async function ended(tenant: Tenant, ids: readonly string[]) {
+  const jobs = await Promise.all(ids.map((jobId) => queue.job(tenant, jobId)));
+  return jobs.every((job) => job !== null && isFinal(job.status)) ? jobs : null;
+}
+
+test("a tenant whose sender must wait is asked again when it may send, which costs no attempt and delays nobody", async () => {
+  const [paced, free] = tenants;
+  let isOpen = false;
+  const channel = new PacedChannel((tenantId) => (tenantId === "paced" && !isOpen ? 20 : 0));
+  const waiting = [await accept(paced), await accept(paced)];
+  const passing = [await accept(free), await accept(free)];
+  const dispatcher = dispatcherOf(channel);
   dispatcher.start();
-  const ended = async (tenant: Tenant, jobIdsOf: readonly string[]) => {
-    const jobs = await Promise.all(jobIdsOf.map((jobId) => queue.job(tenant, jobId)));
-    return jobs.every((job) => job !== null && isFinal(job.status)) ? jobs : null;
-  };
   await eventually("the free tenant's jobs end", () => ended(free, passing));
   await eventually("the paced one was asked again", () => (channel.asked.get("paced") ?? 0) >= 3);
   expect(channel.delivered.toSorted()).toEqual(passing.toSorted());
   isOpen = true;
   const jobs = await eventually("the paced tenant's jobs end", () => ended(paced, waiting));
   for (const job of jobs) expect(job).toMatchObject({ status: "success", attempts: 1 });
+  await dispatcher.stop();
+}, 90_000);
+
+test("no delivery begins before its channel's pace allows it, however many had their slots at once", async () => {
+  const [paced] = tenants;
+  const channel = new SlowSender();
+  const waiting = await Promise.all(Array.from({ length: 40 }, () => accept(paced)));
+  const dispatcher = dispatcherOf(channel);
+  dispatcher.start();
+  const jobs = await eventually("all end", () => ended(paced, waiting));
+  for (const job of jobs) expect(job).toMatchObject({ status: "success", attempts: 1 });
+  expect(channel.delivered.length).toBe(40);
+  expect(channel.early).toBe(0);
   await dispatcher.stop();
 }, 90_000);

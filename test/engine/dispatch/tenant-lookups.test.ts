@@ -76,3 +76,17 @@ test("look-ups in memory do not wait behind loads, and a caller that left trigge
   expect(directory.loads.map(({ tenantId }) => tenantId)).toContain("last");
   expect(directory.loads.map(({ tenantId }) => tenantId)).not.toContain("gone");
 });
+
+test("a caller that asks again while its answer is on its way loads once, and hears nothing once it has left", async () => {
+  const directory = new SlowDirectory();
+  const lookups = new TenantLookups(directory);
+  const [asking, gone] = [new Asking(), new Asking()];
+  for (const each of [asking, asking, gone]) expect(lookups.find("t", each)).toBeUndefined();
+  expect(directory.loads.length).toBe(2);
+  lookups.forget(gone);
+  for (const { fail } of directory.loads.splice(0)) fail();
+  await settled();
+  expect([asking.heard, gone.heard]).toEqual(["away", undefined]);
+  expect(lookups.find("t", asking)).toBeUndefined();
+  expect(directory.loads.length).toBe(1);
+});
