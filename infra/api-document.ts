@@ -64,6 +64,11 @@ export interface ApiDocument {
   readonly components: {
     readonly schemas: Members;
     readonly responses: Readonly<Record<string, Response>>;
+    readonly headers: {
+      readonly ErrorCode: {
+        readonly "x-codes": Readonly<Record<string, { readonly status: number; readonly title: string }>>;
+      };
+    };
   };
 }
 

@@ -20,7 +20,7 @@ the same at \`/docs\`, to read and try, and at \`/openapi.json\`, for tools, wit
   as absent unless the call says otherwise; unknown ones are refused, except in what providers and devices send.
 - Every answer carries \`X-Request-Id\`, and takes yours; those to what is no HTTP request (400), has too long a line or too many headers
   (431) or another version (505) have none: the server's own parser gives them.
-- Every error is \`{"error": "…"}\` ([what each code means](sending.md#errors)).
+- Every error is \`{"error": "…"}\` ([what each status means](sending.md#errors)), with [a code](#error-codes) in \`X-Error-Code\`.
 
 This page is written by \`bun infra/reference-page.ts\`.
 `;
@@ -47,12 +47,28 @@ function referencePage(document: ApiDocument): string {
   return [
     INTRODUCTION,
     ["| calls | |", "|---|---|", ...contents, "| [Types](#types) | what the calls take and answer |", ""].join("\n"),
+    codesSection(document),
     ...groups.flatMap(({ name, description, members }) => [
       `## ${name}\n\n${description}\n`,
       ...members.map((call) => callSection(call, document)),
     ]),
     "## Types\n",
     ...types,
+  ].join("\n");
+}
+
+function codesSection({ components }: ApiDocument): string {
+  const rows = Object.entries(components.headers.ErrorCode["x-codes"]).map(
+    ([code, { status, title }]) => `| \`${code}\` | ${status} | ${title} |`,
+  );
+  return [
+    "## Error codes\n",
+    "In `X-Error-Code`, as `code` of a problem and of a batch's errors, and as `reason` of the clients' errors. Codes are stable, and",
+    "more may come ([versions.md](versions.md#the-api)): a program goes by the status where it does not know the code.\n",
+    "| code | status | what |",
+    "|---|---|---|",
+    ...rows,
+    "",
   ].join("\n");
 }
 

@@ -1,4 +1,11 @@
-import { type Call, type ContentError, type ErrorBody, OPERATIONS, type Operations } from "./generated.ts";
+import {
+  type Call,
+  type ContentError,
+  type ErrorBody,
+  OPERATIONS,
+  type Operations,
+  type Problem,
+} from "./generated.ts";
 
 /** How the service is reached. */
 export interface ConnectionOptions {
@@ -79,6 +86,13 @@ interface Failure {
   /** Null: there was no answer. */
   readonly status: number | null;
   readonly code: ErrorCode;
+  /**
+   * Why the service refused the call, more finely than `code`: its own code, such as `domain_not_verified`, which the reference lists;
+   * later releases have more. Null: the service did not say, or is older than 1.1.
+   */
+  readonly reason: string | null;
+  /** The member or parameter that is wrong, such as `fallback[0].send.subject`; null: none, or the service did not say. */
+  readonly param: string | null;
   /** Names the request in the service's log; null: there was no answer. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
@@ -93,6 +107,8 @@ export class WaybillError extends Error implements Failure {
   override readonly name = "WaybillError";
   readonly status: Failure["status"];
   readonly code: Failure["code"];
+  readonly reason: Failure["reason"];
+  readonly param: Failure["param"];
   readonly requestId: Failure["requestId"];
   readonly retryAfterSeconds: Failure["retryAfterSeconds"];
   readonly violations: Failure["violations"];
@@ -102,6 +118,8 @@ export class WaybillError extends Error implements Failure {
     super(message, { cause });
     this.status = failure.status ?? null;
     this.code = failure.code;
+    this.reason = failure.reason ?? null;
+    this.param = failure.param ?? null;
     this.requestId = failure.requestId ?? null;
     this.retryAfterSeconds = failure.retryAfterSeconds ?? null;
     this.violations = failure.violations ?? [];
@@ -110,10 +128,13 @@ export class WaybillError extends Error implements Failure {
 
   /** The same failure, of a send with this key. */
   withKey(idempotencyKey: string | null): WaybillError {
-    const { message, code, status, requestId, retryAfterSeconds, violations, cause } = this;
-    return new WaybillError(message, { code, status, requestId, retryAfterSeconds, violations, idempotencyKey }, cause);
+    // Its own members are those of a failure.
+    return new WaybillError(this.message, { ...this, idempotencyKey }, this.cause);
   }
 }
+
+/** Errors are problems (RFC 9457), which name the member that is wrong; an older service answers them as it always did. */
+const ACCEPT = "application/json, application/problem+json, */*;q=0.5";
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 3;
@@ -180,7 +201,7 @@ export class Calls {
   }
 
   private requestOf({ method, sends }: Call, input: object, idempotencyKey: string | null): RequestInit {
-    const headers: Record<string, string> = { ...this.credentials };
+    const headers: Record<string, string> = { ...this.credentials, accept: ACCEPT };
     // One key for all attempts: that is what makes a send safe to repeat.
     if (idempotencyKey !== null) headers["idempotency-key"] = idempotencyKey;
     const body = memberOf(input, "body");
@@ -276,12 +297,14 @@ function retryDelayMs({ repeat }: Call, error: unknown, retries: number): number
 }
 
 function failureOf({ status, headers }: Response, text: string): WaybillError {
-  const body = jsonOf(text) as Partial<ErrorBody & ContentError> | undefined;
+  const body = jsonOf(text) as Partial<ErrorBody & ContentError & Problem> | undefined;
   const retryAfter = headers.get("retry-after");
   const code = Object.entries(CODES).find(([known]) => Number(known) === status)?.[1] ?? "http_error";
-  return new WaybillError(body?.error ?? `the service answered ${status}`, {
+  return new WaybillError(body?.detail ?? body?.error ?? `the service answered ${status}`, {
     status,
     code,
+    reason: headers.get("x-error-code"),
+    param: body?.param ?? null,
     requestId: headers.get("x-request-id"),
     retryAfterSeconds: retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null,
     violations: body?.violations ?? [],

@@ -16,6 +16,78 @@ export type PendingJob = {
   }[];
 };
 
+/** Why a call was refused, in one word for programs. Later releases have more. */
+export type ErrorCode =
+  | "bad_request"
+  | "invalid_json"
+  | "invalid_member"
+  | "unknown_member"
+  | "unknown_template"
+  | "invalid_cursor"
+  | "invalid_idempotency_key"
+  | "wrong_content_type"
+  | "unauthorized"
+  | "invalid_api_key"
+  | "invalid_operator_token"
+  | "insufficient_tokens"
+  | "forbidden"
+  | "scope_missing"
+  | "channel_not_enabled"
+  | "sends_on_hold"
+  | "permission_missing"
+  | "read_only_operator"
+  | "not_found"
+  | "no_such_alias"
+  | "no_such_class"
+  | "no_such_credentials"
+  | "no_such_domain"
+  | "no_such_file"
+  | "no_such_job"
+  | "no_such_key"
+  | "no_such_link"
+  | "no_such_operator"
+  | "no_such_pass"
+  | "no_such_suppression"
+  | "no_such_template"
+  | "no_such_tenant"
+  | "no_such_webhook"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "conflict"
+  | "already_exists"
+  | "limit_reached"
+  | "job_state"
+  | "payload_too_large"
+  | "unsupported_encoding"
+  | "unprocessable"
+  | "html_violation"
+  | "domain_not_verified"
+  | "reply_window_closed"
+  | "idempotency_conflict"
+  | "too_many_at_once"
+  | "rate_limited"
+  | "queue_share_exceeded"
+  | "daily_limit_reached"
+  | "internal_error"
+  | "service_unreachable"
+  | "outcome_unknown"
+  | "not_configured"
+  | "unavailable"
+  | "not_ready";
+
+export type Problem = {
+  /** One of each code, relative to the server's address. */
+  type: string;
+  /** What the code means. */
+  title: string;
+  status: number;
+  /** The sentence of `error`. */
+  detail: string;
+  code: ErrorCode;
+  /** The member or parameter that it is about, such as `fallback[0].send.subject`. */
+  param?: string;
+} & JsonObject;
+
 export type ErrorBody = {
   /** One sentence that a person can act on. */
   error: string;
@@ -826,6 +898,9 @@ export type BatchAnswer = {
   errors: readonly {
     index: number;
     error: string;
+    code: ErrorCode;
+    /** The member or parameter that it is about, such as `fallback[0].send.subject`. */
+    param?: string;
     violations?: readonly { rule: "empty" | "too_large" | "image_only" | "script"; message: string }[];
   }[];
 };
@@ -2529,6 +2604,19 @@ export type ListedJob = {
   next_attempt_at?: string;
   /** Why it failed, as the tenant sees it. */
   error?: string;
+  /** Why it failed, in one word for programs. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
   /** The template that it was made from. */
   template?: string;
   /** Of an e-mail: the part after the @. */
@@ -2593,6 +2681,19 @@ export type JobExplanation = {
   detail: string;
   /** The latest tries, oldest first; at most 20. */
   attempts: readonly JobAttempt[];
+  /** Why it failed, in one word for programs. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
   /** When it is tried next, as far as that can be foreseen. */
   estimated_at?: string;
   /** Jobs of the tenant on this channel that are before it. */
@@ -2626,6 +2727,19 @@ export type OperatorJob = {
   next_attempt_at?: string;
   /** Why it failed, as the tenant sees it. */
   error?: string;
+  /** Why it failed, in one word for programs. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
   /** The template that it was made from. */
   template?: string;
   /** Of an e-mail: the part after the @. */
@@ -2674,6 +2788,19 @@ export type JobHistory = {
   next_attempt_at?: string;
   /** Why it failed, as the tenant sees it. */
   error?: string;
+  /** Why it failed, in one word for programs. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
   /** The template that it was made from. */
   template?: string;
   /** Of an e-mail: the part after the @. */
@@ -2712,6 +2839,19 @@ export type FoundJob = {
   next_attempt_at?: string;
   /** Why it failed, as the tenant sees it. */
   error?: string;
+  /** Why it failed, in one word for programs. */
+  failure_class?:
+    | "recipient"
+    | "mailbox_full"
+    | "domain"
+    | "refused"
+    | "authentication"
+    | "throttled"
+    | "content"
+    | "sender"
+    | "unreachable"
+    | "purged"
+    | "other";
   /** The template that it was made from. */
   template?: string;
   /** Of an e-mail: the part after the @. */
@@ -4697,9 +4837,9 @@ export type Operations = {
   /**
    * Download the events of some days. All channels, ordered by `tenant_id` and `event_id`: `tenant_id`,
    * `event_id`, `created_at` (UTC, with milliseconds), `job_id`, `channel`, `event_type`, `result` (an object in
-   * ndjson, its JSON text in CSV and Parquet). Events that were there when it began are in it once. An answer that
-   * breaks off is no whole file: the connection is closed before its end, and clients report that. One export at a
-   * time runs in a process.
+   * ndjson, its JSON text in CSV and Parquet), `failure_class` (of `failed` and `bounced`, otherwise empty).
+   * Events that were there when it began are in it once. An answer that breaks off is no whole file: the
+   * connection is closed before its end, and clients report that. One export at a time runs in a process.
    */
   exportEvents: {
     query: {

@@ -1,5 +1,5 @@
 import type { EventType } from "./event.ts";
-import type { Attempt, ChannelName } from "./job.ts";
+import type { Attempt, ChannelName, JobStatus } from "./job.ts";
 import type { JsonObject } from "./json.ts";
 import { judgeRefusal } from "./mail-refusals.ts";
 import { PURGED } from "./steering.ts";
@@ -49,6 +49,18 @@ export function failureClassOfEvent({ channel, type, result }: Happened): Failur
   const words = [result["code"], result["enhanced_code"], result["error"] ?? result["diagnostic"]];
   const text = words.filter((word) => typeof word === "string" || typeof word === "number").join(" ");
   return classOf(channel, text);
+}
+
+/** The class of a job with this status and result; null: it did not fail. */
+export function failureClassOfJob({
+  channel,
+  status,
+  result,
+}: Pick<Happened, "channel"> & {
+  readonly status: JobStatus;
+  readonly result: JsonObject | null;
+}): FailureClass | null {
+  return status === "failed" ? failureClassOfEvent({ channel, type: "failed", result: result ?? {} }) : null;
 }
 
 /** The class of a try that did not succeed; null for one that did, or about which nothing is known. */

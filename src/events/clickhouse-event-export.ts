@@ -65,7 +65,8 @@ FORMAT TSVRaw`;
   /** Enum values as text, which readers of Parquet expect, rather than the numbers stored in the table. */
   private parquetSelect(query: ExportQuery): string {
     return `SELECT toString(tenant_id) AS tenant_id, event_id, created_at, toString(job_id) AS job_id,
-  toString(channel) AS channel, toString(event_type) AS event_type, result
+  toString(channel) AS channel, toString(event_type) AS event_type, result,
+  toString(failure_class) AS failure_class
 FROM ${this.target.database}.events
 WHERE ${rangeOf(query)}
 ORDER BY tenant_id, event_id`;
@@ -127,27 +128,27 @@ const RESULT =
   "if(result = '{}', result, if(isValidJSON(result), replaceRegexpAll(result, '[\\\\r\\\\n]', ' '), '{}'))";
 
 /**
- * ClickHouse formats the lines itself, which keeps formatting and parsing off the event loop. Tenant ids, job ids and enum
- * values need no escaping in either format.
+ * ClickHouse formats the lines itself, which keeps formatting and parsing off the event loop. Tenant ids, job ids, enum
+ * values and classes of failures need no escaping in either format.
  */
 const LINES: Readonly<Record<Exclude<ExportFormat, "parquet">, Lines>> = {
   ndjson: {
     header: "",
     line: `concat('{"tenant_id":"', tenant_id, '","event_id":', toString(event_id), ',"created_at":"', ${CREATED_AT},
   '","job_id":"', toString(job_id), '","channel":"', toString(channel), '","event_type":"', toString(event_type),
-  '","result":', ${RESULT}, '}')`,
+  '","result":', ${RESULT}, ',"failure_class":"', failure_class, '"}')`,
   },
   csv: {
-    header: "tenant_id,event_id,created_at,job_id,channel,event_type,result\n",
+    header: "tenant_id,event_id,created_at,job_id,channel,event_type,result,failure_class\n",
     line: `concat(tenant_id, ',', toString(event_id), ',', ${CREATED_AT}, ',', toString(job_id), ',', toString(channel), ',',
-  toString(event_type), ',"', replaceAll(${RESULT}, '"', '""'), '"')`,
+  toString(event_type), ',"', replaceAll(${RESULT}, '"', '""'), '",', failure_class)`,
   },
 };
 
 /** Matches a complete line and captures its key. */
 const LINE: Readonly<Record<Exclude<ExportFormat, "parquet">, RegExp>> = {
   ndjson: /^\{"tenant_id":"([a-z0-9-]+)","event_id":(\d+),"created_at":".*\}$/,
-  csv: /^([a-z0-9-]+),(\d+),.*"$/,
+  csv: /^([a-z0-9-]+),(\d+),.*",\w*$/,
 };
 
 /** Throws `UnavailableError` if the answer does not end with a complete line: it then ends with an error's text. */

@@ -5,6 +5,7 @@ import type { ChannelName } from "../domain/job.ts";
 import { ApiError } from "../http/api-error.ts";
 import { type Endpoint, reply, tenantEndpoint } from "../http/endpoint.ts";
 import { type QueryParameter, queryChoice } from "../http/parameters.ts";
+import { invalidCursor } from "../http/store-results.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, eventPageOf, shownEvent } from "./answer-schemas.ts";
 import { DAY_MS, type DayRange, dayParameter, eventIdsOf, requireOrder } from "./day-range.ts";
 import { eventLimits } from "./limits.ts";
@@ -61,7 +62,7 @@ const cursor: QueryParameter<number | null> = {
     const given = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     // 0 means that there is no further page: a client that sends it back would start over and never finish.
     if (Number.isSafeInteger(given) && given > 0) return given;
-    throw new ApiError(400, "cursor must be the next_cursor of a page that has more; omit it on the first page");
+    throw invalidCursor("cursor must be the next_cursor of a page that has more; omit it on the first page");
   },
 };
 

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
 import type { EventReader } from "../domain/event-store.ts";
+import { FAILURE_CLASSES, failureClassOfJob } from "../domain/failure-class.ts";
 import { isJobId } from "../domain/ids.ts";
 import { type Attempt, isFinal, JOB_STATUSES, type JobRecord } from "../domain/job.ts";
 import { type JobQuestions, type OwnersAnswer, WAITS, type WaitsFor } from "../domain/job-questions.ts";
@@ -32,6 +33,7 @@ const Explanation = Type.Object(
       description: "Null: it has ended, or its delivery is under way.",
     }),
     detail: Type.String({ description: "The same for people." }),
+    failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
     estimated_at: Type.Optional(
       Type.String({ format: "date-time", description: "When it is tried next, as far as that can be foreseen." }),
     ),
@@ -91,7 +93,14 @@ export function explainEndpoint(ports: ExplainPorts): Endpoint {
       if (job === null) throw noSuch("job");
       const why = isFinal(job.status) ? ended(job) : await waitOf(ports, { tenant, job, waiting });
       const attempts = (job.tries ?? []).map((each) => shownAttempt(job.channel, each));
-      return reply(200, { job_id: job.jobId, status: job.status, ...why, attempts });
+      const failed = failureClassOfJob(job);
+      const shown = {
+        job_id: job.jobId,
+        status: job.status,
+        ...why,
+        ...(failed !== null && { failure_class: failed }),
+      };
+      return reply(200, { ...shown, attempts });
     },
   });
 }

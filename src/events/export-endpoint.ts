@@ -30,7 +30,7 @@ export interface ExportQuery {
 export interface EventExport {
   /**
    * The bytes of a file with the events of all channels, by tenant and id: tenant_id, event_id, created_at, job_id,
-   * channel, event_type, result. The file contains events that existed at its start once, and later ones at most once.
+   * channel, event_type, result, failure_class. The file contains events that existed at its start once, and later ones at most once.
    *
    * Rejects with `UnavailableError` before the first bytes; after that, the iteration throws, and the bytes so far are
    * not a complete file. Aborting `signal` or ending the iteration early cancels the export.
@@ -90,7 +90,8 @@ export function exportEndpoint(ports: ExportPorts): Endpoint {
 
 const DESCRIPTION =
   "All channels, ordered by `tenant_id` and `event_id`: `tenant_id`, `event_id`, `created_at` (UTC, with milliseconds), " +
-  "`job_id`, `channel`, `event_type`, `result` (an object in ndjson, its JSON text in CSV and Parquet). Events that were " +
+  "`job_id`, `channel`, `event_type`, `result` (an object in ndjson, its JSON text in CSV and Parquet), `failure_class` (of `failed` and " +
+  "`bounced`, otherwise empty). Events that were " +
   "there when it began are in it once. An answer that breaks off is no whole file: the connection is closed before its " +
   "end, and clients report that. One export at a time runs in a process.";
 

@@ -1,4 +1,5 @@
 import type { EventType } from "../domain/event.ts";
+import { type FailureClass, failureClassOfJob } from "../domain/failure-class.ts";
 import { jobIdAt, jobTimeMs } from "../domain/ids.ts";
 import { type ChannelName, isFinal, type JobRecord, type JobStatus } from "../domain/job.ts";
 import type {
@@ -28,6 +29,7 @@ export interface FoundJob {
   readonly finishedAtMs: number | null;
   readonly nextAttemptMs: number | null;
   readonly error: string | null;
+  readonly failureClass: FailureClass | null;
   readonly template: string;
   readonly recipientDomain: string;
   readonly tags: readonly Tag[];
@@ -210,7 +212,8 @@ async function unfinished(
 }
 
 export function foundFinished({ result, ...job }: FinishedJobSummary): FoundJob {
-  return { ...job, createdAtMs: jobTimeMs(job.jobId), nextAttemptMs: null, error: errorIn(result), later: [] };
+  const why = { error: errorIn(result), failureClass: failureClassOfJob({ ...job, result }) };
+  return { ...job, createdAtMs: jobTimeMs(job.jobId), nextAttemptMs: null, ...why, later: [] };
 }
 
 export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null): FoundJob {
@@ -224,6 +227,7 @@ export function foundQueued(record: JobRecord, waiting: QueuedJobSummary | null)
     finishedAtMs: null,
     nextAttemptMs: waiting?.nextAttemptMs ?? null,
     error: null,
+    failureClass: null,
     template: waiting?.template ?? "",
     recipientDomain: recipientDomain(waiting?.recipient ?? ""),
     tags: waiting?.tags ?? [],
@@ -240,6 +244,7 @@ export function foundEnded(record: JobRecord, waiting: QueuedJobSummary | null):
     finishedAtMs: endTimeMs(events, began),
     nextAttemptMs: null,
     error: errorIn(record.result),
+    failureClass: failureClassOfJob(record),
     later: typesAfterEnd(events, began),
   };
 }

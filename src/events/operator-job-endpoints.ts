@@ -18,7 +18,7 @@ import {
   tenantIdParameter,
 } from "../http/parameters.ts";
 import { enumOf, NextCursor, Timestamp, Uuid } from "../http/schemas.ts";
-import { noSuch } from "../http/store-results.ts";
+import { invalidCursor, noSuch } from "../http/store-results.ts";
 import { EXAMPLE_EVENT, EXAMPLE_JOB_ID, JobEvents, JobResult, shownJobEvent } from "./answer-schemas.ts";
 import { DAY_MS, optionalDay, requireOrder } from "./day-range.ts";
 import { type FoundJob, findJobs, foundEnded, foundFinished, foundQueued, jobIdRange } from "./find-jobs.ts";
@@ -43,6 +43,7 @@ export const jobMembers = (channels: readonly ChannelName[]) => ({
   finished_at: Type.Optional(Timestamp),
   next_attempt_at: Type.Optional(Type.String({ format: "date-time", description: "It waits for this try." })),
   error: Type.Optional(Type.String({ description: "Why it failed, as the tenant sees it." })),
+  failure_class: Type.Optional(enumOf(FAILURE_CLASSES, "Why it failed, in one word for programs.")),
   template: Type.Optional(Type.String({ description: "The template that it was made from." })),
   recipient_domain: Type.Optional(Type.String({ description: "Of an e-mail: the part after the @." })),
   tags: Type.Optional(
@@ -77,6 +78,7 @@ export const EXAMPLE_JOB = {
   created_at: "2026-11-21T07:29:40Z",
   finished_at: "2026-11-21T07:30:00Z",
   error: "the mail server refused the message: 550 5.1.1 no such user",
+  failure_class: "recipient",
   template: "welcome",
   recipient_domain: "example.com",
 } as const;
@@ -96,7 +98,7 @@ export const jobCursor: QueryParameter<string | null> = {
   schema: Type.String({ format: "uuid" }),
   read(text) {
     if (text === undefined) return null;
-    if (!isJobId(text)) throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+    if (!isJobId(text)) throw invalidCursor();
     return text;
   },
 };
@@ -299,6 +301,7 @@ export function shownJob(job: FoundJob) {
     ...(finishedAtMs !== null && { finished_at: timeText(finishedAtMs) }),
     ...(nextAttemptMs !== null && { next_attempt_at: timeText(nextAttemptMs) }),
     ...(job.error !== null && { error: job.error }),
+    ...(job.failureClass !== null && { failure_class: job.failureClass }),
     ...(job.template !== "" && { template: job.template }),
     ...(job.recipientDomain !== "" && { recipient_domain: job.recipientDomain }),
     ...(job.tags.length > 0 && { tags: job.tags.map(({ name, value }) => ({ name, value })) }),

@@ -6,13 +6,13 @@ import type { FinishedJobs, JobFilter, QueuedJobs } from "../domain/job-search.t
 import { normalisedRecipient } from "../domain/recipient-index.ts";
 import type { JobRetries, RetryOutcome } from "../domain/retry.ts";
 import type { Tenant, TenantDirectory } from "../domain/tenant.ts";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError, about } from "../http/api-error.ts";
 import type { ContentKind } from "../http/content-kind.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { failure, OPERATOR_NOT_FOUND } from "../http/failures.ts";
 import { tenantIdParameter } from "../http/parameters.ts";
 import { NextCursor, Uuid } from "../http/schemas.ts";
-import { noSuch } from "../http/store-results.ts";
+import { invalidCursor, noSuch } from "../http/store-results.ts";
 import { EXAMPLE_JOB_ID } from "./answer-schemas.ts";
 import { DAY_MS } from "./day-range.ts";
 import { findJobs, jobIdRange } from "./find-jobs.ts";
@@ -78,7 +78,7 @@ function retryJob(ports: RetryPorts): Endpoint {
         case "unknown":
           throw noSuch("job");
         case "refused":
-          throw new ApiError(409, `the job cannot be tried again: ${outcome.why}`);
+          throw new ApiError("job_state", `the job cannot be tried again: ${outcome.why}`);
         default:
           throw new ApiError(409, WHY_NOT[outcome.kind]);
       }
@@ -90,7 +90,7 @@ async function retried({ retries }: RetryPorts, tenant: Tenant, jobIds: readonly
   try {
     return await retries.retry(tenant, jobIds);
   } catch (error) {
-    if (error instanceof TransportError) throw new ApiError(500, UNKNOWN_EFFECT);
+    if (error instanceof TransportError) throw new ApiError("outcome_unknown", UNKNOWN_EFFECT);
     throw error;
   }
 }
@@ -201,12 +201,12 @@ interface GivenFilter {
 
 function filterOf({ channel, recipient, template, from, to }: GivenFilter, cursor: string | null): JobFilter {
   if (cursor !== null && !isJobId(cursor)) {
-    throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+    throw invalidCursor();
   }
   const fromMs = from === undefined ? null : momentOf("from", from, 0);
   const beforeMs = to === undefined ? null : momentOf("to", to, DAY_MS);
   if (fromMs !== null && beforeMs !== null && beforeMs <= fromMs) {
-    throw new ApiError(400, 'The time "to" must not be before "from".');
+    throw new ApiError(about("filter.to"), 'The time "to" must not be before "from".');
   }
   return {
     tag: null,
@@ -229,7 +229,7 @@ function momentOf(name: string, text: string, dayMs: number): number {
   const isReal = !Number.isNaN(ms) && (!isDay || new Date(ms).toISOString().startsWith(text));
   if (!isReal || !(isDay || TIME.test(text))) {
     throw new ApiError(
-      400,
+      about(`filter.${name}`),
       `The field "filter.${name}" must be a day (YYYY-MM-DD) or a time such as 2026-11-21T07:30:00Z.`,
     );
   }
@@ -259,7 +259,8 @@ function getJobContent(ports: RetryPorts, kinds: readonly ContentKind[]): Endpoi
       const content = await ports.retries.contentOf(tenant, job_id);
       const kind = kinds.find(({ channel }) => channel === content?.channel);
       const shown = content === null ? null : ((await kind?.show(tenant, content.payload)) ?? null);
-      if (shown === null) throw new ApiError(404, `there is no content of such a job: ${NOT_KEPT}, or it was sent`);
+      if (shown === null)
+        throw new ApiError("no_such_file", `there is no content of such a job: ${NOT_KEPT}, or it was sent`);
       // Each kind shows what its schema says.
       return reply(200, shown as Static<typeof Content>);
     },

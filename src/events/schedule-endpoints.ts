@@ -65,9 +65,9 @@ function rescheduleJob({ schedule, clock }: SchedulePorts): Endpoint {
         case "moved":
           return reply(200, { job_id: id, status: "pending", scheduled_at: isoTime(dueMs) });
         case "begun":
-          throw new ApiError(409, NOT_WAITING);
+          throw new ApiError("job_state", NOT_WAITING);
         case "ended":
-          throw new ApiError(409, ENDED);
+          throw new ApiError("job_state", ENDED);
         case "unknown":
           throw noSuch("job");
       }
@@ -79,10 +79,10 @@ function rescheduleJob({ schedule, clock }: SchedulePorts): Endpoint {
 function newTimeOf(body: unknown, nowMs: number): number {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   const unknown = unknownMember(body, Object.keys(Reschedule.properties));
-  if (unknown !== null) throw new ApiError(400, unknown.message);
+  if (unknown !== null) throw new ApiError(unknown, unknown.message);
   if ((body["scheduled_at"] ?? null) === null) throw new ApiError(400, "scheduled_at is required");
   const time = readSchedule(body["scheduled_at"], nowMs);
-  if ("refusal" in time) throw new ApiError(400, time.refusal.message);
+  if ("refusal" in time) throw new ApiError(time.refusal, time.refusal.message);
   return Math.max(time.dueMs, nowMs);
 }
 
@@ -112,9 +112,9 @@ function cancelJob({ schedule }: SchedulePorts): Endpoint {
         case "canceled":
           return reply(200, { job_id: id, status: "suppressed" });
         case "begun":
-          throw new ApiError(409, BEGUN);
+          throw new ApiError("job_state", BEGUN);
         case "ended":
-          throw new ApiError(409, ENDED);
+          throw new ApiError("job_state", ENDED);
         case "unknown":
           throw noSuch("job");
       }

@@ -1,10 +1,17 @@
 import type { Json } from "../domain/json.ts";
+import { ERROR_CODES, type ErrorCode, type RefusalStatus, type Refused } from "./error-codes.ts";
 
 /** A caller's mistake or a refusal, with the text for the caller. */
-export class ApiError extends Error {
+export class ApiError extends Error implements Refused {
   override readonly name = "ApiError";
+  readonly status: RefusalStatus;
+  /** Undefined: what its status says, and whether it is about a member. */
+  readonly code: ErrorCode | undefined;
+  readonly param: string | undefined;
+
   constructor(
-    readonly status: 400 | 401 | 402 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 500 | 503,
+    /** A status where it says all that a program can act on. */
+    is: RefusalStatus | ErrorCode | Pick<Refused, "status" | "code" | "param">,
     message: string,
     /** Further members of the error body, for example `violations`. */
     readonly members: Readonly<Record<string, Json>> = {},
@@ -12,7 +19,21 @@ export class ApiError extends Error {
     readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
+    const { status, code, param } = typeof is === "object" ? is : refusedFor(is);
+    this.status = status;
+    this.code = code;
+    this.param = param;
   }
+}
+
+/** The status that goes with a code. */
+export function refusedFor(is: RefusalStatus | ErrorCode): Pick<Refused, "status" | "code" | "param"> {
+  return typeof is === "number" ? { status: is } : { status: ERROR_CODES[is].status, code: is };
+}
+
+/** What is wrong with a member, or a parameter, that its sentence does not begin with. */
+export function about(param: string, code: ErrorCode = "invalid_member"): Pick<Refused, "status" | "code" | "param"> {
+  return { status: ERROR_CODES[code].status, code, param };
 }
 
 /** A refusal of a body that its caller still sends. Nothing more of it is read: the connection ends with the answer. */

@@ -423,12 +423,12 @@ function isDocumented(body: TSchema | DocumentedBody): body is DocumentedBody {
 /** Throws 403 unless the tenant has the channel. */
 export function requireChannel(tenant: Tenant, channel: ChannelName): void {
   if (tenant.channels.has(channel)) return;
-  throw new ApiError(403, `the channel ${channel} is not enabled for this tenant`);
+  throw new ApiError("channel_not_enabled", `the channel ${channel} is not enabled for this tenant`);
 }
 
 /** Throws 403 unless the tenant has the channel, and no operator has put its sends on hold. */
 export function requireSending(tenant: Tenant, channel: ChannelName): void {
   requireChannel(tenant, channel);
   if (tenant.steering?.held.has(channel) !== true) return;
-  throw new ApiError(403, `sends of this tenant on ${channel} are on hold`);
+  throw new ApiError("sends_on_hold", `sends of this tenant on ${channel} are on hold`);
 }

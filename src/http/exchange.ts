@@ -6,7 +6,9 @@ import type { ApiKey } from "../domain/tenant.ts";
 import type { Span } from "../domain/tracing.ts";
 import { type ApiError, BodyGivenUp } from "./api-error.ts";
 import type { BodyHold, Caller } from "./body-room.ts";
+import { codeOfStatus, toldOf } from "./error-codes.ts";
 import { LARGE_ANSWER_LENGTH, type LargeAnswer } from "./large-answers.ts";
+import { JSON_TYPE, PROBLEM_TYPE, problemOf, wantsProblem } from "./problem.ts";
 
 /** What bodies of requests may be encoded with (RFC 9110, 12.5.3). */
 const ACCEPTED_ENCODINGS = "gzip, identity";
@@ -69,7 +71,7 @@ export class Exchange {
   /** An answer whose body is already JSON text. */
   jsonText(status: number, body: string, extra?: AnswerHeaders): Response {
     const headers: Record<string, string> = {
-      "content-type": "application/json",
+      "content-type": JSON_TYPE,
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       "x-request-id": this.requestId,
@@ -93,15 +95,19 @@ export class Exchange {
     if (body.length > LARGE_ANSWER_LENGTH) this.largeAnswer = { body, caller };
   }
 
-  error(error: ApiError): Response {
-    const extra: Record<string, string> = {};
+  /** @param members The first parts of the names that the request's body and query can have. */
+  error(error: ApiError, members: ReadonlySet<string> = NO_MEMBERS, headers?: AnswerHeaders): Response {
+    const { code, param } = toldOf(error, members);
+    const extra: Record<string, string> = { ...headers, "x-error-code": code };
     if (error.status === 401) extra["www-authenticate"] = this.challenge;
     const waitSeconds = error.retryAfterSeconds ?? (error.status === 429 ? this.rate?.resetSeconds : undefined);
     if (waitSeconds !== undefined) extra["retry-after"] = String(waitSeconds);
     if (error.status === 415) extra["accept-encoding"] = ACCEPTED_ENCODINGS;
     if (error instanceof BodyGivenUp) extra["connection"] = "close";
     const page = this.errorPage?.(error, extra) ?? null;
-    return page ?? this.json(error.status, { error: error.message, ...error.members }, extra);
+    if (page !== null) return page;
+    if (!wantsProblem(this.request)) return this.json(error.status, { error: error.message, ...error.members }, extra);
+    return this.json(error.status, problemOf(error, { code, param }), { ...extra, "content-type": PROBLEM_TYPE });
   }
 
   /** An answer without a body, or with one that is not JSON. */
@@ -112,14 +118,21 @@ export class Exchange {
 
   private finish(status: number, body: AnswerBody, headers: Record<string, string>, extra?: AnswerHeaders): Response {
     if (extra !== undefined) Object.assign(headers, extra);
+    if (status >= 400) headers["x-error-code"] ??= codeOfStatus(status);
     if (this.rate !== null) {
-      headers["ratelimit-limit"] = String(this.rate.limit);
-      headers["ratelimit-remaining"] = String(this.rate.remaining);
-      headers["ratelimit-reset"] = String(this.rate.resetSeconds);
+      const { limit, remaining, resetSeconds } = this.rate;
+      headers["ratelimit-limit"] = String(limit);
+      headers["ratelimit-remaining"] = String(remaining);
+      headers["ratelimit-reset"] = String(resetSeconds);
+      // draft-ietf-httpapi-ratelimit-headers-11: the same as structured fields (RFC 9651).
+      headers["ratelimit-policy"] = `"plan";q=${limit};w=60`;
+      headers["ratelimit"] = `"plan";r=${remaining};t=${resetSeconds}`;
     }
     return new Response(body, { status, headers });
   }
 }
+
+const NO_MEMBERS: ReadonlySet<string> = new Set();
 
 export type AnswerBody = string | Uint8Array<ArrayBuffer> | Bun.BunFile | ReadableStream<Uint8Array> | null;
 

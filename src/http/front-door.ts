@@ -84,6 +84,8 @@ export interface Route {
   readonly name: string;
   /** As declared, with `:name` for parameters; absent: none matched. */
   readonly path?: string;
+  /** The first parts of the names that its body and query can have. */
+  readonly members?: ReadonlySet<string>;
   /** Whether nobody traces it, because monitoring asks all the time. */
   readonly isProbe?: boolean;
 }
@@ -146,7 +148,7 @@ export class FrontDoor {
     try {
       response = this.inRoom(exchange, await work(exchange));
     } catch (error) {
-      response = exchange.error(this.toApiError(route, exchange, error));
+      response = exchange.error(this.toApiError(route, exchange, error), to.members);
     }
     exchange.bodyHold?.release();
     if (this.ports.requestLog?.logsRequests) {
@@ -179,13 +181,14 @@ export class FrontDoor {
   async authenticate(exchange: Exchange, scope: Scope): Promise<Tenant> {
     const found = this.holderOf(exchange);
     const holder = found instanceof Promise ? await found : found;
-    if (holder === null) throw new ApiError(401, "the API key is missing or unknown: send it as X-API-Key");
+    if (holder === null)
+      throw new ApiError("invalid_api_key", "the API key is missing or unknown: send it as X-API-Key");
     const { tenant, key } = holder;
     exchange.caller = tenant;
     exchange.apiKey = key;
     if (!key.scopes.has(scope)) {
       await this.admit(exchange, tenant);
-      throw new ApiError(403, `this API key lacks the scope ${scope}, which the call needs`);
+      throw new ApiError("scope_missing", `this API key lacks the scope ${scope}, which the call needs`);
     }
     return tenant;
   }
@@ -241,7 +244,7 @@ export class FrontDoor {
   /** Counts a change of what is kept for the tenant. Throws 429 after too many, whatever the tenant's plan allows. */
   admitChange({ tenantId }: Tenant): void {
     const waitSeconds = this.changes.waitSeconds(tenantId);
-    if (waitSeconds > 0) throw new ApiError(429, TOO_MANY_CHANGES, {}, waitSeconds);
+    if (waitSeconds > 0) throw new ApiError("rate_limited", TOO_MANY_CHANGES, {}, waitSeconds);
   }
 
   /** Throws 429 if this process already knows that the tenant is over its limit. */
@@ -300,7 +303,7 @@ export class FrontDoor {
     const fields = { route, request_id, ...traceInLog(span?.traceparent) };
     if (isOutage(error)) {
       this.outages.note("a request failed", { ...fields, error: String(error) });
-      return new ApiError(500, "a part of the service cannot be reached at the moment: try again");
+      return new ApiError("service_unreachable", "a part of the service cannot be reached at the moment: try again");
     }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.ports.telemetry.log("error", "a request failed", { ...fields, error: text });
@@ -337,13 +340,13 @@ const OPERATOR_CHALLENGE = 'Bearer realm="waybill operators"';
 const API_KEY_CHARS_MAX = 256;
 const INTERNAL = new ApiError(500, "internal error");
 
-const OVER_LIMIT = new ApiError(429, "too many requests: wait for the seconds that Retry-After names");
+const OVER_LIMIT = new ApiError("rate_limited", "too many requests: wait for the seconds that Retry-After names");
 const TOO_MANY_CHANGES = `too many changes at once: ${CHANGES_PER_SECOND} a second are possible for long; wait for the seconds that Retry-After names`;
 /** Deliveries make room all the time; keys, which are counted by the hour, once an hour. */
 const RETRY_SECONDS: Readonly<Record<QueueShare, number>> = { jobs: 5, bytes: 5, keys: 60 };
 
 function queueFull(what: QueueShare): ApiError {
-  return new ApiError(429, queueFullText(what), {}, RETRY_SECONDS[what]);
+  return new ApiError("queue_share_exceeded", queueFullText(what), {}, RETRY_SECONDS[what]);
 }
 
 export function queueFullText(what: QueueShare): string {

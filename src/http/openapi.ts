@@ -10,6 +10,7 @@ import {
   type Example,
   effectOf,
 } from "./endpoint.ts";
+import { ERROR_CODES } from "./error-codes.ts";
 import {
   BAD_REQUEST,
   BODIES_CROWDED,
@@ -32,6 +33,7 @@ import {
   UNKNOWN_ENCODING,
   UNKNOWN_KEY,
 } from "./failures.ts";
+import { JSON_TYPE, PROBLEM_TYPE, Problem } from "./problem.ts";
 
 /** The OpenAPI 3.1 document, derived from the endpoints' declarations. */
 export function openApiDocument(
@@ -99,8 +101,9 @@ class Components {
       headers.map((name) => [name, { $ref: `#/components/headers/${OWN_HEADERS[name]}` }]),
     );
     const page = hasPage ? { "text/html": { schema: { type: "string" } } } : null;
-    const content = { "application/json": { schema: this.schema(schema ?? ErrorBody), example }, ...page };
-    return { description, headers: { ...(isLimited ? LIMITED : TRACED), ...own }, content };
+    const problem = { [PROBLEM_TYPE]: { schema: this.schema(Problem) } };
+    const content = { [JSON_TYPE]: { schema: this.schema(schema ?? ErrorBody), example }, ...problem, ...page };
+    return { description, headers: { ...(isLimited ? LIMITED : TRACED), ...CODED, ...own }, content };
   }
 
   private hoisted(value: Json): Json {
@@ -126,12 +129,15 @@ const OWN_HEADERS = {
   "Retry-After": "RetryAfter",
   "Accept-Encoding": "AcceptEncoding",
 } as const;
+const CODED: JsonObject = { "X-Error-Code": { $ref: "#/components/headers/ErrorCode" } };
 const TRACED: JsonObject = { "X-Request-Id": { $ref: "#/components/headers/RequestId" } };
 const LIMITED: JsonObject = {
   ...TRACED,
   "RateLimit-Limit": { $ref: "#/components/headers/RateLimit" },
   "RateLimit-Remaining": { $ref: "#/components/headers/RateRemaining" },
   "RateLimit-Reset": { $ref: "#/components/headers/RateReset" },
+  "RateLimit-Policy": { $ref: "#/components/headers/RatePolicy" },
+  RateLimit: { $ref: "#/components/headers/RateNow" },
 };
 
 function operationOf(endpoint: Endpoint, components: Components): JsonObject {
@@ -315,6 +321,21 @@ const HEADERS: JsonObject = {
     schema: { type: "integer" },
     example: 60,
   },
+  RatePolicy: {
+    description: "The plan's limit as a structured field: requests (`q`) in a window of seconds (`w`).",
+    schema: { type: "string" },
+    example: '"plan";q=100;w=60',
+  },
+  RateNow: {
+    description: "What is left of it: requests (`r`), and the seconds (`t`) of RateLimit-Reset.",
+    schema: { type: "string" },
+    example: '"plan";r=99;t=60',
+  },
+  ErrorCode: {
+    description: "Why, in one word for programs. Codes stay what they are; later releases have more.",
+    schema: { $ref: "#/components/schemas/ErrorCode" },
+    "x-codes": ERROR_CODES,
+  },
   AcceptEncoding: {
     description: "The encodings that are taken.",
     schema: { type: "string" },
@@ -327,13 +348,15 @@ const HEADERS: JsonObject = {
 const DESCRIPTION = `Every send is asynchronous: a request answers 202 with a \`job_id\`, and
 \`GET /v1/jobs/{job_id}\` says what became of it.
 
-**Errors** have one shape, \`{"error": "<a sentence>"}\`. The checks run in this order: 401, 429, 403 (channel), 400,
+**Errors** have one shape, \`{"error": "<a sentence>"}\`, and one of the codes of the type \`ErrorCode\` in the header
+\`X-Error-Code\`. Whoever names \`application/problem+json\` in \`Accept\` gets a problem (RFC 9457), with \`code\` and \`param\`. The checks run in this order: 401, 429, 403 (channel), 400,
 403 (permission), 422, 402, 500. An unknown address is 404; a method that an address does not take is 405 with \`Allow\`.
 Browsers, which prefer \`text/html\`, get a page with the same status for unknown addresses and broken links of messages, and
 one at \`/\`, in English or Spanish by \`Accept-Language\`.
 
 **Rate limit.** Never more than the plan's number of \`/v1\` requests in any 60 seconds; every authenticated request
-counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`.
+counts. Answers say what is left in \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, and the same in
+\`RateLimit-Policy\` and \`RateLimit\` (draft-ietf-httpapi-ratelimit-headers-11).
 
 **Repeating a send safely.** Give it an \`Idempotency-Key\`: the same key with the same body within 24 hours answers the
 first answer again and queues nothing.

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
-import { ApiError } from "./api-error.ts";
+import { ApiError, about } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
 import type { FrontDoor } from "./front-door.ts";
 import type { BodyBounds } from "./request-body.ts";
@@ -40,21 +40,40 @@ export class OperatorBody<Schema extends TSchema> {
     this.compiled ??= TypeCompiler.Compile(this.schema);
     const given = withoutNulls(this.schema, value);
     if (this.compiled.Check(given)) return given;
-    throw new ApiError(400, explain(first(this.compiled.Errors(given), ERRORS_MAX)));
+    const { message, param, code } = explain(first(this.compiled.Errors(given), ERRORS_MAX));
+    throw new ApiError(param === undefined ? 400 : about(param, code), message);
   }
 }
 
-function explain(errors: readonly ValueError[]): string {
+interface Explained {
+  readonly message: string;
+  /** Undefined: it is about the body as a whole. */
+  readonly param?: string;
+  readonly code?: "unknown_member";
+}
+
+function explain(errors: readonly ValueError[]): Explained {
   // A body of another kind has other fields, so the wrong kind is the error to report.
   const kind = errors.find(({ type }) => type === ValueErrorType.Literal);
-  if (kind !== undefined) return `${fieldOf(kind)} must be ${expectation(kind)}`;
+  if (kind !== undefined) return ofField(kind, `must be ${expectation(kind)}`);
   const unknown = [...new Set(first(everyError(errors), ERRORS_MAX).filter(isUnknownField).map(fieldOf))];
-  if (unknown.length > NAMES_MAX) return `unknown fields: ${unknown.slice(0, NAMES_MAX).join(", ")}, and more`;
-  if (unknown.length > 0) return `unknown field${unknown.length > 1 ? "s" : ""}: ${unknown.join(", ")}`;
+  const [param] = unknown;
+  if (param !== undefined) {
+    const names = unknown.slice(0, NAMES_MAX).join(", ");
+    const more = unknown.length > NAMES_MAX ? ", and more" : "";
+    return { message: `unknown field${unknown.length > 1 ? "s" : ""}: ${names}${more}`, param, code: "unknown_member" };
+  }
   const [error] = errors;
-  if (error === undefined) return "the body does not have the expected shape";
-  if (error.type === ValueErrorType.ObjectRequiredProperty) return `${fieldOf(error)} is required`;
-  return `${error.path === "" ? "the body" : fieldOf(error)} must be ${expectation(error)}`;
+  if (error === undefined) return { message: "the body does not have the expected shape" };
+  if (error.type === ValueErrorType.ObjectRequiredProperty) return ofField(error, "is required");
+  return error.path === ""
+    ? { message: `the body must be ${expectation(error)}` }
+    : ofField(error, `must be ${expectation(error)}`);
+}
+
+function ofField(error: ValueError, what: string): Explained {
+  const param = fieldOf(error);
+  return { message: `${param} ${what}`, param };
 }
 
 function isUnknownField({ type }: ValueError): boolean {

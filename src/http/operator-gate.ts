@@ -92,7 +92,7 @@ export class OperatorGate {
     const waitMs = this.failures.waitMs(caller, nowMs);
     if (waitMs > 0) {
       telemetry.count("operator_tokens_refused", { how: "slowed" });
-      throw new ApiError(401, SLOWED, {}, Math.ceil(waitMs / 1000));
+      throw new ApiError("invalid_operator_token", SLOWED, {}, Math.ceil(waitMs / 1000));
     }
     telemetry.count("operator_tokens_refused", { how: "wrong" });
     this.ports.wrongTokens?.tell(caller);
@@ -105,7 +105,10 @@ const SLOWED =
   "the operator token is wrong, as many from this address were: wait for the seconds that Retry-After names";
 
 function unknownOperator(): ApiError {
-  return new ApiError(401, "the operator token is missing or wrong: send it as Authorization: Bearer");
+  return new ApiError(
+    "invalid_operator_token",
+    "the operator token is missing or wrong: send it as Authorization: Bearer",
+  );
 }
 
 /** The network that counts as one caller: an IPv6 caller owns a whole /64. */

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { TENANT_ID } from "../domain/tenant.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, about } from "./api-error.ts";
 import { enumOf } from "./schemas.ts";
 import { noSuch } from "./store-results.ts";
 
@@ -116,9 +116,11 @@ export function readQuery<Name extends string>(
     const name = names.find((known) => known === given);
     if (name === undefined) {
       const known = names.length === 0 ? "there is none" : `known are ${names.join(", ")}`;
-      throw new ApiError(400, `the query parameter "${given.slice(0, 100)}" is unknown: ${known}`);
+      const param = given.slice(0, 100);
+      throw new ApiError(about(param, "unknown_member"), `the query parameter "${param}" is unknown: ${known}`);
     }
-    if (query[name] !== undefined) throw new ApiError(400, `the query parameter ${name} is given more than once`);
+    if (query[name] !== undefined)
+      throw new ApiError(about(name), `the query parameter ${name} is given more than once`);
     query[name] = value;
   }
   return query;

@@ -55,8 +55,8 @@ function parseWhole(
   makeRoom?: (values: number) => void,
 ): { readonly value: Json; readonly isExact: boolean } {
   const cost = costOfParsing(bytes, valuesMax);
-  if (cost === "nesting") throw new ApiError(400, `the body is nested deeper than ${NESTING_MAX} levels`);
-  if (cost === "values") throw new ApiError(400, `the body holds more than ${valuesMax} values`);
+  if (cost === "nesting") throw new ApiError("invalid_json", `the body is nested deeper than ${NESTING_MAX} levels`);
+  if (cost === "values") throw new ApiError("invalid_json", `the body holds more than ${valuesMax} values`);
   const { values, isExact } = cost;
   makeRoom?.(values);
   try {
@@ -64,8 +64,8 @@ function parseWhole(
     // JSON's grammar has no other values.
     return { value: (isExact ? parseExactly(text) : JSON.parse(text)) as Json, isExact };
   } catch (error) {
-    if (error instanceof TypeError) throw new ApiError(400, "the body is not valid UTF-8");
-    if (error instanceof SyntaxError) throw new ApiError(400, "the body is not valid JSON");
+    if (error instanceof TypeError) throw new ApiError("invalid_json", "the body is not valid UTF-8");
+    if (error instanceof SyntaxError) throw new ApiError("invalid_json", "the body is not valid JSON");
     throw error;
   }
 }

@@ -240,7 +240,8 @@ function capacityFor(bytes: number, bytesMax: number): number {
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*(?:;\s*)?$/i;
 
 function requireJsonType({ request: { headers } }: Exchange): void {
-  if (!isJsonType(headers.get("content-type"))) throw new ApiError(400, "the Content-Type must be application/json");
+  if (!isJsonType(headers.get("content-type")))
+    throw new ApiError("wrong_content_type", "the Content-Type must be application/json");
 }
 
 function isJsonType(contentType: string | null): boolean {

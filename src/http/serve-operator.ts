@@ -17,7 +17,10 @@ export async function serveOperator(
   const operator = door.requireOperator(exchange);
   const effect = effectOf(endpoint);
   if (effect !== "read" && operator.role !== "write") {
-    throw new ApiError(403, "this operator may only read: the call needs an operator with the role write");
+    throw new ApiError(
+      "read_only_operator",
+      "this operator may only read: the call needs an operator with the role write",
+    );
   }
   if (effect !== "change") return endpoint.serve(door, exchange, params);
   const call = { operator, action: endpoint.operation, ...auditedPath(endpoint, params) };

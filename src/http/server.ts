@@ -6,8 +6,10 @@ import { ApiError } from "./api-error.ts";
 import type { CallerAddresses } from "./caller-addresses.ts";
 import { docsEndpoints } from "./docs.ts";
 import type { Endpoint, RawParameters } from "./endpoint.ts";
+import type { ErrorCode } from "./error-codes.ts";
 import type { Exchange } from "./exchange.ts";
 import { type DoorPorts, FrontDoor } from "./front-door.ts";
+import { memberNames } from "./member-names.ts";
 import { type InLanguages, type PageContent, pageAnswer, wantsPage } from "./page.ts";
 import { pathOf } from "./parameters.ts";
 import { serveOperator } from "./serve-operator.ts";
@@ -106,7 +108,7 @@ function addEndpoint(app: Elysia, door: FrontDoor, endpoint: Endpoint): void {
     endpoint.caller === "operator"
       ? (exchange: Exchange, params: RawParameters) => serveOperator(door, endpoint, { exchange, params })
       : (exchange: Exchange, params: RawParameters) => endpoint.serve(door, exchange, params);
-  const route = { name, path, isProbe: PROBES.has(path) || path === "/metrics" };
+  const route = { name, path, members: memberNames(endpoint), isProbe: PROBES.has(path) || path === "/metrics" };
   const serve = (request: Request, params: RawParameters) =>
     door.serve(route, request, (exchange) => answer(exchange, params));
   // The router allocates a parameter object per request. Routes without parameters avoid that.
@@ -202,6 +204,7 @@ class Listener {
       "content-type": "application/json",
       "x-request-id": requestId,
       "x-content-type-options": "nosniff",
+      "x-error-code": "internal_error" satisfies ErrorCode,
     };
     return new Response('{"error":"internal error"}', { status: 500, headers });
   }
@@ -241,7 +244,7 @@ class Unrouted {
       const allow = allowOf(methods);
       if (request.method === "OPTIONS") return exchange.body(204, null, { allow });
       const error = `${path} does not take ${request.method.slice(0, 20)}: it takes ${allow}`;
-      return exchange.json(405, { error }, { allow });
+      return exchange.error(new ApiError(405, error), undefined, { allow });
     });
   }
 

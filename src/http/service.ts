@@ -5,6 +5,7 @@ import type { Telemetry } from "../domain/telemetry.ts";
 import { ApiError } from "./api-error.ts";
 import { CallerAddresses } from "./caller-addresses.ts";
 import { type Answers, type AnyReply, type Endpoint, endpoint, type Reply, reply, toResponse } from "./endpoint.ts";
+import type { ErrorCode } from "./error-codes.ts";
 import { Exchange } from "./exchange.ts";
 import { failure, OPERATOR_INTERNAL_ERROR } from "./failures.ts";
 import type { FrontDoor, ServiceAnswerPorts } from "./front-door.ts";
@@ -60,8 +61,12 @@ const READY = {
         away: [{ part: "clickhouse", since: "2026-01-01T00:00:00.000Z" }],
       },
     ],
+    headers: { "X-Error-Code": "`not_ready`." },
   },
 } as const satisfies Answers;
+
+const NOT_READY = { "x-error-code": "not_ready" satisfies ErrorCode };
+const INTERNAL_ERROR: ErrorCode = "internal_error";
 
 /** The answers for monitoring, by path. */
 function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
@@ -79,7 +84,8 @@ function serviceAnswers(ports: ServiceAnswerPorts, callers: CallerAddresses) {
       }));
       const detail = away.length === 0 ? {} : { away };
       if (failing.length === 0) return reply(200, { status: "ready", ...detail });
-      return reply(503, { error: `not ready: ${failing.join(", ")}`, status: "unavailable", failing, ...detail });
+      const error = `not ready: ${failing.join(", ")}`;
+      return reply(503, { error, status: "unavailable", failing, ...detail }, NOT_READY);
     },
     metrics: async (exchange: Exchange): Promise<Response> => {
       gate.require(exchange, (request) => callers.of(request));
@@ -181,9 +187,10 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
     const exchange = new Exchange(request, ports.jobIds);
     const work = known.get(pathOf(request.url));
     if (work === undefined)
-      return exchange.json(404, { error: "there is nothing at this address: the API is elsewhere" });
+      return exchange.error(new ApiError(404, "there is nothing at this address: the API is elsewhere"));
     if (request.method !== "GET" && request.method !== "HEAD") {
-      return exchange.json(405, { error: `it takes GET, not ${request.method.slice(0, 20)}` }, { allow: "GET, HEAD" });
+      const error = new ApiError(405, `it takes GET, not ${request.method.slice(0, 20)}`);
+      return exchange.error(error, undefined, { allow: "GET, HEAD" });
     }
     try {
       return toResponse(exchange, await work(exchange));
@@ -203,7 +210,7 @@ export function serveService(ports: ServiceServerPorts, at: { readonly host: str
     development: false,
     error: (error) => {
       ports.telemetry.log("error", "a request broke the server", { error: error.stack ?? error.message });
-      return Response.json({ error: "internal error" }, { status: 500 });
+      return Response.json({ error: "internal error" }, { status: 500, headers: { "x-error-code": INTERNAL_ERROR } });
     },
   });
   callers.listensOn(server);

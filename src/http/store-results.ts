@@ -1,5 +1,5 @@
 import type { Done, Full, Invalid, InvalidCursor, Missing, Named } from "../domain/store-result.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, about } from "./api-error.ts";
 
 /** What a store did. Throws the `ApiError` for a result that is the same answer at every endpoint. */
 export function resultOf<T>(result: Done<T> | Missing | Invalid | Full | InvalidCursor): T {
@@ -11,13 +11,19 @@ export function resultOf<T>(result: Done<T> | Missing | Invalid | Full | Invalid
     case "invalid":
       throw new ApiError(400, result.why);
     case "full":
-      throw new ApiError(409, result.why);
+      throw new ApiError("limit_reached", result.why);
     case "invalid_cursor":
-      throw new ApiError(400, 'The value of "cursor" is not one that was given out.');
+      throw invalidCursor();
   }
 }
 
 /** The 404 for something that does not exist, or is another tenant's. */
 export function noSuch(what: Named | "job" | "link" | "file"): ApiError {
-  return new ApiError(404, what === "credentials" ? "there are no such credentials" : `there is no such ${what}`);
+  const text = what === "credentials" ? "there are no such credentials" : `there is no such ${what}`;
+  return new ApiError(`no_such_${what}`, text);
+}
+
+/** The 400 for a cursor of no page. */
+export function invalidCursor(text = 'The value of "cursor" is not one that was given out.'): ApiError {
+  return new ApiError(about("cursor", "invalid_cursor"), text);
 }

@@ -77,8 +77,9 @@ export function operatorEndpoints({ operatorAccounts }: { readonly operatorAccou
       async handle({ body: { name, role } }) {
         if (name.trim() === "") throw new ApiError(400, "name must not be blank");
         const made = await operatorAccounts.create(name, role);
-        if (made.kind === "taken") throw new ApiError(409, "there is an operator of this name already");
-        if (made.kind === "too_many") throw new ApiError(409, `there are ${made.max} operators: delete one first`);
+        if (made.kind === "taken") throw new ApiError("already_exists", "there is an operator of this name already");
+        if (made.kind === "too_many")
+          throw new ApiError("limit_reached", `there are ${made.max} operators: delete one first`);
         return reply(201, made.value);
       },
     }),

@@ -157,7 +157,10 @@ function scopesOf(body: Static<typeof keyBody> | null, self: Self | null): reado
   const { scopes } = self.key;
   const beyond = wanted?.filter((scope) => !scopes.has(scope)) ?? [];
   if (beyond.length > 0) {
-    throw new ApiError(403, `a key cannot give what it lacks itself: this one lacks the scope ${beyond.join(", ")}`);
+    throw new ApiError(
+      "scope_missing",
+      `a key cannot give what it lacks itself: this one lacks the scope ${beyond.join(", ")}`,
+    );
   }
   return wanted ?? [...scopes];
 }

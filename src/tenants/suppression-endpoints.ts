@@ -215,7 +215,10 @@ async function allOf(suppressions: Ports["suppressions"], tenantId: string, addr
 const PAGE = 500;
 
 function notSuppressed(topic: string | undefined): ApiError {
-  return new ApiError(404, `this address is not suppressed${topic === undefined ? "" : " for this topic"}`);
+  return new ApiError(
+    "no_such_suppression",
+    `this address is not suppressed${topic === undefined ? "" : " for this topic"}`,
+  );
 }
 
 /** Null: it names nobody, or more than a name. */

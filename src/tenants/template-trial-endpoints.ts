@@ -148,8 +148,8 @@ function jobOf(tenant: Tenant, { channel, test }: TemplateKind, slug: string, bo
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   const acceptance = test.accept(tenant, slug, body);
   if (!acceptance.ok) {
-    const { status, message } = acceptance.refusal;
-    throw new ApiError(status === 400 ? 400 : 409, message);
+    const { refusal } = acceptance;
+    throw new ApiError(refusal.status === 400 ? refusal : 409, refusal.message);
   }
   if (!tenant.channels.has(channel)) {
     throw new ApiError(409, `the channel ${channel} is not enabled for this tenant`);

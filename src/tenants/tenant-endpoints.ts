@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { ChannelName } from "../domain/job.ts";
 import { PERMISSIONS } from "../domain/tenant.ts";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError, about } from "../http/api-error.ts";
 import type { AuditShown } from "../http/audit.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../http/endpoint.ts";
 import { OPERATOR_CONFLICT, OPERATOR_NOT_FOUND } from "../http/failures.ts";
@@ -157,13 +157,13 @@ function changeTenant(registry: Tenants, channels: readonly ChannelName[], Tenan
 /** Throws an `ApiError`: 409 if the tenant exists, 400 for anything that it cannot be given. */
 export function createdTenant(result: CreatedTenant): TenantRecord {
   if (result.kind === "taken" && result.by === "deleted") {
-    throw new ApiError(409, "This id was used by a deleted tenant, and is not given out again.");
+    throw new ApiError("already_exists", "This id was used by a deleted tenant, and is not given out again.");
   }
-  if (result.kind === "taken") throw new ApiError(409, `There is a tenant of this ${result.by} already.`);
+  if (result.kind === "taken") throw new ApiError("already_exists", `There is a tenant of this ${result.by} already.`);
   if (result.kind === "no_such_plan") throw noSuchPlan(result);
   return resultOf(result);
 }
 
 function noSuchPlan({ plan }: NoSuchPlan): ApiError {
-  return new ApiError(400, `There is no plan ${JSON.stringify(plan.slice(0, 63))}.`);
+  return new ApiError(about("plan"), `There is no plan ${JSON.stringify(plan.slice(0, 63))}.`);
 }

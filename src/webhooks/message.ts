@@ -1,5 +1,6 @@
 import { eventTimeMs } from "../domain/event.ts";
 import type { TenantEvent } from "../domain/event-store.ts";
+import { failureClassOfEvent } from "../domain/failure-class.ts";
 import type { TenantNews } from "../domain/tenant-news.ts";
 import { webhookLimits } from "./limits.ts";
 import type { Stream, Webhook } from "./webhook.ts";
@@ -71,6 +72,7 @@ export function testMessage(webhookId: string, nowMs: number): { readonly messag
 
 /** An event as it is told. */
 export function toldEvent({ eventId, type, channel, jobId, result }: TenantEvent): Told {
+  const failureClass = failureClassOfEvent({ channel, type, result });
   const time = new Date(eventTimeMs(eventId)).toISOString();
   const shown = {
     type: `${channel}.${type}`,
@@ -81,6 +83,7 @@ export function toldEvent({ eventId, type, channel, jobId, result }: TenantEvent
       channel,
       event_type: type,
       result,
+      ...(failureClass !== null && { failure_class: failureClass }),
       // As `GET /v1/events` shows it.
       created_at: `${time.slice(0, 19)}Z`,
     },

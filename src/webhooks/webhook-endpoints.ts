@@ -113,7 +113,7 @@ function createWebhook(
       const content = { ...DEFAULTS, ...contentOf(checked), url: checked.url };
       const position = await positionNow(tenantId, webhooks.feed, clock);
       const created = await registry.webhooks.create(tenantId, content, position);
-      if (created.kind === "full") throw new ApiError(409, TOO_MANY_SENTENCE);
+      if (created.kind === "full") throw new ApiError("limit_reached", TOO_MANY_SENTENCE);
       const { webhook, secret } = resultOf(created);
       return reply(201, { ...shownWebhook(webhook), secret });
     },

@@ -130,6 +130,7 @@ class AgainstTheServer(unittest.TestCase):
         with self.assertRaises(WaybillError) as raised:
             client().send_whatsapp({"phone_number": "+1 555", "template_id": "order_ready"})
         self.assertEqual((raised.exception.status, raised.exception.code), (400, "bad_request"))
+        self.assertEqual((raised.exception.reason, raised.exception.param), ("invalid_member", "phone_number"))
         self.assertRegex(str(raised.exception), "phone_number")
         self.assertTrue(raised.exception.request_id)
         with self.assertRaises(WaybillError) as raised:

@@ -108,12 +108,14 @@ describe("a tenant", () => {
   test("is told what is wrong with a request", async () => {
     const error = await failureOf(waybill.emails.send({ ...HELLO, to_address: "nobody" }));
     expect(error).toMatchObject({ status: 400, code: "bad_request", requestId: expect.stringMatching(/./) });
+    expect(error).toMatchObject({ reason: "invalid_member", param: "to_address" });
     expect(error.message).toContain("to_address");
   });
 
   test("is told which rules its HTML violates", async () => {
     const error = await failureOf(waybill.emails.send({ ...HELLO, html: "<p>Hi</p><script></script>" }));
     expect(error).toMatchObject({ status: 422, code: "unprocessable", violations: [{ rule: "script" }] });
+    expect(error.reason).toBe("html_violation");
   });
 
   test("cannot be led to another operation by an id", async () => {

@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually.ts";
 
 const HOOK_MS = 60_000;
 const ROWS = 25_000;
-const COLUMNS = ["tenant_id", "event_id", "created_at", "job_id", "channel", "event_type", "result"];
+const COLUMNS = ["tenant_id", "event_id", "created_at", "job_id", "channel", "event_type", "result", "failure_class"];
 
 let engine: Awaited<ReturnType<typeof startEngine>>;
 let eventStore: TestEventStore;
@@ -61,7 +61,7 @@ async function read(query: ExportQuery): Promise<Buffer> {
 
 const stored = (where = "1") =>
   eventStore.reading.rows(`SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), toString(job_id),
-  toString(channel), toString(event_type), result FROM exported.events WHERE ${where} ORDER BY tenant_id, event_id`);
+  toString(channel), toString(event_type), result, toString(failure_class) FROM exported.events WHERE ${where} ORDER BY tenant_id, event_id`);
 
 /** What a result is in a file: the object, or an empty one where it was damaged. */
 function repaired(rows: readonly (readonly unknown[])[]): readonly (readonly unknown[])[] {
@@ -142,7 +142,7 @@ describe("Parquet", () => {
     const path = join(folder, "all.parquet");
     await writeFile(path, await read({ ...ALL, format: "parquet" }));
     const rows = await eventStore.reading.rows(
-      `SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), job_id, channel, event_type, result
+      `SELECT tenant_id, event_id, concat(replaceOne(toString(created_at), ' ', 'T'), 'Z'), job_id, channel, event_type, result, failure_class
 FROM file('${path.replaceAll("'", "\\'")}', Parquet)`,
     );
     expect(rows).toEqual(await stored());

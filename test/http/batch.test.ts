@@ -77,15 +77,22 @@ test("each message is queued as a request of its own would be, and one that is w
   ]);
   expect(jobs.map(({ job_id }) => job_id)).toEqual(front.queue.queued.slice(before).map(({ job }) => job.jobId));
   expect(errors).toEqual([
-    { index: 1, error: expect.stringContaining("to_address must be one e-mail address") },
-    { index: 2, error: "the body must be a JSON object" },
+    {
+      index: 1,
+      error: expect.stringContaining("to_address must be one e-mail address"),
+      code: "invalid_member",
+      param: "to_address",
+    },
+    { index: 2, error: "the body must be a JSON object", code: "bad_request" },
     {
       index: 3,
       error: "the inline HTML cannot be sent: see violations",
+      code: "html_violation",
+      param: "html",
       violations: [{ rule: "script", message: expect.any(String) }],
     },
-    { index: 4, error: "template_id, html or text is required" },
-    { index: 6, error: expect.stringContaining("surprise is not a member") },
+    { index: 4, error: "template_id, html or text is required", code: "invalid_member", param: "template_id" },
+    { index: 6, error: expect.stringContaining("surprise is not a member"), code: "unknown_member", param: "surprise" },
   ] as never);
   expect(JSON.parse(front.queue.queued[before]?.job.payload ?? "")).toMatchObject({
     data: { name: "Ann" },
@@ -141,7 +148,11 @@ test("each message counts as a request of the plan; what is beyond it is an erro
   const second = await send({ defaults: MAIL, messages: mails(300) }, key);
   expect(second.status).toBe(202);
   expect([bodyOf(second).jobs.length, bodyOf(second).errors.length]).toEqual([2, 298]);
-  expect(bodyOf(second).errors[0]).toEqual({ index: 2, error: expect.stringContaining("too many requests") } as never);
+  expect(bodyOf(second).errors[0]).toEqual({
+    index: 2,
+    error: expect.stringContaining("too many requests"),
+    code: "rate_limited",
+  } as never);
   expect(second.headers.get("ratelimit-remaining")).toBe("0");
   const third = await send({ defaults: MAIL, messages: mails(3) }, key);
   expect([third.status, third.headers.has("retry-after")]).toEqual([429, true]);
@@ -259,7 +270,7 @@ test("messages that take long to check are made few at a time, in turn with othe
   const toJob = () => {
     throw new Error("nothing is accepted");
   };
-  const maker = { body: { defaults: {}, messages: mails(7) }, accept, toJob };
+  const maker = { body: { defaults: {}, messages: mails(7) }, members: new Set<string>(), accept, toJob };
   // Of the door, messages use these parts alone.
   const messages = new BatchMessages(door as unknown as FrontDoor, aTenant(), maker);
   const ids = { jobId: String, isQueued: () => false };

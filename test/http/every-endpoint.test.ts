@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { dashboardFileOf } from "../security/support/endpoint-calls.ts";
 import { equip, type Identifiers, inventedKey, inventedLike } from "../security/support/identifiers.ts";
 import { argumentsOf, type Secrets, withCredentials } from "../security/support/operations.ts";
+import type { Seen } from "../security/support/probe.ts";
 import { startTarget, type Target } from "../security/support/target.ts";
 import { signed, webhookBody } from "../support/whatsapp-webhook.ts";
 import { DocumentSchemas } from "./support/document-schemas.ts";
@@ -73,6 +74,7 @@ const MEANT: readonly Excuse[] = [
     "what is beside its unknown member is for another kind of message",
   ],
   [/^sync(?:Own)?ChatTemplates .*: unexpectedly 409 .*business_account_id/, "the credentials name no account"],
+  [/^sendWhatsapp its body .*: its param is "(?:"|cards\[0\])/, "what is beside the member is wrong already"],
   [/^searchJobs \?: unexpectedly 400 .*one of recipient/, "one of two parameters is needed"],
   [/^(?:create|change)Webhook with .*: unexpectedly 400 .*"url /, "where an address leads is no matter of schemas"],
   [/^replayWebhookEvents with .*: unexpectedly 400 .*"(?:either from|to goes|from must)/, "either time or an event"],
@@ -263,12 +265,15 @@ async function expectAnswers(
   cases: readonly Case[],
   expected: Expected,
   given: Secrets | null = secrets,
+  more: (one: Case, seen: Seen) => string | null = () => null,
 ): Promise<void> {
   expect(cases.length).toBeGreaterThan(0);
   const findings: string[] = [];
-  for (const { operation, how, request } of cases) {
+  for (const one of cases) {
+    const { operation, how, request } = one;
     const seen = await target.probe(given === null ? request : withCredentials(operation, request, given));
-    const problems = [...differences(schemas, operation, seen)];
+    const also = more(one, seen);
+    const problems = [...differences(schemas, operation, seen), ...(also === null ? [] : [also])];
     if (!expected(seen.status, operation, seen.text))
       problems.push(`unexpectedly ${seen.status} ${seen.text.slice(0, 200)}`);
     findings.push(
@@ -333,6 +338,33 @@ test("a request that the document forbids is refused", async () => {
     isRefused,
   );
 });
+
+test("a program that asks for problems is told the member of a tenant's body that is wrong", async () => {
+  const ofTenants = operations.filter(({ security }) => security === "apiKey");
+  const cases = ofTenants.flatMap((operation) => requestsTo(operation).bad());
+  const members = new Map(
+    cases
+      .filter((one) => !isOfBatchedMessage(one))
+      .map((one) => [`${one.operation.id} ${memberOf(one) ?? ""}`, askingForProblem(one)]),
+  );
+  await expectAnswers([...members.values()], isRefused, secrets, unnamedMember);
+});
+
+function memberOf({ how }: Case): string | undefined {
+  return /^its body \.(\w+)/.exec(how)?.[1];
+}
+
+function askingForProblem({ request, ...one }: Case): Case {
+  return { ...one, request: { ...request, headers: { ...request.headers, accept: "application/problem+json" } } };
+}
+
+/** Whether a problem does not name the member, or the parameter, that is wrong. */
+function unnamedMember(one: Case, { status, text }: Seen): string | null {
+  const member = memberOf(one);
+  if (member === undefined || status !== 400) return null;
+  const { param = "" } = JSON.parse(text);
+  return param.split(/[.[]/)[0] === member ? null : `its param is "${param}": ${text.slice(0, 200)}`;
+}
 
 /**
  * Whether tenants make the same call with the same body: one declaration is both, and members of theirs are checked by the same

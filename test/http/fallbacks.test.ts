@@ -132,7 +132,12 @@ describe("fallback", () => {
     const messages = [{ ...MAIL, fallback: [after("1h")] }, { ...MAIL, fallback: null }, MAIL];
     const { body } = await front.post("/v1/send/email/batch", { messages });
     expect(body["errors"]).toEqual([
-      { index: 0, error: "fallback is not taken in a batch: send this message in a request of its own" },
+      {
+        index: 0,
+        error: "fallback is not taken in a batch: send this message in a request of its own",
+        code: "invalid_member",
+        param: "fallback",
+      },
     ]);
     expect(channelsQueued()).toEqual(["email", "email"]);
   });

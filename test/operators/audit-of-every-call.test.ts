@@ -60,7 +60,8 @@ test("every call that changes something leaves one row, with its status and with
     const seen = await target.probe(withHeaders(requestOf(operation, given), headers));
     // The tenant has no account at the chat provider whose templates could be read; the call counts all the same.
     const isExcused = seen.status === 409 && operation.id === "syncChatTemplates";
-    if (!isExcused && !operation.successes.includes(seen.status)) throw new Error(`${operation.id}: ${seen.status} ${seen.text}`);
+    if (!isExcused && !operation.successes.includes(seen.status))
+      throw new Error(`${operation.id}: ${seen.status} ${seen.text}`);
     if (isRead(operation)) continue;
     secrets.push(...secretsIn(given.body), ...secretsIn(parsed(seen.text)));
     if (!REPORTS.includes(operation.id)) expected.push([operation.id, seen.status]);

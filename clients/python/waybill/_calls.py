@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
+#: Errors are problems (RFC 9457), which name the member that is wrong; an older service answers them as it always did.
+ACCEPT = "application/json, application/problem+json, */*;q=0.5"
 TIMEOUT_S = 30.0
 RETRIES = 3
 BACKOFF_S = 0.5
@@ -57,7 +59,9 @@ class WaybillError(Exception):
     """A call that failed, after its last attempt.
 
     ``status``: None if there was no answer. ``code``: in words what the status says; ``no_answer``, ``timeout`` and
-    ``bad_answer`` and ``redirected`` have no answer of the service behind them. ``request_id`` names the request in the
+    ``bad_answer`` and ``redirected`` have no answer of the service behind them. ``reason``: why the service refused the call,
+    more finely: its own code, such as ``domain_not_verified``, which the reference lists; later releases have more. ``param``:
+    the member or parameter that is wrong. Either is None if the service did not say. ``request_id`` names the request in the
     service's log. ``violations``: why inline HTML was refused, otherwise empty. ``idempotency_key``: the key of a send, also
     the one that the client made: with it and the same body, the send can be repeated safely.
     """
@@ -67,6 +71,8 @@ class WaybillError(Exception):
         message: str,
         *,
         code: str,
+        reason: str | None = None,
+        param: str | None = None,
         status: int | None = None,
         request_id: str | None = None,
         retry_after: int | None = None,
@@ -75,6 +81,8 @@ class WaybillError(Exception):
     ) -> None:
         super().__init__(message)
         self.code = code
+        self.reason = reason
+        self.param = param
         self.status = status
         self.request_id = request_id
         self.retry_after = retry_after
@@ -143,7 +151,7 @@ class Caller:
         timeout: float | None = None,
     ) -> Any:
         target = self._base + _path_of(path, path_values or {}) + _query_of(query or {})
-        headers = dict(self._headers)
+        headers = {**self._headers, "Accept": ACCEPT}
         # One key for all attempts: that is what makes a send safe to repeat.
         if repeat == "with_key":
             if idempotency_key is None:
@@ -326,8 +334,10 @@ def _failure(response: http.client.HTTPResponse, content: bytes) -> WaybillError
     body = value if isinstance(value, dict) else {}
     retry_after = response.headers.get("Retry-After")
     return WaybillError(
-        str(body.get("error") or f"the service answered {response.status}"),
+        str(body.get("detail") or body.get("error") or f"the service answered {response.status}"),
         code=_CODES.get(response.status, "http_error"),
+        reason=response.headers.get("X-Error-Code"),
+        param=param if isinstance(param := body.get("param"), str) else None,
         status=response.status,
         request_id=response.headers.get("X-Request-Id"),
         retry_after=int(retry_after) if retry_after is not None and re.fullmatch("[0-9]{1,9}", retry_after) else None,

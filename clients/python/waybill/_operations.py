@@ -680,6 +680,8 @@ BatchAnswerJobsItem = TypedDict(
     },
 )
 
+ErrorCode: TypeAlias = "Literal['bad_request', 'invalid_json', 'invalid_member', 'unknown_member', 'unknown_template', 'invalid_cursor', 'invalid_idempotency_key', 'wrong_content_type', 'unauthorized', 'invalid_api_key', 'invalid_operator_token', 'insufficient_tokens', 'forbidden', 'scope_missing', 'channel_not_enabled', 'sends_on_hold', 'permission_missing', 'read_only_operator', 'not_found', 'no_such_alias', 'no_such_class', 'no_such_credentials', 'no_such_domain', 'no_such_file', 'no_such_job', 'no_such_key', 'no_such_link', 'no_such_operator', 'no_such_pass', 'no_such_suppression', 'no_such_template', 'no_such_tenant', 'no_such_webhook', 'method_not_allowed', 'request_timeout', 'conflict', 'already_exists', 'limit_reached', 'job_state', 'payload_too_large', 'unsupported_encoding', 'unprocessable', 'html_violation', 'domain_not_verified', 'reply_window_closed', 'idempotency_conflict', 'too_many_at_once', 'rate_limited', 'queue_share_exceeded', 'daily_limit_reached', 'internal_error', 'service_unreachable', 'outcome_unknown', 'not_configured', 'unavailable', 'not_ready']"
+
 BatchAnswerErrorsItemViolationsItem = TypedDict(
     "BatchAnswerErrorsItemViolationsItem",
     {
@@ -693,6 +695,8 @@ BatchAnswerErrorsItem = TypedDict(
     {
         "index": "int",
         "error": "str",
+        "code": "ErrorCode",
+        "param": NotRequired["str"],
         "violations": NotRequired["list[BatchAnswerErrorsItemViolationsItem]"],
     },
 )
@@ -2038,6 +2042,7 @@ ListedJob = TypedDict(
         "finished_at": NotRequired["str"],
         "next_attempt_at": NotRequired["str"],
         "error": NotRequired["str"],
+        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'purged', 'other']"],
         "template": NotRequired["str"],
         "recipient_domain": NotRequired["str"],
         "tags": NotRequired["list[ListedJobTagsItem]"],
@@ -2059,6 +2064,7 @@ JobExplanation = TypedDict(
         "status": "Literal['pending', 'running', 'success', 'failed', 'suppressed']",
         "waits_for": "Union[Literal['turn', 'plan_pace', 'warm_up', 'destination_pace', 'throttled', 'relay_away', 'schedule', 'retry', 'paused'], None]",
         "detail": "str",
+        "failure_class": NotRequired["Literal['recipient', 'mailbox_full', 'domain', 'refused', 'authentication', 'throttled', 'content', 'sender', 'unreachable', 'purged', 'other']"],
         "estimated_at": NotRequired["str"],
         "ahead": NotRequired["int"],
         "attempts": "list[JobAttempt]",

@@ -203,14 +203,17 @@ function undotted({ subject, html, text, data }: JsonObject): Refusal | null {
 function unknownTemplate(tenant: Tenant, body: JsonObject): Refusal | null {
   const template = body["template_id"];
   if (typeof template !== "string" || template === "" || tenant.emailTemplates.has(template)) return null;
-  return malformed(`there is no e-mail template with the template_id "${template.slice(0, QUOTED_CHARS_MAX)}"`);
+  const message = `there is no e-mail template with the template_id "${template.slice(0, QUOTED_CHARS_MAX)}"`;
+  return { status: 400, code: "unknown_template", param: "template_id", message };
 }
 
 function rawHtmlNotPermitted(tenant: Tenant, body: JsonObject): Refusal | null {
   if (tenant.permissions.has("allow_raw_html") || (body["html"] === undefined && body["text"] === undefined))
     return null;
-  const what = body["html"] === undefined ? "inline text" : "inline HTML";
-  return { status: 403, message: `${what} needs the permission allow_raw_html: use a template_id, or ask for it` };
+  const param = body["html"] === undefined ? "text" : "html";
+  const what = param === "text" ? "inline text" : "inline HTML";
+  const message = `${what} needs the permission allow_raw_html: use a template_id, or ask for it`;
+  return { status: 403, code: "permission_missing", param, message };
 }
 
 function unsoundHtml(body: JsonObject): Refusal | null {
@@ -219,7 +222,8 @@ function unsoundHtml(body: JsonObject): Refusal | null {
   const data = body["data"];
   const violations = checkFilledHtml(html, isJsonObject(data) ? data : {});
   if (violations.length === 0) return null;
-  return { status: 422, message: "the inline HTML cannot be sent: see violations", violations };
+  const message = "the inline HTML cannot be sent: see violations";
+  return { status: 422, code: "html_violation", param: "html", message, violations };
 }
 
 /** Text alone is the message; beside HTML or a template it may be empty. */
@@ -229,9 +233,10 @@ function unsoundText(body: JsonObject): Refusal | null {
   const isAlone = html === undefined && (template_id ?? "") === "";
   const rule = brokenByText(text, isJsonObject(data) ? data : {}, isAlone);
   if (rule === null) return null;
-  const message =
+  const why =
     rule === "empty" ? "the text is empty" : `the text is larger than ${emailLimits.inlineHtmlBytesMax / 1024} KB`;
-  return { status: 422, message: "the inline text cannot be sent: see violations", violations: [{ rule, message }] };
+  const message = "the inline text cannot be sent: see violations";
+  return { status: 422, code: "html_violation", param: "text", message, violations: [{ rule, message: why }] };
 }
 
 /** Tenants may send only from verified domains of their own; an unregistered domain is not verified either. */
@@ -239,7 +244,8 @@ function unverifiedDomain(tenant: Tenant): Refusal | null {
   const own = ownSenderOf(tenant);
   if (own.kind !== "unverified") return null;
   const how = "have its DNS records published and verify it with POST /v1/domains/{domain}/verify";
-  return { status: 422, message: `the sender's domain ${own.domain} is not verified: ${how}` };
+  const message = `the sender's domain ${own.domain} is not verified: ${how}`;
+  return { status: 422, code: "domain_not_verified", message };
 }
 
 /**
@@ -295,6 +301,8 @@ function topicOf(tenant: Tenant, { topic, template_id }: JsonObject): string | u
 
 const TOO_LARGE: Refusal = {
   status: 422,
+  code: "html_violation",
+  param: "template_id",
   message: "the template is too large once its placeholders are filled: see violations",
   violations: [violationOf("too_large")],
 };

@@ -167,11 +167,11 @@ function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
       throw new ApiError(400, `there is a class ${classId} already`);
     case "full":
       throw new ApiError(
-        409,
+        "limit_reached",
         `there can be at most ${walletLimits.googleClassesMax} classes of a tenant on the shared issuer`,
       );
     case "missing":
-      throw new ApiError(404, `there is no class ${classId}`);
+      throw new ApiError("no_such_class", `there is no class ${classId}`);
     case "refused":
       throw new ApiError(400, `Google's wallet refused the class${answer.said === "" ? "" : `: ${answer.said}`}`);
     case "unusable":
@@ -182,7 +182,7 @@ function requireDone(answer: GoogleClassAnswer, classId: string): JsonObject {
 /** Throws 404 if the id cannot be a class of the tenant's issuer. */
 function classOf(ports: GoogleClassEndpointPorts, tenant: Tenant, id: string): string {
   const issuer = issuerPrefixOf(ports, tenant);
-  if (!isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError(404, "there is no such class");
+  if (!isGoogleClassId(id) || !id.startsWith(issuer)) throw new ApiError("no_such_class", "there is no such class");
   return id;
 }
 

@@ -26,12 +26,19 @@ export function passDesk(ports: PassDeskPorts): PassDesk {
     read(tenant, given) {
       if (!isJsonObject(given)) return malformed("pass must be an object, as in POST /v1/passes/create");
       const unknown = unknownMember(given, MEMBERS);
-      if (unknown !== null) return malformed(unknown.message.replace("this request", "pass"));
+      if (unknown !== null)
+        return {
+          ...unknown,
+          message: unknown.message.replace("this request", "pass"),
+          param: `${AT}${unknown.param ?? ""}`,
+        };
       const issuerId = googleIssuerOf(tenant, ports.platform)?.issuerId ?? null;
       const { templates } = tenant.wallet;
       const accepted = acceptPass(given, { templates, title: tenant.name, issuerId, kind: "eventTicket" });
       if (accepted instanceof Fault) {
-        return malformed(`${OF_MEMBER.test(accepted.message) ? AT : "pass: "}${accepted.message}`);
+        const { message, code, param } = accepted;
+        const shown = `${OF_MEMBER.test(message) ? AT : "pass: "}${message}`;
+        return { status: 400, message: shown, code, param: param === undefined ? undefined : `${AT}${param}` };
       }
       const { type } = accepted.content;
       const passId = ports.jobIds.next();

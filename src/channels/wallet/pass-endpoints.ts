@@ -181,7 +181,7 @@ function downloadPassEndpoint({ wallet }: PassEndpointPorts): Endpoint {
     async handle({ exchange, tenant, params: { id } }) {
       const pass = await findPass(wallet, tenant, id);
       if (pass.content.type !== "apple") {
-        throw new ApiError(404, "a pass of type google has no file: use its save_link");
+        throw new ApiError("no_such_file", "a pass of type google has no file: use its save_link");
       }
       const bundle = await wallet.fileTurns.inTurn(tenant.tenantId, () => wallet.bundles.bundleOf(pass, tenant));
       if (bundle === null) throw noSuchPass();

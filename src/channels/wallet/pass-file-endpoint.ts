@@ -172,7 +172,7 @@ type LinkingPorts = Pick<WalletPorts, "bundles" | "fileTurns"> & {
 /** How large the pass's file is. */
 async function signedBytes(wallet: LinkingPorts, tenant: Tenant, id: string): Promise<number> {
   const pass = await knownPass(wallet.passes, tenant, id);
-  if (pass === null) throw new ApiError(404, `there is no such pass: ${id.slice(0, 100)}`);
+  if (pass === null) throw new ApiError("no_such_pass", `there is no such pass: ${id.slice(0, 100)}`);
   if (pass.content.type !== "apple") {
     throw new ApiError(400, `pass_ids: ${id} is a pass of type google, which has no file: use its save_link`);
   }

@@ -119,7 +119,10 @@ export async function storeOnce(
     if (queued !== null) throw keyConflict();
     if (holder !== null && (isQueued || !isAlike(holder, pass))) throw serialUsed(pass, at);
     if (clock.monotonicMs() > giveUpAtMs) {
-      throw new ApiError(500, "an earlier try of this request has not ended yet: try again in some minutes");
+      throw new ApiError(
+        "outcome_unknown",
+        "an earlier try of this request has not ended yet: try again in some minutes",
+      );
     }
     await sleep(clock, waitMs);
   }
@@ -133,12 +136,17 @@ function isAlike({ state, content }: Pass, pass: NewPass): boolean {
 }
 
 function noTokens(): ApiError {
-  return new ApiError(402, "no token is left: a wallet pass costs 1, ask for more");
+  return new ApiError("insufficient_tokens", "no token is left: a wallet pass costs 1, ask for more");
 }
 
 function failedOften(nowMs: number): ApiError {
   const failed = `${walletLimits.refundsADayMax} of your passes failed today, or were taken back, which is as many as may`;
-  return new ApiError(429, `${failed}: try again tomorrow (UTC)`, {}, Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1000));
+  return new ApiError(
+    "daily_limit_reached",
+    `${failed}: try again tomorrow (UTC)`,
+    {},
+    Math.ceil((DAY_MS - (nowMs % DAY_MS)) / 1000),
+  );
 }
 
 function serialUsed({ content }: NewPass, at: string): ApiError {

@@ -10,7 +10,7 @@ import { type Checked, Fault } from "./request/readers.ts";
 
 /** The checked request. Throws an `ApiError` 400 if it has a fault. */
 export function orRefuse<T>(checked: Checked<T>): T {
-  if (checked instanceof Fault) throw new ApiError(checked.status, checked.message);
+  if (checked instanceof Fault) throw new ApiError(checked, checked.message);
   return checked;
 }
 
@@ -42,13 +42,13 @@ export function requireSignable(content: PassContent, signer: AppleSigner | null
 
 /** The 500 for a provider, or credentials, that cannot be used. */
 export function unusable({ why }: Unusable): ApiError {
-  return new ApiError(500, why);
+  return new ApiError("not_configured", why);
 }
 
 /** The 500 for a tenant without credentials for passes of the type. */
 export function missingCredentials(type: PassType): ApiError {
   return new ApiError(
-    500,
+    "not_configured",
     `the channel wallet has no credentials for passes of type ${type}: the operator sets a tenant's own with PUT ` +
       `/dash/api/tenants/{id}/credentials/${type} (allow_custom must name wallet), or everybody's with the settings ` +
       `${type.toUpperCase()}_…`,
@@ -71,5 +71,5 @@ export const FETCHED_OFTEN = failure(
 );
 
 export function noSuchPass(): ApiError {
-  return new ApiError(404, "there is no such pass");
+  return new ApiError("no_such_pass", "there is no such pass");
 }

@@ -152,7 +152,7 @@ async function servePass(
   // A request accepted before gets the same reply, even if it would be refused now.
   if (first?.isSame === true) return replay(exchange, first.jobId);
   const timed = takeSchedule(body, door.ports.clock.nowMs());
-  if (!timed.ok) throw new ApiError(timed.refusal.status, timed.refusal.message);
+  if (!timed.ok) throw new ApiError(timed.refusal, timed.refusal.message);
   const issuerId = googleIssuerOf(tenant, platform)?.issuerId ?? null;
   const context = { templates: tenant.wallet.templates, title: tenant.name, issuerId, kind };
   const accepted = orRefuse(acceptPass(timed.body, context));

@@ -86,7 +86,8 @@ export async function closedWindow(
   const lastMs = await windows.lastWrittenMs(phoneNumberId, spellingsOf(to));
   if (lastMs !== null && lastMs + chatLimits.replyWindowMs > clock.nowMs()) return null;
   const rule = `${what} is only taken within 24 hours of the recipient's last message to the number that sends`;
-  return { status: 422, message: `${rule}${isOwn ? sinceWhen(lastMs) : ""}: send a template (template_id) instead` };
+  const message = `${rule}${isOwn ? sinceWhen(lastMs) : ""}: send a template (template_id) instead`;
+  return { status: 422, code: "reply_window_closed", param: what, message };
 }
 
 function sinceWhen(lastMs: number | null): string {

@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { IncomingMessages, ReceivedMessage } from "../../domain/incoming-messages.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { ApiError } from "../../http/api-error.ts";
 import { type Endpoint, operatorEndpoint, reply } from "../../http/endpoint.ts";
 import { paging } from "../../http/parameters.ts";
 import { pageOf, Timestamp } from "../../http/schemas.ts";
+import { invalidCursor } from "../../http/store-results.ts";
 
 const IncomingMessage = Type.Object(
   {
@@ -62,7 +62,7 @@ export function incomingMessageEndpoint(messages: Pick<IncomingMessages, "page">
     },
     async handle({ query: { cursor, limit } }) {
       const page = await messages.page(cursor, limit);
-      if (page.kind === "invalid_cursor") throw new ApiError(400, "this cursor was not given out");
+      if (page.kind === "invalid_cursor") throw invalidCursor("this cursor was not given out");
       const { items, nextCursor } = page.value;
       return reply(200, { messages: items.map(shown), next_cursor: nextCursor });
     },

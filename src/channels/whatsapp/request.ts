@@ -201,7 +201,7 @@ function noCredentials(tenant: Tenant, platform: PlatformCredentials): Refusal |
     "the channel whatsapp has no provider credentials: the operator sets a tenant's own with PUT " +
     "/dash/api/tenants/{id}/credentials/whatsapp (allow_custom must name whatsapp), or everybody's with " +
     "WHATSAPP_PHONE_NUMBER_ID and WHATSAPP_ACCESS_TOKEN";
-  return { status: 500, message };
+  return { status: 500, code: "not_configured", message };
 }
 
 /** Runs after every rule has passed, so the types of the fields are known. */

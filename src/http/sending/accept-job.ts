@@ -91,7 +91,7 @@ async function accept(door: FrontDoor, accepting: Accepting): Promise<AcceptResu
     door.outages.note("a job could not be queued", { ...ids, ...trace, error: String(error) });
     const effect =
       error instanceof TransportError ? "it is not known whether the job was queued" : "the job was not queued";
-    throw new ApiError(500, `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
+    throw new ApiError("outcome_unknown", `${effect}: try again, with an Idempotency-Key if it must not be sent twice`);
   }
 }
 

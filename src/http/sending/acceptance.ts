@@ -4,12 +4,12 @@ import type { ChannelName } from "../../domain/job.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Idempotency, NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
+import type { Refused } from "../error-codes.ts";
 
 /** Why a send is refused, in words for the caller. */
-export interface Refusal {
+export interface Refusal extends Refused {
   /** 500: the service is not configured for it. */
   readonly status: 400 | 403 | 422 | 500;
-  readonly message: string;
   /** Everything that is wrong with inline HTML. */
   readonly violations?: readonly { readonly rule: string; readonly message: string }[];
   /** The message ends with the members that are known. */
@@ -79,8 +79,10 @@ export function presentMembers(body: JsonObject): JsonObject {
 
 /** Refuses a body with a member that the endpoint does not know; null if there is none. No member is silently ignored. */
 export function unknownMember(body: JsonObject, known: readonly string[]): Refusal | null {
-  const message = complaintAboutMembers(body, known, "this request");
-  return message === null ? null : { status: 400, message, listsMembers: true };
+  const param = firstUnknown(body, known);
+  if (param === undefined) return null;
+  const message = `${param} is not a member of this request: known are ${known.join(", ")}`;
+  return { status: 400, code: "unknown_member", param, message, listsMembers: true };
 }
 
 /** Adds a member that was taken off before the rest of the body was judged: the sender may have meant it. */
@@ -97,7 +99,12 @@ export function complaintAboutMembers(
   of: string,
   before = "",
 ): string | null {
-  const unknown = Object.keys(object).find((name) => !known.includes(name));
-  if (unknown === undefined) return null;
-  return `${before}${unknown.slice(0, QUOTED_CHARS_MAX)} is not a member of ${of}: known are ${known.join(", ")}`;
+  const unknown = firstUnknown(object, known);
+  return unknown === undefined ? null : `${before}${unknown} is not a member of ${of}: known are ${known.join(", ")}`;
+}
+
+function firstUnknown(object: JsonObject, known: readonly string[]): string | undefined {
+  return Object.keys(object)
+    .find((name) => !known.includes(name))
+    ?.slice(0, QUOTED_CHARS_MAX);
 }

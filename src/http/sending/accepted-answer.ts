@@ -29,7 +29,7 @@ export function replay(exchange: Exchange, jobId: string): Response {
 }
 
 export function keyConflict(): ApiError {
-  return new ApiError(422, KEY_CONFLICT_TEXT);
+  return new ApiError("idempotency_conflict", KEY_CONFLICT_TEXT);
 }
 
 /** The answer to a send. `body`: as it was sent; absent: it has no fallbacks. */

@@ -4,6 +4,7 @@ import type { Json } from "../../domain/json.ts";
 import type { Answers, Endpoint } from "../endpoint.ts";
 import { finished } from "../endpoint.ts";
 import { tenantFailure } from "../failures.ts";
+import { ErrorCodeName, ParamName } from "../problem.ts";
 import { optional, Uuid } from "../schemas.ts";
 import { ScheduledAt } from "./schedule.ts";
 import { REPLAYED_HEADER, type Said, SEND_FAILS, sends, Violations } from "./send-endpoint.ts";
@@ -30,12 +31,12 @@ export function batchEndpoint({
   message,
   example,
 }: Batched): Endpoint {
-  const kind: SendKind = { channel, scope, accept };
   // What all messages share need not stand in each of them.
   const part = Type.Partial(Type.Object({ ...message.properties, scheduled_at: optional(ScheduledAt) }), {
     $id: `${String(message.$id)}InBatch`,
     additionalProperties: false,
   });
+  const kind = { channel, scope, accept, members: new Set(Object.keys(part.properties)) };
   const schema = Type.Object(
     {
       defaults: optional(part),
@@ -71,6 +72,8 @@ const BatchAnswer = Type.Object(
       Type.Object({
         index: Type.Integer({ minimum: 0 }),
         error: Type.String(),
+        code: ErrorCodeName,
+        param: Type.Optional(ParamName),
         violations: Type.Optional(Violations),
       }),
       { description: "Messages that are not queued, by their index." },
@@ -86,7 +89,14 @@ const ANSWERS = {
     examples: [
       {
         jobs: [{ index: 0, job_id: "01936f2e-7c1a-7000-9a55-2f1c8f0a4d11", status: "pending" }],
-        errors: [{ index: 1, error: 'there is no e-mail template with the template_id "nope"' }],
+        errors: [
+          {
+            index: 1,
+            error: 'there is no e-mail template with the template_id "nope"',
+            code: "unknown_template",
+            param: "template_id",
+          },
+        ],
       },
     ],
     headers: REPLAYED_HEADER,

@@ -9,6 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../domain/json.ts";
 import type { NewJob } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { ApiError } from "../api-error.ts";
+import { type Refused, toldOf } from "../error-codes.ts";
 import type { FrontDoor } from "../front-door.ts";
 import { isStoredElsewhere, storeLarge } from "./accept-job.ts";
 import { type Acceptance, presentMembers, type Refusal, unknownMember } from "./acceptance.ts";
@@ -35,7 +36,7 @@ const DEFAULTS_MAX = 100;
 export function readBatchBody(body: unknown): BatchBody {
   if (!isJsonObject(body)) throw new ApiError(400, "the body must be a JSON object");
   const refusal = unknownMember(body, ["defaults", "messages"]);
-  if (refusal !== null) throw new ApiError(400, refusal.message);
+  if (refusal !== null) throw new ApiError(refusal, refusal.message);
   const { defaults = {}, messages } = presentMembers(body);
   if (!isJsonObject(defaults)) throw new ApiError(400, "defaults must be an object with members of a message");
   if (Object.keys(defaults).length > DEFAULTS_MAX) {
@@ -54,6 +55,8 @@ export function readBatchBody(body: unknown): BatchBody {
 
 export interface MessageMaker {
   readonly body: BatchBody;
+  /** The names of a message's members. */
+  readonly members: ReadonlySet<string>;
   /** Checks a message as a request of its own is checked. */
   accept(message: unknown): Acceptance;
   /** The message's job. */
@@ -77,7 +80,7 @@ export class BatchMessages {
     const bytes = this.isHeavy ? Number.POSITIVE_INFINITY : 0;
     const part = await this.door.inTurn(this.tenant, bytes, () => this.piece(from, ids));
     const messages: MadeMessage[] = [];
-    const confirmed = await Promise.all(part.messages.map(confirmedMessage));
+    const confirmed = await Promise.all(part.messages.map((each) => this.confirmed(each)));
     for (const [at, message] of confirmed.entries()) {
       const contents = part.messages[at]?.contents;
       const isStored = "job" in message && (contents !== undefined || isStoredElsewhere(this.door, message.job));
@@ -108,12 +111,17 @@ export class BatchMessages {
     return { messages, next: index };
   }
 
+  private async confirmed({ made, confirm }: Unconfirmed): Promise<MadeMessage> {
+    const refusal = await confirm?.();
+    return refusal ? { index: made.index, refusal: refusalText(refusal, this.maker.members) } : made;
+  }
+
   private message(index: number, ids: BatchIds): Unconfirmed {
     if (this.payloads > PAYLOADS_MAX) return { made: { index, refusal: TOO_MUCH } };
     const { body, accept, toJob } = this.maker;
     const message = body.messages[index];
     const acceptance = accept(isJsonObject(message) ? { ...body.defaults, ...message } : message);
-    if (!acceptance.ok) return { made: { index, refusal: refusalText(acceptance.refusal) } };
+    if (!acceptance.ok) return { made: { index, refusal: refusalText(acceptance.refusal, this.maker.members) } };
     this.payloads += acceptance.job.payload.length;
     const { confirm, contents } = acceptance;
     for (const { body: file } of contents ?? []) this.payloads += file.length;
@@ -126,17 +134,17 @@ interface Unconfirmed extends Pick<Acceptance & { readonly ok: true }, "confirm"
   readonly made: MadeMessage;
 }
 
-async function confirmedMessage({ made, confirm }: Unconfirmed): Promise<MadeMessage> {
-  const refusal = await confirm?.();
-  return refusal ? { index: made.index, refusal: refusalText(refusal) } : made;
+/** The members of an error beside its index, as JSON text without braces. `members`: as of `toldOf`. */
+export function refusalText(refusal: Refused & Pick<Refusal, "violations">, members = NO_MEMBERS): string {
+  const { message: error, violations } = refusal;
+  const { code, param } = toldOf(refusal, members);
+  const shown = { error, code, ...(param !== null && { param }), ...(violations !== undefined && { violations }) };
+  return JSON.stringify(shown).slice(1, -1);
 }
 
-/** The members of an error beside its index, as JSON text without braces. */
-export function refusalText({ message, violations }: Pick<Refusal, "message" | "violations">): string {
-  const error = `"error":${JSON.stringify(message)}`;
-  return violations === undefined ? error : `${error},"violations":${JSON.stringify(violations)}`;
-}
+const NO_MEMBERS: ReadonlySet<string> = new Set();
 
 const TOO_MUCH = refusalText({
+  status: 413,
   message: `the messages of a batch, each with what it shares with others, hold at most ${PAYLOADS_MAX / MIB} MiB: send this one in another batch`,
 });

@@ -54,9 +54,14 @@ export function acceptCarrying(desk: PassDesk, { accept, bodyWith }: CarryingFor
 }
 
 function mayNotSendPasses({ channels, steering }: Tenant): Refusal | null {
-  if (!channels.has("wallet")) return { status: 403, message: "pass needs the channel wallet, which is not enabled" };
+  if (!channels.has("wallet"))
+    return { status: 403, code: "channel_not_enabled", message: "pass needs the channel wallet, which is not enabled" };
   if (steering?.held.has("wallet") !== true) return null;
-  return { status: 403, message: "sends of this tenant on wallet are on hold, and so are messages with a pass" };
+  return {
+    status: 403,
+    code: "sends_on_hold",
+    message: "sends of this tenant on wallet are on hold, and so are messages with a pass",
+  };
 }
 
 /** Accepts messages of a batch, in which none carries a pass. */
@@ -67,7 +72,11 @@ export function acceptWithoutPass(accept: CarryingForm["accept"], single: string
     if (pass === null) return accept(tenant, message);
     return {
       ok: false,
-      refusal: { status: 400, message: `pass is not taken in a batch: send this message with ${single}` },
+      refusal: {
+        status: 400,
+        param: "pass",
+        message: `pass is not taken in a batch: send this message with ${single}`,
+      },
     };
   };
 }

@@ -112,7 +112,7 @@ function readFallbacks(value: Json): ReadResult {
   for (const [at, each] of value.entries()) {
     if (!isJsonObject(each)) return malformed(`fallback[${at}] must be an object with after, unless and send`);
     const unknown = unknownMember(each, ["after", "unless", "send"]);
-    if (unknown !== null) return refused(at, unknown.message);
+    if (unknown !== null) return { ok: false, refusal: under(`fallback[${at}].`, unknown) };
     const { after = null, unless = null, send = null } = each;
     const afterMs = readAfter(after);
     if (afterMs === null) {
@@ -177,7 +177,17 @@ function within(at: number, message: JsonObject, refusal: Refusal): Refusal {
   const [member = ""] = /^\w+/.exec(refusal.message) ?? [];
   const isAbsent = / (?:is|are) required/.test(refusal.message);
   const between = member in message || isAbsent ? "." : ": ";
-  return { ...refusal, message: `fallback[${at}].send${between}${refusal.message}` };
+  const { param } = refusal;
+  const path = `fallback[${at}].send`;
+  return {
+    ...refusal,
+    message: `${path}${between}${refusal.message}`,
+    ...(param !== undefined && { param: `${path}.${param}` }),
+  };
+}
+
+function under(path: string, refusal: Refusal): Refusal {
+  return { ...refusal, message: `${path}${refusal.message}`, param: `${path}${refusal.param ?? ""}` };
 }
 
 function refused(at: number, message: string): { readonly ok: false; readonly refusal: Refusal } {

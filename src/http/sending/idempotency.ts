@@ -26,7 +26,7 @@ export function readIdempotencyKey(request: Request): string | null {
   const key = request.headers.get("idempotency-key");
   if (key === null || isIdempotencyKey(key)) return key;
   throw new ApiError(
-    400,
+    "invalid_idempotency_key",
     `the Idempotency-Key must be 1 to ${limits.idempotencyKeyCharsMax} printable ASCII characters`,
   );
 }

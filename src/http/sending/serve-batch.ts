@@ -1,10 +1,10 @@
 import type { Batch, BatchOutcome, BatchResult, NoRoom } from "../../domain/batch.ts";
 import { isOutage } from "../../domain/errors.ts";
 import { isJsonObject } from "../../domain/json.ts";
-import { quotaOf } from "../../domain/queue.ts";
+import { type QueueShare, quotaOf } from "../../domain/queue.ts";
 import type { Tenant } from "../../domain/tenant.ts";
 import { type Span, traceInLog } from "../../domain/tracing.ts";
-import { ApiError } from "../api-error.ts";
+import { ApiError, refusedFor } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 import { type FrontDoor, queueFullText } from "../front-door.ts";
 import { isLargeBody } from "../request-body.ts";
@@ -18,11 +18,16 @@ const MIB = 1024 * 1024;
 /** More values than other bodies may have: a hundred for each of a thousand messages. */
 export const BATCH_BOUNDS = { bytesMax: 5 * MIB, valuesMax: 100_000 } as const;
 
+export interface BatchKind extends SendKind {
+  /** The names of a message's members. */
+  readonly members: ReadonlySet<string>;
+}
+
 /**
  * Serves a batch: one authentication and one parse for up to a thousand messages, each of which is then checked and queued as a
  * request of its own would be, and counts as one. What is wrong with a message is an error of its index.
  */
-export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: SendKind): Promise<Response> {
+export async function serveBatch(door: FrontDoor, exchange: Exchange, kind: BatchKind): Promise<Response> {
   const tenant = await door.authenticate(exchange, "send");
   door.refuseOverLimit(exchange, tenant);
   door.refuseFullQueue(exchange, tenant);
@@ -71,7 +76,7 @@ function attributesOf({ channel }: SendKind, { size, tenant }: Batch, outcome: s
 
 interface Serving {
   readonly tenant: Tenant;
-  readonly kind: SendKind;
+  readonly kind: BatchKind;
   readonly isCounted: boolean;
 }
 
@@ -92,6 +97,7 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
   const traced = traceparent === undefined ? {} : { traceparent };
   const messages = new BatchMessages(door, tenant, {
     body: read,
+    members: kind.members,
     accept: (message) => (hasFallback(message) ? NO_FALLBACK : acceptTimed(kind, tenant, message, nowMs)),
     toJob: (jobId, accepted) => ({ jobId, channel, ...accepted, quota, idempotency: null, ...traced }),
   });
@@ -113,7 +119,11 @@ async function readBatch(door: FrontDoor, exchange: Exchange, reading: Reading):
 /** A message of a batch is one job, which its index names. */
 const NO_FALLBACK: Acceptance = {
   ok: false,
-  refusal: { status: 400, message: "fallback is not taken in a batch: send this message in a request of its own" },
+  refusal: {
+    status: 400,
+    param: "fallback",
+    message: "fallback is not taken in a batch: send this message in a request of its own",
+  },
 };
 
 function hasFallback(message: unknown): boolean {
@@ -133,7 +143,7 @@ async function queueBatch(door: FrontDoor, exchange: Exchange, batch: Batch): Pr
       batch.idempotency === null
         ? "it is not known whether messages were queued: try again, with an Idempotency-Key if none must be sent twice"
         : "it is not known which messages were queued: repeat the request with its Idempotency-Key, which queues the others";
-    throw new ApiError(500, what);
+    throw new ApiError("outcome_unknown", what);
   }
 }
 
@@ -187,13 +197,24 @@ function textOf(outcomes: readonly BatchOutcome[]): string {
   return `{"jobs":[${jobs.join(",")}],"errors":[${errors.join(",")}]}`;
 }
 
+function noShare(what: QueueShare): string {
+  return refusalText({ ...refusedFor("queue_share_exceeded"), message: queueFullText(what) });
+}
+
 const REFUSALS: Readonly<Record<NoRoom, string>> = {
   limited: refusalText({
+    ...refusedFor("rate_limited"),
     message: "too many requests: send this message again after the seconds that RateLimit-Reset names",
   }),
-  jobs: refusalText({ message: queueFullText("jobs") }),
-  bytes: refusalText({ message: queueFullText("bytes") }),
-  keys: refusalText({ message: queueFullText("keys") }),
-  unknown: refusalText({ message: "it is not known whether this message was queued: the queue did not answer" }),
-  away: refusalText({ message: "this message was not queued, because the queue cannot be reached: send it again" }),
+  jobs: noShare("jobs"),
+  bytes: noShare("bytes"),
+  keys: noShare("keys"),
+  unknown: refusalText({
+    ...refusedFor("outcome_unknown"),
+    message: "it is not known whether this message was queued: the queue did not answer",
+  }),
+  away: refusalText({
+    ...refusedFor("service_unreachable"),
+    message: "this message was not queued, because the queue cannot be reached: send it again",
+  }),
 };

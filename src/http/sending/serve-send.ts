@@ -159,8 +159,9 @@ export async function replayed(
   return exchange.jsonText(202, pendingJob(queued.jobId, body), REPLAYED);
 }
 
-function refuse({ status, message, violations }: Refusal): never {
-  throw new ApiError(status, message, violations === undefined ? {} : { violations: violations.map(toJson) });
+function refuse(refusal: Refusal): never {
+  const { message, violations } = refusal;
+  throw new ApiError(refusal, message, violations === undefined ? {} : { violations: violations.map(toJson) });
 }
 
 function toJson(violation: { readonly rule: string; readonly message: string }): Json {

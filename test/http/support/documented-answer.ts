@@ -46,7 +46,7 @@ function bodyDifferences(schemas: DocumentSchemas, { content }: DocumentedAnswer
   const found = declared.find((one) => one === type || one === essenceOf(type));
   if (found === undefined) return [`its type is ${type}, and declared is ${declared.join(", ")}`];
   const schema = content[found]?.schema;
-  if (found !== "application/json" || schema === undefined) return [];
+  if (!/^application\/(?:problem\+)?json$/.test(found) || schema === undefined) return [];
   const problem = schemas.answer(schema)(parsed(text));
   return problem === null ? [] : [`its body is not as declared: ${problem}`];
 }

@@ -131,7 +131,9 @@ function toOperatorDomain({ record, details }: DomainView) {
 
 /** Throws an `ApiError`: 409 if the domain is taken or the tenant has as many as it may have. */
 function registeredDomain(result: Awaited<ReturnType<Domains["register"]>>): DomainView {
-  if (result.kind === "full") throw new ApiError(409, `The tenant has ${result.most} domains, and cannot have more.`);
-  if (result.kind === "taken") throw new ApiError(409, `The domain ${result.domain} is registered already.`);
+  if (result.kind === "full")
+    throw new ApiError("limit_reached", `The tenant has ${result.most} domains, and cannot have more.`);
+  if (result.kind === "taken")
+    throw new ApiError("already_exists", `The domain ${result.domain} is registered already.`);
   return resultOf(result);
 }

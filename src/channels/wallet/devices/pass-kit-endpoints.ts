@@ -226,7 +226,7 @@ function latestPassEndpoint({ passes }: PassKitPorts, fileTurns: CallTurns): End
     async handle(_door, exchange, params) {
       const [, pass] = await passAt(passes, exchange, params);
       const bundle = await fileTurns.inTurn(pass.passId, () => passes.bundle(pass.passId));
-      if (bundle === null) throw new ApiError(404, "the pass has not been signed yet");
+      if (bundle === null) throw new ApiError("no_such_file", "the pass has not been signed yet");
       const headers = { ...UNCACHED, "last-modified": new Date(bundle.modifiedAt * 1000).toUTCString() };
       if (isUnchanged(exchange.request, bundle.modifiedAt)) return reply(304, null, headers);
       const typed = { ...headers, "content-type": "application/vnd.apple.pkpass" };

@@ -9,6 +9,7 @@ import {
   numberOf,
 } from "../../../domain/json.ts";
 import { parseUrl } from "../../../domain/parse-url.ts";
+import type { ErrorCode } from "../../../http/error-codes.ts";
 import type { Refusal } from "../../../http/sending/acceptance.ts";
 import { unknownMember } from "../../../http/sending/acceptance.ts";
 import { walletLimits } from "../limits.ts";
@@ -19,7 +20,11 @@ import { walletLimits } from "../limits.ts";
  */
 export class Fault implements Refusal {
   readonly status = 400;
-  constructor(readonly message: string) {}
+  constructor(
+    readonly message: string,
+    readonly code?: ErrorCode,
+    readonly param?: string,
+  ) {}
 }
 
 /** A value that passed its check, or what is wrong with it. */
@@ -34,7 +39,7 @@ export function fault(field: string, what: string): Fault {
 export function readBody(body: unknown, known: readonly string[]): Checked<JsonObject> {
   if (!isJsonObject(body)) return fault("the body", "must be a JSON object");
   const refusal = unknownMember(body, known);
-  return refusal === null ? body : new Fault(refusal.message);
+  return refusal === null ? body : new Fault(refusal.message, refusal.code, refusal.param);
 }
 
 /** Checks each item; the first fault ends it. */
@@ -243,7 +248,10 @@ export class MemberNames {
     const members = new Map<string, Json>();
     for (const [given, value] of Object.entries(object)) {
       const name = this.canonical.get(given);
-      if (name === undefined) return fault(`${path}.${given.slice(0, QUOTED_CHARS_MAX)}`, "is not a known field");
+      if (name === undefined) {
+        const param = `${path}.${given.slice(0, QUOTED_CHARS_MAX)}`;
+        return new Fault(`${param} is not a known field`, "unknown_member", param);
+      }
       if (value === null && nullMeans === "absent") continue;
       if (members.has(name)) return fault(`${path}.${given}`, "is there twice, in both spellings");
       members.set(name, value);
