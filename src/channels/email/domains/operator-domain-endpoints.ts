@@ -20,7 +20,7 @@ const ofDomain = {
 
 /** `/dash/api/tenants/{id}/domains`: registers domains and shows what each check of the last verification found. */
 export function operatorDomainEndpoints({ domains, senderDomain }: OperatorDomainEndpointPorts): readonly Endpoint[] {
-  return [...tenantDomainEndpoints(domains), ...senderDomainEndpoints(senderDomain)];
+  return [...tenantDomainEndpoints(domains), ...oneDomainEndpoints(domains), ...senderDomainEndpoints(senderDomain)];
 }
 
 function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): readonly Endpoint[] {
@@ -61,6 +61,12 @@ function tenantDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]):
         return reply(201, toOperatorDomain(registeredDomain(registered)));
       },
     }),
+  ];
+}
+
+/** One domain of a tenant. */
+function oneDomainEndpoints(domains: OperatorDomainEndpointPorts["domains"]): readonly Endpoint[] {
+  return [
     operatorEndpoint({
       ...ofDomain,
       method: "GET",
