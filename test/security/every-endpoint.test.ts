@@ -112,7 +112,7 @@ function leakIn({ text, headers }: Seen, { path, body = "" }: Request): string |
 
 /** The answer with everything left out that differs from request to request. */
 function comparable({ status, headers, text }: Seen, ids: Identifiers): string {
-  const skipped = /^(?:date|x-request-id|ratelimit-|content-length)/;
+  const skipped = /^(?:date|x-request-id|ratelimit|content-length)/;
   const kept = [...headers].filter(([name]) => !skipped.test(name)).map((header) => header.join(": "));
   const names = Object.entries(ids).toSorted(([, one], [, other]) => other.length - one.length);
   const plain = names.reduce((answer, [name, id]) => answer.replaceAll(id, `<${name}>`), text);
