@@ -87,7 +87,7 @@ describe.skipIf(missing !== null)(`the dashboard${missing === null ? "" : ` (ski
       "button.primary",
       "button.danger",
       "button.danger-quiet",
-      "input:not([type=text],[type=date],[type=search])",
+      "input:not([type=text],[type=date],[type=month],[type=search])",
     ];
     const seen: string[] = [];
     for (const [page, heading] of PAGES) {

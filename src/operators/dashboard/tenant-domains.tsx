@@ -82,13 +82,14 @@ function Domain({
   const { Domain: name, DNSRecords } = domain;
   const { isRunning, problem, run } = useAction();
   const verify = () => void run(() => call("verifyTenantDomain", { path: { id, domain: name } })).then(onVerified);
+  const verifying = isRunning ? "Verifying…" : "Verify now";
   return (
     <Card
       title={name}
       actions={
         <>
-          <ChangeButton label={`Verify ${name}`} isDisabled={isRunning} onClick={verify}>
-            {isRunning ? "Verifying…" : "Verify now"}
+          <ChangeButton label={`${verifying} ${name}`} isDisabled={isRunning} onClick={verify}>
+            {verifying}
           </ChangeButton>
           <ChangeButton style="danger-quiet" label={`Delete ${name}`} onClick={onDelete}>
             Delete
