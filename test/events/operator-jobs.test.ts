@@ -147,6 +147,7 @@ test("a tenant is told what its job waits for, and how each of its tries ended",
     job_id: job.jobId,
     status: "failed",
     waits_for: null,
+    failure_class: "other",
     detail: "it has ended: failed",
     attempts: [
       {
