@@ -128,8 +128,9 @@ export class WaybillError extends Error implements Failure {
 
   /** The same failure, of a send with this key. */
   withKey(idempotencyKey: string | null): WaybillError {
-    // Its own members are those of a failure.
-    return new WaybillError(this.message, { ...this, idempotencyKey }, this.cause);
+    const { message, code, reason, param, status, requestId, retryAfterSeconds, violations, cause } = this;
+    const failure = { code, reason, param, status, requestId, retryAfterSeconds, violations, idempotencyKey };
+    return new WaybillError(message, failure, cause);
   }
 }
 

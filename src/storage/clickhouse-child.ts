@@ -78,8 +78,8 @@ export async function startClickHouseChild(options: ClickHouseChildOptions): Pro
   }
 }
 
-/** The engine of an earlier run has not let go of the folder yet; or somebody else took the port that was free. */
-const PASSES = /Another server instance in same directory is already running|Address already in use/;
+/** The engine of an earlier run has not let go of the folder yet; or somebody else took the port that was free; or it did not get to say. */
+const PASSES = /Another server instance in same directory is already running|Address already in use|^$/;
 
 function keptClickHouse(
   { folder, clock, telemetry }: ClickHouseChildOptions,

@@ -93,7 +93,7 @@ test(
     const [out, exitCode] = await run(Bun.which("node") ?? process.execPath, "example.js");
     const lines = out.trim().split("\n");
     expect(lines[0]).toBe("success");
-    expect(lines.at(-1)).toMatch(/^400 bad_request phone_number .+/);
+    expect(lines.at(-1)).toMatch(/^400 bad_request invalid_member phone_number .+/);
     expect(exitCode).toBe(0);
   },
   SLOW_MS,

@@ -43,7 +43,10 @@ test.skipIf(python === null)(
     const example = /```python\n([^]*?)```/.exec(readme)?.[1] ?? "";
     const mine = example.replace("http://127.0.0.1:3000", server.url).replace("wb_…", server.demoKey);
     const [output, exitCode] = await run("-c", mine);
-    expect([exitCode, output]).toEqual([0, expect.stringMatching(/^success\n[^]*400 bad_request phone_number .+\n$/)]);
+    expect([exitCode, output]).toEqual([
+      0,
+      expect.stringMatching(/^success\n[^]*400 bad_request invalid_member phone_number .+\n$/),
+    ]);
   },
   SLOW_MS,
 );

@@ -155,7 +155,7 @@ function steer(state: ActorState, { tenant, channel, mayEnd }: ActorEvent & { ki
     .map((job) => ({ kind: "give_up", settlement: purged(job) }));
   if (!isToPause) return { change, actions };
   return {
-    change: { ...change, hold: { kind: "paused" }, ...(mayRest({ ...state, ...change }) && rested(state)) },
+    change: { ...change, hold: { kind: "paused" }, ...(mayRest({ ...change, open: state.open }) && rested(state)) },
     actions: [...actions, { kind: "leave", forMs: engineLimits.pausedLookMs }],
   };
 }
@@ -224,7 +224,7 @@ function giveUpHeld(state: ActorState, { tenant, why, awayMs }: ActorEvent & { k
 }
 
 /** Whether the waiting jobs can be left to the tenant queue: a job in flight, read again, could start twice. */
-function mayRest({ phase, open, waiting }: ActorState): boolean {
+function mayRest({ phase, open, waiting }: Pick<ActorState, "phase" | "open" | "waiting">): boolean {
   return open <= waiting.length && (open > 0 || (phase.kind === "running" && phase.more));
 }
 
