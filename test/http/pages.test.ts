@@ -119,6 +119,7 @@ describe("an unknown address", () => {
         "content-length": String(NOTHING.length),
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
+        "x-error-code": "not_found",
       });
     }
   });
@@ -178,7 +179,12 @@ test("the document says where an error is a page for people", async () => {
     for (const status of ["404", "500"]) {
       const name = responses[status].$ref.split("/").at(-1);
       const types = Object.keys(document.components.responses[name].content);
-      expect([path, method, status, types]).toEqual([path, method, status, ["application/json", "text/html"]]);
+      expect([path, method, status, types]).toEqual([
+        path,
+        method,
+        status,
+        ["application/json", "application/problem+json", "text/html"],
+      ]);
     }
     expect(parameters.map(({ name }: { name: string }) => name)).toContain("Accept-Language");
   }
