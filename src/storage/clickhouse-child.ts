@@ -60,9 +60,10 @@ export async function startClickHouseChild(options: ClickHouseChildOptions): Pro
     const kept = keptClickHouse({ ...options, folder }, config, command);
     try {
       await kept.start();
-    } catch {
+    } catch (error) {
       await kept.stop();
-      if (!PASSES.test(kept.lastWords()) || clock.monotonicMs() > deadlineMs) throw new Error(whyNot(kept.lastWords()));
+      const said = kept.lastWords();
+      if (!PASSES.test(said) || clock.monotonicMs() > deadlineMs) throw said === "" ? error : new Error(said);
       await sleep(clock, AGAIN_MS);
       continue;
     }
@@ -78,8 +79,8 @@ export async function startClickHouseChild(options: ClickHouseChildOptions): Pro
   }
 }
 
-/** The engine of an earlier run has not let go of the folder yet; or somebody else took the port that was free; or it did not get to say. */
-const PASSES = /Another server instance in same directory is already running|Address already in use|^$/;
+/** The engine of an earlier run has not let go of the folder yet; or somebody else took the port that was free. */
+const PASSES = /Another server instance in same directory is already running|Address already in use/;
 
 function keptClickHouse(
   { folder, clock, telemetry }: ClickHouseChildOptions,
@@ -127,7 +128,3 @@ async function answers(
 
 const urlOf = (port: number) => `http://127.0.0.1:${port}`;
 const randomPassword = () => randomBytes(32).toString("base64url");
-
-function whyNot(lastWords: string): string {
-  return lastWords === "" ? "it ended without a word" : lastWords;
-}

@@ -179,8 +179,10 @@ async function openEvents(home: string): Promise<string> {
     import { openEventStore } from "./src/app/stores.ts";
     import { loadConfig } from "./src/config/config.ts";
     import { systemClock } from "./src/runtime/system-clock.ts";
+    import { ProcessTelemetry } from "./src/runtime/telemetry/process-telemetry.ts";
+    const telemetry = new ProcessTelemetry({ level: "silent", isTerminal: false });
     const config = loadConfig({ WAYBILL_HOME: ${JSON.stringify(home)} });
-    const opened = openEventStore({ config, channels: CHANNELS, clock: systemClock }, "leave");
+    const opened = openEventStore({ config, channels: CHANNELS, clock: systemClock, telemetry }, "leave");
     console.log(await opened.then(() => "it is open", ({ message }) => message));
     process.exit(0);
   `;
