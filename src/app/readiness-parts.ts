@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { isOutage } from "../domain/errors.ts";
+import { oneAtATime } from "../domain/one-at-a-time.ts";
 import { ownerlessShards, type ProcessStatuses } from "../domain/process-status.ts";
 import type { LeaseRole } from "../domain/queue.ts";
 import type { ReadinessProbe } from "../domain/report.ts";
@@ -32,9 +33,11 @@ export function readinessParts({
   readonly shards: number;
 }): Pick<ReadinessOptions, "needed" | "noticed" | "beside"> {
   const roles = place.kind === "child" ? [] : (["dispatcher", "recorder"] as const);
+  // The roles are asked for at the same moment: one reading serves both.
+  const statuses = { statuses: oneAtATime(() => queue.statuses.statuses()) };
   return {
     needed: [queue.probe, registry.probe, ...(eventStore === null ? [] : [eventStore.probe]), openFilesProbe],
-    noticed: roles.map((role) => new RoleProbe(role, { statuses: queue.statuses, shards, clock: systemClock })),
+    noticed: roles.map((role) => new RoleProbe(role, { statuses, shards, clock: systemClock })),
     beside: () => away.list(),
   };
 }
