@@ -4,6 +4,7 @@ import {
   accessibilityFindings,
   browserMissing,
   closeBrowser,
+  isShown,
   leave,
   openTab,
   type Reader,
@@ -85,7 +86,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
       "(({ tagName, offsetHeight }, { outlineStyle, outlineWidth }) => ({ tagName, isTall: offsetHeight >= 44, outlineStyle, outlineWidth }))(document.activeElement, getComputedStyle(document.activeElement))",
     );
     expect(focus).toEqual({ tagName: "BUTTON", isTall: true, outlineStyle: "solid", outlineWidth: "3px" });
-    await leave(tab.press("Enter"));
+    await leave(tab, () => tab.press("Enter"));
     await titled(tab, "You are unsubscribed");
     expect(await front.registry.suppressionReason("acme", "ann@example.com")).toBe("unsubscribed");
     await tab.navigate(front.url + OUT);
@@ -96,7 +97,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
     using tab = await openTab({ width: 375, colours: "light", language: "en" });
     await tab.navigate(front.url + ofTopic("eve@example.com"));
     await tab.press("Tab");
-    await leave(tab.press("Enter"));
+    await leave(tab, () => tab.press("Enter"));
     await titled(tab, "You are unsubscribed");
     expect(await front.registry.suppressionReason("acme", "eve@example.com\tproduct news")).toBe("unsubscribed");
     for (const [choice, title] of [
@@ -105,7 +106,7 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
       ["undo_topic", "You are subscribed again"],
       ["topic", "You are unsubscribed"],
     ] as const) {
-      await leave(tab.click(`form[action="?choice=${choice}"] button`));
+      await leave(tab, () => tab.click(`form[action="?choice=${choice}"] button`));
       await titled(tab, title);
       expect(await accessibilityFindings(tab)).toEqual([]);
     }
@@ -115,23 +116,16 @@ describe.skipIf(missing !== null)(`in a browser${missing === null ? "" : ` (skip
     using tab = await openTab({ width: 375, colours: "dark", language: "es" });
     await tab.navigate(front.url + OUT);
     front.queue.failure = new UnavailableError("redis is away");
-    await leave(tab.click("button"));
+    await leave(tab, () => tab.click("button"));
     await titled(tab, "Es posible que aún no se haya dado de baja");
     expect(await accessibilityFindings(tab)).toEqual([]);
     front.queue.failure = null;
-    await leave(tab.click("button"));
+    await leave(tab, () => tab.click("button"));
     await titled(tab, "Se ha dado de baja");
     expect(await accessibilityFindings(tab)).toEqual([]);
   });
 });
 
 async function titled(tab: Bun.WebView, title: string): Promise<void> {
-  await eventually(`the page is "${title}"`, async () => {
-    try {
-      return (await tab.evaluate("document.readyState + document.title")) === `complete${title}`;
-    } catch {
-      // One page is gone and the next is not there yet.
-      return false;
-    }
-  });
+  await eventually(`the page is "${title}"`, () => isShown(tab, title));
 }

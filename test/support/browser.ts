@@ -65,12 +65,24 @@ function isNamedByProcess(text: string): boolean {
   });
 }
 
-/** Waits for what leads to another page. The browser may say that the former page is gone before it says that it has done it. */
-export async function leave(action: Promise<unknown>): Promise<void> {
+/** Does what leads to another page, and marks the page that it leaves, so that {@link isShown} does not take it for the next. */
+export async function leave(tab: Bun.WebView, act: () => Promise<unknown>): Promise<void> {
+  await tab.evaluate("globalThis.isLeft = true");
   try {
-    await action;
+    await act();
   } catch (error) {
+    // The browser may say that the former page is gone before it says that it has done it.
     if (!String(error).includes("navigated or closed")) throw error;
+  }
+}
+
+/** Whether a page with the title is there, whole, and not the one that was left. */
+export async function isShown(tab: Bun.WebView, title: string): Promise<boolean> {
+  try {
+    return (await tab.evaluate("globalThis.isLeft ? '' : document.readyState + document.title")) === `complete${title}`;
+  } catch {
+    // One page is gone and the next is not there yet.
+    return false;
   }
 }
 
